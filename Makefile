@@ -1,0 +1,68 @@
+# Needs Python 3.11 or newer and make; everything else goes into .venv.
+# The stamp files .venv/.app, .venv/.dev and .venv/.browser say what is set up already.
+
+PYTHON  ?= python3
+PORT    ?= 8501
+ADDRESS ?= localhost
+ARGS    ?=
+VENV    := .venv
+BIN     := $(VENV)/bin
+PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help app test lint format bench shots browser clean distclean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+app: $(VENV)/.app ## Open the dashboard on http://localhost:8501 (PORT=8600 for another port)
+	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
+
+test: $(VENV)/.dev $(VENV)/.browser ## Run all tests (ARGS="-k faps" for some)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev ## Check style, formatting and types
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+format: $(VENV)/.dev ## Put the code into the house style
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+bench: $(VENV)/.app ## Time the core (ARGS=simulate for bench/bench_simulate.py alone)
+	$(BIN)/python -m bench $(ARGS)
+
+shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/
+	$(BIN)/python -m scripts.shots $(ARGS)
+
+browser: $(VENV)/.dev ## Look for a Chromium for the browser tests, and install one if there is none
+	$(BIN)/python -m scripts.browser
+
+clean: ## Remove caches, builds and screenshots
+	rm -rf shots build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean ## Remove the virtual environment as well
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here. Install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is $$($(PYTHON) --version 2>&1), which is too old. Install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: its modules venv and ensurepip are missing. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+
+$(VENV)/.app: requirements.txt $(BIN)/python
+	@echo "Installing what the dashboard needs into $(VENV) (a minute or two, once)"
+	$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.app
+	@echo "Installing what the tests need into $(VENV)"
+	$(PIP) -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.browser: scripts/browser.py $(VENV)/.dev
+	$(BIN)/python -m scripts.browser
+	@touch $@

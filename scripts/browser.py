@@ -1,0 +1,122 @@
+"""Find a Chromium for the browser tests and the screenshots, or install one.
+
+``python -m scripts.browser`` prints the one that was found; if there is none it tries apt (as root
+or with a sudo that asks no password), then Playwright's own download. When nothing works it says
+so and ends well, because the tests then report themselves as skipped; with ``CI=true`` it fails.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
+MAC_APPLICATIONS = ("Google Chrome", "Chromium", "Microsoft Edge")
+
+HOW_TO_INSTALL = (
+    "No Chromium was found. `make browser` installs one; by hand it is "
+    "`sudo apt-get install chromium` on Debian, `.venv/bin/playwright install chromium` elsewhere, "
+    "or CHROMIUM=/path/to/chrome names one that is already there."
+)
+
+# Quiet and offline: the pages under test are ours, on this machine.
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+class NoBrowser(RuntimeError):
+    """No usable Chromium; the message names the command that installs one."""
+
+
+def required() -> bool:
+    """Whether a missing browser is an error, as it is in continuous integration."""
+    return os.environ.get("CI", "").lower() in ("true", "1")
+
+
+def find() -> str:
+    """Path of a Chromium that starts: $CHROMIUM, one on the PATH, or Playwright's own."""
+    named = os.environ.get("CHROMIUM")
+    if named:
+        if not _starts(named):
+            raise NoBrowser(f"CHROMIUM={named} does not start. Correct the path or unset it.")
+        return named
+    for candidate in _candidates():
+        if _starts(candidate):
+            return candidate
+    raise NoBrowser(HOW_TO_INSTALL)
+
+
+def _candidates():
+    yield from filter(None, map(shutil.which, NAMES))
+    for name in MAC_APPLICATIONS:
+        yield f"/Applications/{name}.app/Contents/MacOS/{name}"
+    # Asked last, and in a process of its own, because it starts Playwright's driver.
+    question = (
+        "from playwright.sync_api import sync_playwright as start\n"
+        "with start() as playwright: print(playwright.chromium.executable_path)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", question], capture_output=True, text=True, check=False
+    )
+    if answer.returncode == 0:
+        yield answer.stdout.strip()
+
+
+def _starts(path: str) -> bool:
+    """Ubuntu's chromium-browser may be a script that only advertises a snap, so try it."""
+    if not os.access(path, os.X_OK) or not Path(path).is_file():
+        return False
+    return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
+
+
+def _install() -> None:
+    """Try each way in turn until a browser is found; what the tools say is left visible."""
+    for commands in _ways_to_install():
+        for command in commands:
+            print("$", *command, flush=True)
+            if subprocess.run(command, check=False).returncode:
+                break
+        try:
+            find()
+        except NoBrowser:
+            continue
+        return
+
+
+def _ways_to_install():
+    if shutil.which("apt-get"):
+        as_root: list[str] | None = []
+        if os.geteuid():
+            passwordless = shutil.which("sudo") and not subprocess.call(
+                ["sudo", "-n", "true"], stderr=subprocess.DEVNULL
+            )
+            as_root = ["sudo", "-n"] if passwordless else None
+        if as_root is not None:
+            install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]
+            yield [[*as_root, "apt-get", "update", "-q"], [*as_root, *install]]
+    yield [[sys.executable, "-m", "playwright", "install", "chromium"]]
+
+
+def main() -> int:
+    try:
+        find()
+    except NoBrowser:
+        _install()
+    try:
+        print(f"Browser for the tests: {find()}")
+    except NoBrowser as reason:
+        print(reason, file=sys.stderr)
+        return int(required())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

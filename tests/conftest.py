@@ -1,0 +1,32 @@
+"""What every test needs: one BLAS thread, the folder of real data, browser tests last."""
+
+import os
+from pathlib import Path
+
+# Before numpy is imported: small matrices are fastest, and repeatable, on one thread.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+if "FEDPCA_DATA" not in os.environ and SHARED_DATA.is_dir():
+    os.environ["FEDPCA_DATA"] = str(SHARED_DATA)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data files; tests that read one are skipped without it."""
+    folder = os.environ.get("FEDPCA_DATA")
+    if not folder:
+        pytest.skip(f"FEDPCA_DATA is not set and {SHARED_DATA} does not exist")
+    if not Path(folder).is_dir():
+        pytest.fail(f"FEDPCA_DATA={folder} is not a folder. Correct it or unset it.")
+    return Path(folder)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: the quick ones answer first, and Playwright keeps an event loop open."""
+    items.sort(key=lambda item: "browser" in item.path.relative_to(ROOT).parts)
