@@ -1,0 +1,24 @@
+"""Federated PCA: algorithms, what crosses the wire, and what a curious server makes of it.
+
+>>> import fedpca_core as fp
+>>> problem = fp.problems.from_blocks(blocks)               # features x samples, one per client
+>>> trace = fp.simulate(problem, fp.SSI(components=5), rounds=100, seed=0)
+>>> fp.metrics.frame(trace, problem)
+"""
+
+from fedpca_core import metrics, problems
+from fedpca_core.algorithms import SSI
+from fedpca_core.channel import Channel
+from fedpca_core.errors import InvalidInput
+from fedpca_core.simulate import Simulation, simulate, stream
+
+__all__ = [
+    "SSI",
+    "Channel",
+    "InvalidInput",
+    "Simulation",
+    "metrics",
+    "problems",
+    "simulate",
+    "stream",
+]

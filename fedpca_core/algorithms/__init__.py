@@ -1,0 +1,5 @@
+"""Algorithms: one file each, a frozen dataclass of parameters plus the steps of one round."""
+
+from fedpca_core.algorithms.ssi import SSI
+
+__all__ = ["SSI"]

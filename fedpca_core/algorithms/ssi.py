@@ -1,0 +1,63 @@
+"""SSI: federated subspace iteration (FAPS paper, the baseline of section 2).
+
+One round: the server broadcasts a frame Z, every client answers with the single product S_i Z, and
+the server orthonormalises the weighted sum. With everyone present this is subspace iteration on the
+pooled matrix S, so the angle shrinks by lambda_{p+1}/lambda_p a round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, random_frame
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class SSI(Algorithm):
+    """Federated subspace iteration.
+
+    Wire, each client and round: ``frame`` down and ``product`` up, features x components each.
+
+    Parameters
+    ----------
+    components : int
+        Columns p of the frame.
+    """
+
+    title: ClassVar[str] = "SSI"
+    components: int = 5
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = random_frame(streams.generator("start"), setting.features, self.components)
+        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={"frame": server["frame"]},
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        return {"product": cohort.apply(downlink["frame"])}, clients
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        return Reply({"frame": orthonormalise(inbox.total("product"))})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame

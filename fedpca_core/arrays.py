@@ -1,0 +1,34 @@
+"""Array types shared by every room of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+#: Named arrays. On the client side every array has the client axis first.
+Arrays = Mapping[str, Array]
+AnyArray = NDArray[Any]
+
+
+def take(arrays: Arrays, clients: IntArray) -> dict[str, Array]:
+    """Return the rows of every array that belong to ``clients`` (copies)."""
+    return {name: array[clients] for name, array in arrays.items()}
+
+
+def put(arrays: Arrays, clients: IntArray, rows: Arrays) -> dict[str, Array]:
+    """Return ``arrays`` with the rows of ``clients`` replaced; the input is left alone."""
+    if len(clients) == next(iter(rows.values())).shape[0] == next(iter(arrays.values())).shape[0]:
+        order_kept = bool(np.array_equal(clients, np.arange(len(clients))))
+        if order_kept:
+            return dict(rows)
+    result: dict[str, Array] = {}
+    for name, array in arrays.items():
+        updated = array.copy()
+        updated[clients] = rows[name]
+        result[name] = updated
+    return result

@@ -1,0 +1,149 @@
+"""A problem: private data of a cohort plus the truth that only a simulation knows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort, checked_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Federated PCA problem: clients' blocks, one target, and what the simulation knows of it.
+
+    Attributes
+    ----------
+    name : str
+        Short name for legends and file names.
+    cohort : Cohort
+        The private data behind products with S_i.
+    blocks : tuple of (features, m_i) float64, or None
+        The raw private blocks where they are small enough to keep (simulation only: used to show
+        what an attack recovered, and for scores on records).
+    image_shape : (rows, columns) or None
+        Set when the features are the pixels of a grey image.
+    client_names, feature_names : tuple of str
+        Labels for tables and tooltips; may be empty.
+    note : str
+        One sentence on how the data were made, split or cleaned.
+    """
+
+    name: str
+    cohort: Cohort
+    blocks: tuple[Array, ...] | None = None
+    image_shape: tuple[int, int] | None = None
+    client_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def features(self) -> int:
+        """Number of features (rows of every block)."""
+        return self.cohort.features
+
+    @property
+    def clients(self) -> int:
+        """Number of clients."""
+        return self.cohort.clients
+
+    @cached_property
+    def covariance(self) -> Array:
+        """S = sum_i w_i S_i, (features, features): the matrix whose leading space is sought."""
+        return self.cohort.mean()
+
+    @cached_property
+    def _eigen(self) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(self.covariance)
+        return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+    @property
+    def eigenvalues(self) -> Array:
+        """Eigenvalues of S, largest first, (features,)."""
+        return self._eigen[0]
+
+    def target(self, components: int) -> Array:
+        """The centralised answer: leading eigenvectors of S, (features, components)."""
+        check_components(components, self.features)
+        return self._eigen[1][:, :components]
+
+    @cached_property
+    def heterogeneity(self) -> float:
+        """eta = max_i ||S_i - S||_2 / ||S||_2 (FedPower's measure; simulation only)."""
+        dense = self.cohort.dense()
+        gaps = [
+            float(np.abs(np.linalg.eigvalsh(matrix - self.covariance)).max()) for matrix in dense
+        ]
+        return max(gaps) / float(self.eigenvalues[0])
+
+    @cached_property
+    def digest(self) -> str:
+        """Short hash of the data, for cache keys and to recognise a problem in a log."""
+        state = hashlib.sha256()
+        state.update(np.ascontiguousarray(self.covariance).tobytes())
+        state.update(self.cohort.samples.tobytes() + self.cohort.weights.tobytes())
+        return state.hexdigest()[:16]
+
+
+def check_components(components: int, features: int) -> None:
+    """Refuse a number of components that does not fit the features."""
+    require(
+        1 <= components < features,
+        f"{components} components do not fit {features} features; "
+        f"choose between 1 and {features - 1} components.",
+    )
+
+
+def from_blocks(
+    blocks: Sequence[Array],
+    *,
+    weights: str | Sequence[float] = "records",
+    name: str = "own data",
+    image_shape: tuple[int, int] | None = None,
+    client_names: Sequence[str] = (),
+    feature_names: Sequence[str] = (),
+    note: str = "",
+) -> Problem:
+    """Problem from the clients' own blocks.
+
+    Parameters
+    ----------
+    blocks : sequence of (features, m_i) arrays
+        One block for each client; columns are records. Nothing is centred or scaled here.
+    weights : {"records", "equal"} or sequence of float
+        How clients count in the target S = sum_i w_i S_i: by their share of records (the pooled
+        covariance) or each the same.
+
+    Raises
+    ------
+    InvalidInput
+        Empty or non-finite blocks, unequal features, all zero.
+    """
+    checked = checked_blocks(blocks)
+    share = _weights(weights, len(checked))
+    cohort = Cohort.from_blocks(checked, share)
+    return Problem(
+        name=name,
+        cohort=cohort,
+        blocks=tuple(checked),
+        image_shape=image_shape,
+        client_names=tuple(client_names),
+        feature_names=tuple(feature_names),
+        note=note,
+    )
+
+
+def _weights(weights: str | Sequence[float], clients: int) -> Array | None:
+    if isinstance(weights, str):
+        require(
+            weights in ("records", "equal"),
+            f"Weights must be 'records' or 'equal' (or one number a client), not {weights!r}.",
+        )
+        return None if weights == "records" else np.full(clients, 1.0 / clients)
+    return np.asarray(weights, dtype=float)

@@ -1,0 +1,129 @@
+"""What an honest-but-curious server has seen: the only private-data-dependent input of an attack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.errors import InvalidInput, require
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One round on the wire, as the server sees it.
+
+    Attributes
+    ----------
+    round : int
+    participants : (present,) int64
+    weights : (present,) float64
+        Weights of the uploads in the server's sum.
+    local_steps : int
+    downlink, feedback : mapping of arrays
+        Broadcasts before and after the clients' step.
+    uploads : mapping of (present, ...) arrays, or None
+        Single uploads; None under secure aggregation.
+    sums : mapping of arrays, or None
+        Weighted sums; only under secure aggregation.
+    recorded : bool
+        False when the recording policy or its byte limit left the messages out.
+    """
+
+    round: int
+    participants: IntArray
+    weights: Array
+    local_steps: int
+    downlink: Arrays
+    uploads: Arrays | None
+    sums: Arrays | None
+    feedback: Arrays | None
+    recorded: bool
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The server's view of a whole run.
+
+    Attributes
+    ----------
+    features, clients : int
+    samples, weights : (clients,)
+        Public sizes m_i and weights w_i.
+    secure_aggregation : bool
+    exchanges : tuple of Exchange
+        One for each round.
+    """
+
+    features: int
+    clients: int
+    samples: IntArray
+    weights: Array
+    secure_aggregation: bool
+    exchanges: tuple[Exchange, ...]
+
+    def until(self, rounds: int | None) -> Transcript:
+        """The transcript of the first ``rounds`` rounds (all of them for None)."""
+        if rounds is None:
+            return self
+        require(
+            rounds >= 0,
+            f"An attack can read the first 0 to {len(self.exchanges)} rounds, not {rounds}.",
+        )
+        return replace(self, exchanges=self.exchanges[:rounds])
+
+    def seen(self, client: int) -> list[tuple[Exchange, int]]:
+        """Exchanges a client took part in, with its row in their uploads.
+
+        Raises
+        ------
+        InvalidInput
+            Unknown client; messages hidden by secure aggregation or not recorded.
+        """
+        require(
+            0 <= client < self.clients,
+            f"There is no client {client}; choose one of 0 to {self.clients - 1}.",
+        )
+        found: list[tuple[Exchange, int]] = []
+        for exchange in self.exchanges:
+            rows = np.flatnonzero(exchange.participants == client)
+            if not len(rows):
+                continue
+            if not exchange.recorded:
+                raise InvalidInput(
+                    f"The messages of round {exchange.round} were not recorded; "
+                    "run again with Channel(record='full') or a larger byte_limit."
+                )
+            if exchange.uploads is None:
+                raise InvalidInput(
+                    f"This attack needs the uploads of client {client} itself, but under secure "
+                    "aggregation the server saw only sums; use an attack on sums, or switch "
+                    "secure aggregation off."
+                )
+            found.append((exchange, int(rows[0])))
+        return found
+
+    def pairs(self, client: int, rounds: Sequence[int] | None = None) -> list[tuple[Array, Array]]:
+        """Pairs (probe, answer) of a client, each (features, components).
+
+        The probe is the frame that multiplied S_i in the last local product: the client's own
+        uploaded ``"frame"`` where it sends one, else the broadcast. The answer is its
+        ``"product"``.
+        """
+        result: list[tuple[Array, Array]] = []
+        for exchange, row in self.seen(client):
+            if rounds is not None and exchange.round not in rounds:
+                continue
+            assert exchange.uploads is not None
+            if "product" not in exchange.uploads:
+                raise InvalidInput(
+                    "This attack needs uploads called 'product' (answers to a broadcast frame), "
+                    f"but round {exchange.round} carried {sorted(exchange.uploads)}; "
+                    "choose an attack made for this method."
+                )
+            own = exchange.uploads.get("frame")
+            probe = own[row] if own is not None else exchange.downlink["frame"]
+            result.append((probe, exchange.uploads["product"][row]))
+        return result
