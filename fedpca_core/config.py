@@ -1,0 +1,324 @@
+"""The laboratory's configuration: one object for the link, the cache, the file and the download."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedpca_core.dials import Settings, dial
+
+PROBLEMS = {
+    "decay_geometric": "Geometric spectrum",
+    "decay_arithmetic": "Arithmetic spectrum",
+    "digits": "Digits",
+    "mnist": "MNIST",
+    "fashion_mnist": "Fashion-MNIST",
+    "cifar10": "CIFAR-10 (grey)",
+    "olivetti": "Olivetti faces",
+    "table": "Your own table",
+}
+
+METHODS = {
+    "ssi": "SSI",
+    "local_power": "LocalPower",
+    "local_power_decay": "LocalPower (decay)",
+    "faps": "FAPS",
+    "variable_splitting": "Variable splitting",
+    "block_krylov": "Block Krylov",
+    "one_shot": "One-shot",
+    "centralized": "Centralised",
+}
+
+
+@dataclass(frozen=True)
+class Configuration(Settings):
+    """Everything that determines a comparison of methods, and how it is shown."""
+
+    kind: ClassVar[str] = "laboratory"
+    version: ClassVar[int] = 1
+
+    # ---------------------------------------------------------------- problem
+    problem: str = dial(
+        "decay_geometric",
+        key="problem",
+        label="Problem",
+        help="Where the clients' private data come from. Spectra are synthetic with exactly known "
+        "eigenvalues; images and tables are real.",
+        choices=PROBLEMS,
+    )
+    features: int = dial(
+        50,
+        key="features",
+        label="Features",
+        help="Rows of every client's block. FAPS calls it n, FedPower and the others d.",
+        low=4,
+        high=300,
+        step=1,
+    )
+    clients: int = dial(
+        10,
+        key="clients",
+        label="Clients",
+        help="How many parties hold data. FAPS calls it d, FedPower and PerPCA m, FedPG N.",
+        low=1,
+        high=100,
+        step=1,
+    )
+    samples: int = dial(
+        1000,
+        key="samples",
+        label="Samples per client",
+        help="Records each client holds, on average. FAPS calls it m_i, FedPower n_i, FedPG D_i. "
+        "FAPS needs many: about 20 for each feature.",
+        grid=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
+    )
+    split: str = dial(
+        "even",
+        key="split",
+        label="Client sizes",
+        help="Even; uneven (client i holds a share proportional to i); or drawn from a Dirichlet "
+        "distribution.",
+        choices={"even": "Even", "uneven": "Uneven", "dirichlet": "Dirichlet"},
+    )
+    decay: float = dial(
+        1.05,
+        key="decay",
+        label="Spectral decay",
+        help="Singular values fall by this factor from one to the next (ξ in FAPS). Close to 1, "
+        "neighbouring directions are hard to tell apart and every method is slow.",
+        grid=(1.0, 1.002, 1.005, 1.01, 1.02, 1.03, 1.05, 1.07, 1.1, 1.15, 1.2, 1.3),
+    )
+    condition: float = dial(
+        10.0,
+        key="condition",
+        label="Condition number",
+        help="Ratio of the largest to the smallest singular value of an arithmetic spectrum "
+        "(κ in FAPS).",
+        grid=(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
+    )
+    heterogeneity: float = dial(
+        0.0,
+        key="heterogeneity",
+        label="Heterogeneity",
+        help="0: clients hold random shares of one population. 1: each has its own classes or its "
+        "own rotated spectrum. The pooled problem stays the same; the measured η is shown.",
+        low=0.0,
+        high=1.0,
+        step=0.05,
+    )
+    components: int = dial(
+        5,
+        key="components",
+        label="Components",
+        help="Dimension of the subspace that is sought. FAPS calls it p, FedPower and FedPG k, "
+        "PerPCA r.",
+        low=1,
+        high=30,
+        step=1,
+    )
+    # ---------------------------------------------------------------- run
+    methods: tuple[str, ...] = dial(
+        ("ssi", "local_power", "faps", "block_krylov"),
+        key="method",
+        label="Methods",
+        help="The algorithms to compare, all from the same random start.",
+        choices=METHODS,
+    )
+    rounds: int = dial(
+        100,
+        key="rounds",
+        label="Rounds",
+        help="Communication rounds: one message down and one up for each participating client.",
+        grid=(10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000),
+    )
+    starts: int = dial(
+        3,
+        key="starts",
+        label="Starts",
+        help="Random starts. Round counts depend strongly on the start, so curves are medians and "
+        "bands span all starts.",
+        low=1,
+        high=10,
+        step=1,
+    )
+    seed: int = dial(
+        0,
+        key="seed",
+        label="Seed",
+        help="Seed of all randomness: data, start, sampling and noise, each from a stream of its "
+        "own.",
+        low=0,
+        high=99999,
+        step=1,
+    )
+    penalty_factor: float = dial(
+        0.15,
+        key="penalty",
+        label="Penalty factor",
+        help="Strength of the pull to consensus, β_i = factor × ‖S_i‖₂ (β in FAPS, ρ in FedPE and "
+        "FedPG). Small is fast until a client breaks away.",
+        grid=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0),
+    )
+    adaptive: bool = dial(
+        True,
+        key="adaptive",
+        label="Adaptive penalty",
+        help="Let each client raise its β_i by 10 % whenever its distance to consensus stalls.",
+    )
+    inner_rule: str = dial(
+        "auto",
+        key="inner",
+        label="Inner rule",
+        help="How many inner subspace iterations a FAPS client makes in a round: as many as remain "
+        "stable for its own data; a fixed number; until the relative change is small; or until "
+        "the theory's two conditions hold.",
+        choices={
+            "auto": "Automatic",
+            "fixed": "Fixed number",
+            "change": "Relative change",
+            "conditions": "Conditions of the theory",
+        },
+    )
+    inner_steps: int = dial(
+        5,
+        key="innersteps",
+        label="Inner steps",
+        help="Inner iterations of FAPS under the fixed rule and of variable splitting, and the "
+        "most that any other rule may take (J). Each costs one product with S_i.",
+        low=1,
+        high=20,
+        step=1,
+    )
+    local_steps: int = dial(
+        8,
+        key="localsteps",
+        label="Local steps",
+        help="Local power steps of the first round of LocalPower; they halve every round (or fall "
+        "by one under the decay schedule).",
+        low=1,
+        high=16,
+        step=1,
+    )
+    participation: float = dial(
+        1.0,
+        key="participation",
+        label="Participation",
+        help="Share of the clients that take part in a round; a new subset is drawn each round.",
+        low=0.1,
+        high=1.0,
+        step=0.05,
+    )
+    absent: str = dial(
+        "memory",
+        key="absent",
+        label="Absent clients",
+        help="What the server does about absent clients: reuse the last upload of each, which "
+        "converges but needs memory; or sum the present ones only, which has an error floor.",
+        choices={"memory": "Reuse last upload", "present": "Sum the present only"},
+    )
+    # ---------------------------------------------------------------- wire
+    dtype: str = dial(
+        "float64",
+        key="precision",
+        label="Message precision",
+        help="Floating-point format on the wire. float32 halves the bytes and rounds every "
+        "message.",
+        choices={"float64": "float64", "float32": "float32"},
+    )
+    secure_aggregation: bool = dial(
+        False,
+        key="secure",
+        label="Secure aggregation",
+        help="The server receives only the sum of the participants' uploads.",
+    )
+    upload_noise: float = dial(
+        0.0,
+        key="noise",
+        label="Noise on uploads",
+        help="Gaussian noise each client adds to every upload, relative to the average size of an "
+        "entry of its upload in the first round. Masking only: no ε follows from it.",
+        grid=(0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0),
+    )
+    # ---------------------------------------------------------------- attack
+    client: int = dial(
+        0,
+        key="client",
+        label="Attacked client",
+        help="The client whose covariance S_i the server tries to reconstruct.",
+        low=0,
+        high=99,
+        step=1,
+    )
+    attack: str = dial(
+        "linear",
+        key="attack",
+        label="Adversary",
+        help="What the server does with the messages it saw.",
+        choices={
+            "linear": "Passive: solves linear equations",
+            "symmetric": "Knows the structure: symmetric, trace stated",
+            "ridge": "Knows the structure and a prior: ridge",
+        },
+    )
+    private_start: bool = dial(
+        False,
+        key="ownstart",
+        label="Private start",
+        help="Every FAPS client starts from a random frame of its own that nobody else knows.",
+    )
+    private_penalty: bool = dial(
+        False,
+        key="ownpenalty",
+        label="Private penalty",
+        help="Every FAPS client multiplies its β_i by a secret factor between ½ and 2.",
+    )
+    random_inner_steps: bool = dial(
+        False,
+        key="randominner",
+        label="Random inner steps",
+        help="Every FAPS client draws its number of inner steps anew each round, in secret.",
+    )
+    # ---------------------------------------------------------------- view
+    measure: str = dial(
+        "relative_error",
+        key="measure",
+        label="Measure",
+        help="Relative error of the singular values; scaled KKT violation; sine of the largest "
+        "principal angle; mean squared consensus gap.",
+        choices={
+            "relative_error": "Relative error",
+            "kkt": "KKT violation",
+            "sin_theta": "Largest angle",
+            "consensus_gap": "Consensus gap",
+        },
+        view=True,
+    )
+    axis: str = dial(
+        "round",
+        key="axis",
+        label="Against",
+        help="What progress is charged for: rounds, bytes over all clients, local products with "
+        "S_i over all clients, or seconds of computation here.",
+        choices={
+            "round": "Rounds",
+            "bytes": "Bytes",
+            "local_products": "Local products",
+            "seconds": "Seconds",
+        },
+        view=True,
+    )
+    accuracy: float = dial(
+        1e-7,
+        key="accuracy",
+        label="Accuracy",
+        help="The table counts what each method needs to bring the chosen measure below this.",
+        grid=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1.07e-7, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12),
+        view=True,
+    )
+    guide: bool = dial(
+        True,
+        key="guide",
+        label="Predicted rate",
+        help="Draw the local rate that theory predicts from the spectrum as a dashed line.",
+        view=True,
+    )
