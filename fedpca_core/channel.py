@@ -30,8 +30,9 @@ class Channel:
     secure_aggregation : bool
         The server receives only the weighted sum over the participants.
     upload_noise : float
-        Standard deviation, per entry, of Gaussian noise added to every upload by its client.
-        Heuristic: no privacy guarantee follows, because the uploads' sensitivity is not bounded.
+        Gaussian noise each client adds to its uploads; its standard deviation is this factor times
+        the root mean square of the message itself. Heuristic: no privacy guarantee follows,
+        because the uploads' sensitivity is not bounded.
     record : {"full", "estimates"}
         Whether the transcript keeps the messages or only who took part and the byte counts.
     byte_limit : int
@@ -55,8 +56,8 @@ class Channel:
         )
         require(
             np.isfinite(self.upload_noise) and self.upload_noise >= 0,
-            f"The noise on uploads must be a standard deviation of at least 0, "
-            f"not {self.upload_noise}.",
+            f"The noise on uploads must be a factor of at least 0, not {self.upload_noise}; "
+            "0 switches it off.",
         )
 
 
@@ -136,7 +137,9 @@ class Mailbox:
                 # Drawn for all clients and indexed, so participation never shifts the stream.
                 generator = self.streams.generator("upload noise", plan.round, len(received))
                 noise = generator.standard_normal((self.setting.clients, *array.shape[1:]))
-                sent = array + self.channel.upload_noise * noise[plan.participants]
+                axes = tuple(range(1, array.ndim))
+                size = np.sqrt((array**2).mean(axis=axes, keepdims=True))
+                sent = array + self.channel.upload_noise * size * noise[plan.participants]
             received[name] = self._travel(sent)
             self.bytes_up += self._size(received[name])
         totals, weight = self._aggregate(received, plan)

@@ -1,8 +1,8 @@
 """Dials: what a setting is called, which values it takes, and the sentence for any other value.
 
 A configuration is a frozen dataclass whose fields are dials. The same description validates a
-configuration file, reads a link, renders the widget and writes its tooltip, so the core and the page
-cannot disagree about a range or an error.
+configuration file, reads a link, renders the widget and writes its tooltip, so the core and the
+page cannot disagree about a range or an error.
 """
 
 from __future__ import annotations

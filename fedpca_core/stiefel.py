@@ -121,8 +121,7 @@ def largest_sine(frame: Array, target: Array) -> Array:
     when the target is contained in the span of the frame.
     """
     residual = remove_span(target, frame)
-    result: Array = np.linalg.norm(residual, ord=2, axis=(-2, -1))
-    return result
+    return np.asarray(np.linalg.norm(residual, ord=2, axis=(-2, -1)), dtype=float)
 
 
 def principal_sines(frame: Array, target: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What an honest-but-curious server has seen: the only private-data-dependent input of an attack."""
+"""What an honest-but-curious server has seen: all an attack may read of private data."""
 
 from __future__ import annotations
 
