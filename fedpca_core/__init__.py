@@ -7,7 +7,7 @@
 """
 
 from fedpca_core import metrics, problems
-from fedpca_core.algorithms import SSI
+from fedpca_core.algorithms import SSI, FedPE, FedPG
 from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
 from fedpca_core.simulate import Simulation, simulate, stream
@@ -15,6 +15,8 @@ from fedpca_core.simulate import Simulation, simulate, stream
 __all__ = [
     "SSI",
     "Channel",
+    "FedPE",
+    "FedPG",
     "InvalidInput",
     "Simulation",
     "metrics",

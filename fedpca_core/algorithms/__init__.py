@@ -1,5 +1,7 @@
 """Algorithms: one file each, a frozen dataclass of parameters plus the steps of one round."""
 
+from fedpca_core.algorithms.fedpe import FedPE
+from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.algorithms.ssi import SSI
 
-__all__ = ["SSI"]
+__all__ = ["SSI", "FedPE", "FedPG"]

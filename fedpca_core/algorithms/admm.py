@@ -1,0 +1,244 @@
+"""What FedPE and FedPG share: consensus ADMM with client sampling (Nguyen et al., FedPCA for IoT).
+
+The problem is ``min sum_i f_i(U_i)`` subject to ``U_i = Z`` and orthonormal ``U_i``, with
+``f_i(U) = ||(I - U U^T) A_i||_F^2 / m_i``, a function of S_i alone. A client keeps a frame U_i and
+a dual Y_i; a round is: Z down, C local steps, the frame up, the average back down, and then the
+dual step ``Y_i += penalty (U_i - Z)`` with the Z of that very round, which keeps ``sum_i Y_i = 0``.
+
+Corrected here: f_i is divided by m_i, and the penalty and the steps are multiples of the clients'
+own curvature, so that no position of a dial diverges; the server averages the U_i alone, because
+``sum_i Y_i`` vanishes at the solution only over *all* clients, and adding ``Y_i/penalty`` of a
+sample leaves a noise floor; the model is the polar factor of Z, which is an average and not
+orthonormal. The paper's own rules remain available as ``"printed"``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import polar, transpose, uniform_frame
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class ConsensusADMM(Algorithm):
+    """Rounds and dual bookkeeping; subclasses give the local steps.
+
+    Wire, each participant and round: ``frame`` (Z) and ``penalty`` (one number) down, one matrix
+    up, the new ``frame`` down; every matrix is features x components. The upload is called
+    ``frame`` when it is U_i itself, and ``shifted`` when it is ``U_i + Y_i/penalty`` (averages
+    "printed" and "memory"). Before the first round each client sends one number, ||S_i||_2.
+
+    Parameters
+    ----------
+    components : int
+        Rank k; place it at an eigengap of S.
+    penalty_factor : float
+        r > 0 in ``penalty = r * mean_i ||S_i||_2``. The descent condition asks for r >= 4 on the
+        manifold.
+    step_factor : float
+        s in (0, 1], the share of the safe step.
+    local_steps : int
+        C, gradient steps before an upload.
+    average : {"mean", "printed", "memory", "polar"}
+        How the server forms Z: mean of the participants' U_i; their mean of U_i + Y_i/penalty
+        (paper, eq. 8); the mean of that over all clients' last uploads (exact and slower, holds
+        one matrix a client); mean of the polar factors of the uploads (weakens forged uploads).
+        The last two read single uploads.
+    local_start : {"own", "consensus"}
+        Local steps begin at the client's last U_i or at the polar factor of Z.
+    sampling : {"random", "round robin"}
+        Participants drawn afresh each round, or in turn along shuffled lists, so that everybody
+        takes part within two passes.
+    initial : {"orthonormal", "uniform"}
+        First Z: QR of a Gaussian matrix, or entries uniform in [0, 1) as in the authors' scripts.
+    dual_reset : int
+        Round from which clients start again with Y_i = 0 (the cure after a corrupted upload);
+        0 for never.
+    """
+
+    components: int = 5
+    penalty_factor: float = 4.0
+    step_factor: float = 1.0
+    local_steps: int = 10
+    average: str = "mean"
+    local_start: str = "own"
+    sampling: str = "random"
+    initial: str = "orthonormal"
+    dual_reset: int = 0
+
+    reuses_uploads: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        require(
+            bool(np.isfinite(self.penalty_factor)) and self.penalty_factor > 0,
+            f"The penalty factor must be positive, not {self.penalty_factor}; 4 suits most data.",
+        )
+        require(
+            0 < self.step_factor <= 1,
+            f"The step factor must lie in (0, 1], not {self.step_factor}; "
+            "1 is the longest step that is safe.",
+        )
+        require(
+            self.local_steps >= 1,
+            f"There must be at least 1 local step, not {self.local_steps}; 10 suits most data.",
+        )
+        require(
+            self.dual_reset >= 0,
+            f"Duals are reset at a round of at least 1, or never (0), not {self.dual_reset}.",
+        )
+        one_of("The server's average", self.average, ("mean", "printed", "memory", "polar"))
+        one_of("The local start", self.local_start, ("own", "consensus"))
+        one_of("The sampling", self.sampling, ("random", "round robin"))
+        one_of("The first frame", self.initial, ("orthonormal", "uniform"))
+
+    # ------------------------------------------------------------------ a round
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        shape = (setting.features, self.components)
+        generator = streams.generator("start")
+        frame = uniform_frame(generator, *shape)
+        if self.initial == "uniform":
+            frame = generator.uniform(0.0, 1.0, shape)
+        # With f_i multiplied by N w_i, plain means over clients have the target sum_i w_i S_i.
+        scale = setting.clients * setting.weights
+        norms = scale * cohort.spectral_norms()
+        penalty = self.penalty_factor * float(norms.mean())
+        everyone = (setting.clients, 1, 1)
+        clients = {
+            "frame": np.tile(self.first_local(frame), everyone),
+            "dual": np.zeros((setting.clients, *shape)),
+            "scale": scale,
+            "norm": norms,
+            "penalty": np.full(setting.clients, penalty),
+            "reset": np.zeros(setting.clients),
+            **self.extra_state(setting),
+        }
+        server: dict[str, object] = {"frame": frame, "penalty": penalty}
+        if self.average == "memory":
+            server["memory"] = clients["frame"]
+        return server, clients
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        if self.sampling == "round robin":
+            participants = in_turn(round_, setting, streams)
+        else:
+            participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=np.full(len(participants), 1.0 / len(participants)),
+            downlink={"frame": server["frame"], "penalty": np.array(server["penalty"])},
+            local_steps=self.local_steps,
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        state = dict(clients)
+        state["penalty"] = np.full(cohort.clients, float(downlink["penalty"]))
+        if self.dual_reset and plan.round >= self.dual_reset:
+            due = (state["reset"] == 0)[:, None, None]
+            state["dual"] = np.where(due, 0.0, state["dual"])
+            state["reset"] = np.ones(cohort.clients)
+        consensus = downlink["frame"]
+        if self.local_start == "consensus":
+            state["frame"] = np.tile(polar(consensus), (cohort.clients, 1, 1))
+        state["frame"] = self.descend(cohort, state, consensus)
+        if self.average in ("printed", "memory"):
+            shifted = state["frame"] + state["dual"] / state["penalty"][:, None, None]
+            return {"shifted": shifted}, state
+        return {"frame": state["frame"]}, state
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        state = dict(server)
+        if self.average == "mean":
+            state["frame"] = inbox.mean("frame")
+        elif self.average == "polar":
+            state["frame"] = polar(inbox.individual("frame")).mean(axis=0)
+        elif self.average == "printed":
+            state["frame"] = inbox.mean("shifted")
+        else:
+            memory = server["memory"].copy()
+            memory[inbox.participants] = inbox.individual("shifted")
+            state |= {"memory": memory, "frame": memory.mean(axis=0)}
+        return Reply(state, feedback={"frame": state["frame"]})
+
+    def finish(self, cohort: Cohort, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
+        penalty = clients["penalty"][:, None, None]
+        dual = clients["dual"] + penalty * (clients["frame"] - feedback["frame"])
+        return {**clients, "dual": dual}
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        return polar(server["frame"])
+
+    def frames(self, server: ServerState, clients: Arrays) -> Array:
+        return clients["frame"]
+
+    # ------------------------------------------------------------------ for subclasses
+    @abstractmethod
+    def descend(self, cohort: Cohort, clients: Arrays, consensus: Array) -> Array:
+        """C local steps from ``clients["frame"]``; returns the new frames (clients, d, k)."""
+
+    def first_local(self, frame: Array) -> Array:
+        """U_i before the first round."""
+        return frame
+
+    def extra_state(self, setting: Setting) -> dict[str, Array]:
+        """Further client state."""
+        return {}
+
+
+def smooth_gradient(products: Array, frames: Array) -> Array:
+    """Gradient of f_i at any U: ``-4 SU + 2 SU (U^T U) + 2 U (U^T S U)``.
+
+    Parameters
+    ----------
+    products : (..., features, components) float64
+        ``S_i U``.
+    frames : (..., features, components) float64
+        U, orthonormal or not.
+    """
+    gram = transpose(frames) @ frames
+    result: Array = (
+        -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (transpose(frames) @ products)
+    )
+    return result
+
+
+def losses(traces: Array, products: Array, frames: Array) -> Array:
+    """f_i(U) = tr S - 2 tr(U^T S U) + tr(U^T S U U^T U), one value for each client."""
+    inner = transpose(frames) @ products
+    gram = transpose(frames) @ frames
+    return np.asarray(
+        traces
+        - 2.0 * np.trace(inner, axis1=-2, axis2=-1)
+        + np.einsum("...ij,...ji->...", inner, gram)
+    )
+
+
+def in_turn(round_: int, setting: Setting, streams: Streams) -> IntArray:
+    """Participants of a round when everybody takes turns along a list shuffled at every pass."""
+    size = setting.participants_per_round
+    groups = -(-setting.clients // size)
+    list_, group = divmod(round_ - 1, groups)
+    order = streams.generator("sampling", list_).permutation(setting.clients)
+    # The last group of a pass is filled up from the one before it.
+    begin = min(group * size, setting.clients - size)
+    return np.sort(order[begin : begin + size]).astype(np.int64)
+
+
+def one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a choice that is not among ``allowed``."""
+    listed = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
+    require(value in allowed, f"{what} is {listed}, not {value!r}.")

@@ -1,0 +1,97 @@
+"""FedPE: consensus ADMM with Euclidean gradient steps (Nguyen et al., FedPCA for IoT, Alg. 1).
+
+U_i may leave the manifold. A one-sided surrogate, entrywise on ``M = U^T U - I`` with
+``m = max(0, M)``, adds ``<T_i, m o m> + penalty/2 ||m o m||_F^2`` with a multiplier T_i of its own;
+``f_i`` itself already has only orthonormal minimisers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Plan, Setting
+from fedpca_core.algorithms.admm import ConsensusADMM, smooth_gradient
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import transpose
+
+
+@dataclass(frozen=True)
+class FedPE(ConsensusADMM):
+    """Federated PCA in Euclidean space, with duals and client sampling.
+
+    Wire and shared parameters: `ConsensusADMM`; T_i never travels.
+
+    Parameters
+    ----------
+    surrogate : bool
+        Whether the orthonormality surrogate and its multiplier T_i take part.
+    """
+
+    title: ClassVar[str] = "FedPE"
+    surrogate: bool = True
+
+    def extra_state(self, setting: Setting) -> dict[str, Array]:
+        return {"multiplier": np.zeros((setting.clients, self.components, self.components))}
+
+    def descend(self, cohort: Cohort, clients: Arrays, consensus: Array) -> Array:
+        frames, duals, multipliers = clients["frame"], clients["dual"], clients["multiplier"]
+        scale = clients["scale"][:, None, None]
+        penalty = clients["penalty"][:, None, None]
+        for _ in range(self.local_steps):
+            slope = smooth_gradient(scale * cohort.apply(frames), frames)
+            slope = slope + duals + penalty * (frames - consensus)
+            if self.surrogate:
+                slope = slope + surrogate_gradient(frames, multipliers, penalty)
+            curvature = self.curvature(frames, clients)[:, None, None]
+            frames = frames - self.step_factor / curvature * slope
+        return frames
+
+    def finish(self, cohort: Cohort, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
+        state = dict(super().finish(cohort, clients, plan, feedback))
+        if self.surrogate:
+            penalty = clients["penalty"][:, None, None]
+            state["multiplier"] = clients["multiplier"] + penalty * excess(clients["frame"]) ** 2
+        return state
+
+    def curvature(self, frames: Array, clients: Arrays) -> Array:
+        """Upper bound on the curvature near U, recomputed at every step, (clients,).
+
+        ``(12 b^2 - 4) ||S_i||_2 + penalty + L_h`` with ``b = max(1, ||U||_2)`` and
+        ``L_h = 12 b^2 (max T_i [max m > 0] + 3 penalty max m^2)``: off the manifold f_i bends in
+        the normal direction too, by ``8 ||S_i||_2`` at an orthonormal U.
+        """
+        gram = transpose(frames) @ frames
+        squared = np.maximum(1.0, np.linalg.eigvalsh(gram)[:, -1])
+        bound = (12.0 * squared - 4.0) * clients["norm"] + clients["penalty"]
+        if self.surrogate:
+            beyond = excess(frames).max(axis=(1, 2))
+            multiplier = clients["multiplier"].max(axis=(1, 2)) * (beyond > 0)
+            bound += 12.0 * squared * (multiplier + 3.0 * clients["penalty"] * beyond**2)
+        return np.asarray(bound, dtype=float)
+
+
+def excess(frames: Array) -> Array:
+    """m = max(0, U^T U - I) entrywise, (..., components, components)."""
+    gram = transpose(frames) @ frames
+    result: Array = np.maximum(0.0, gram - np.eye(gram.shape[-1]))
+    return result
+
+
+def surrogate_gradient(frames: Array, multipliers: Array, penalty: Array) -> Array:
+    """Gradient of ``<T, m o m> + penalty/2 ||m o m||_F^2``: ``4 U [m o (T + penalty m o m)]``."""
+    m = excess(frames)
+    result: Array = 4.0 * frames @ (m * (multipliers + penalty * m**2))
+    return result
+
+
+def surrogate_value(frames: Array, multipliers: Array, penalty: Array) -> Array:
+    """``<T, m o m> + penalty/2 ||m o m||_F^2``, one value for each client."""
+    squared = excess(frames) ** 2
+    return np.asarray(
+        (multipliers * squared).sum(axis=(-2, -1))
+        + 0.5 * np.squeeze(penalty) * (squared**2).sum(axis=(-2, -1))
+    )

@@ -1,0 +1,66 @@
+"""FedPG: consensus ADMM with Riemannian gradient steps (Nguyen et al., FedPCA for IoT, Alg. 2).
+
+Local steps stay on the manifold: ``U <- R(U - step grad F_i(U))`` with
+``F_i(U) = f_i(U) + <Y_i, U - Z> + penalty/2 ||U - Z||_F^2``. On the manifold f_i has at most the
+curvature ``2 ||S_i||_2``, so the safe step ``1/(2 ||S_i||_2 + penalty)`` is about four times as
+long as in FedPE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedpca_core.algorithms.admm import ConsensusADMM, one_of, smooth_gradient
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, polar, tangent, transpose
+
+
+@dataclass(frozen=True)
+class FedPG(ConsensusADMM):
+    """Federated PCA on the manifold, with duals and client sampling.
+
+    Wire and shared parameters: `ConsensusADMM`.
+
+    Parameters
+    ----------
+    projection : {"stiefel", "printed"}
+        Tangent projection of the gradient G. Corrected here: ``G - U sym(U^T G)``. The printed
+        ``G - U (U^T G)`` (eq. 17) belongs to functions of the span alone, but F_i compares
+        matrices; it deletes the only force that can turn U_i back on Z, Y_i grows without end and
+        the run drifts away after first coming close.
+    retraction : {"qr", "polar"}
+        R; both return U unchanged at a zero step (QR with a positive diagonal).
+    """
+
+    title: ClassVar[str] = "FedPG"
+    projection: str = "stiefel"
+    retraction: str = "qr"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("The projection", self.projection, ("stiefel", "printed"))
+        one_of("The retraction", self.retraction, ("qr", "polar"))
+
+    def first_local(self, frame: Array) -> Array:
+        return orthonormalise(frame)
+
+    def descend(self, cohort: Cohort, clients: Arrays, consensus: Array) -> Array:
+        frames, duals = clients["frame"], clients["dual"]
+        scale = clients["scale"][:, None, None]
+        penalty = clients["penalty"][:, None, None]
+        step = self.step_factor / (2.0 * clients["norm"][:, None, None] + penalty)
+        retract = polar if self.retraction == "polar" else orthonormalise
+        for _ in range(self.local_steps):
+            slope = smooth_gradient(scale * cohort.apply(frames), frames)
+            slope = slope + duals + penalty * (frames - consensus)
+            frames = retract(frames - step * self.project(frames, slope))
+        return frames
+
+    def project(self, frames: Array, slope: Array) -> Array:
+        """Riemannian gradient from a Euclidean one, (..., features, components)."""
+        if self.projection == "printed":
+            result: Array = slope - frames @ (transpose(frames) @ slope)
+            return result
+        return tangent(frames, slope)
