@@ -1,0 +1,29 @@
+"""The server: ``streamlit run app.py`` (or ``uvicorn app:app``)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """Do the slow imports before the first visitor comes."""
+    from dashboard.warmup import warm
+
+    warm()
+    yield
+
+
+app = st.App(ROOT / "dashboard" / "main.py", lifespan=lifespan)
+
+if __name__ == "__main__":
+    app.run()

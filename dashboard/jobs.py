@@ -1,0 +1,196 @@
+"""Long computations as jobs: progress, stop, partial results, and a cache by configuration.
+
+A job runs in a thread of the server process, never touches Streamlit, survives reruns and page
+switches, and is shared by all visitors who ask for the same thing. It ends early when somebody
+presses Stop, when nobody has looked at it for a while (a closed tab), or at its deadline; what it
+had computed by then is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from fedpca_core.errors import InvalidInput
+
+#: A job that nobody has looked at for this long is abandoned.
+ABANDONED_SECONDS = 8.0
+#: Finished jobs kept per server process; the oldest go first.
+KEPT = 96
+#: Jobs that compute at the same time; the others wait their turn.
+AT_ONCE = 2
+
+
+@dataclass
+class Job:
+    """One computation and how far it has come."""
+
+    key: Hashable
+    deadline: float
+    fraction: float = 0.0
+    text: str = "Waiting for a free processor"
+    result: Any = None
+    refusal: str | None = None
+    stopped: bool = False
+    started: float = field(default_factory=time.monotonic)
+    _seen: float = field(default_factory=time.monotonic)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _done: threading.Event = field(default_factory=threading.Event)
+
+    # ---------------------------------------------------------------- for the page
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will come."""
+        return self._done.is_set()
+
+    def touch(self) -> None:
+        """Tell the job that somebody is still looking."""
+        self._seen = time.monotonic()
+
+    def stop(self) -> None:
+        """Ask the job to end at its next report, keeping what it has."""
+        self._stop.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait a moment for the end; returns `done`."""
+        return self._done.wait(seconds)
+
+    # ---------------------------------------------------------------- for the work
+    def report(self, fraction: float, text: str, partial: Any = None) -> bool:
+        """Publish progress (and a partial result); returns False when the work must end."""
+        self.fraction, self.text = min(max(fraction, 0.0), 1.0), text
+        if partial is not None:
+            self.result = partial
+        return self.wanted()
+
+    def wanted(self) -> bool:
+        """Whether to go on: not stopped, not abandoned, not over time."""
+        now = time.monotonic()
+        abandoned = now - self._seen > ABANDONED_SECONDS
+        if self._stop.is_set() or abandoned or now > self.deadline:
+            self.stopped = True
+        return not self.stopped
+
+
+class Registry:
+    """All jobs of the server process."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
+        self._lock = threading.Lock()
+        self._turns = threading.Semaphore(AT_ONCE)
+
+    def find(self, key: Hashable) -> Job | None:
+        """The job with this key, if any."""
+        with self._lock:
+            return self._jobs.get(key)
+
+    def submit(
+        self, key: Hashable, work: Callable[[Job], Any], seconds: float, again: bool = False
+    ) -> Job:
+        """Return the job with this key, starting it if there is none (or ``again`` is set).
+
+        A job that was abandoned or ran into its deadline is started anew when asked for again; one
+        that somebody stopped stays as it was left.
+        """
+        with self._lock:
+            job = self._jobs.get(key)
+            abandoned = job is not None and job.stopped and not job._stop.is_set()
+            if job is not None and not again and not (job.done and abandoned):
+                self._jobs.move_to_end(key)
+                job.touch()
+                return job
+            job = Job(key=key, deadline=time.monotonic() + seconds)
+            self._jobs[key] = job
+            finished = [name for name, entry in self._jobs.items() if entry.done]
+            for name in finished[: max(0, len(self._jobs) - KEPT)]:
+                del self._jobs[name]
+        threading.Thread(target=self._run, args=(job, work), daemon=True).start()
+        return job
+
+    def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
+        try:
+            with self._turns:
+                job.touch()
+                result = work(job)
+                if result is not None:
+                    job.result = result
+        except InvalidInput as refusal:
+            job.refusal = str(refusal)
+        except Exception as error:
+            job.refusal = (
+                f"The computation failed ({type(error).__name__}: {error}); "
+                "change a setting and try again."
+            )
+        finally:
+            job._done.set()
+
+
+@st.cache_resource(show_spinner=False)
+def registry() -> Registry:
+    """The registry of this server process."""
+    return Registry()
+
+
+def show(
+    key: Hashable,
+    work: Callable[[Job], Any],
+    draw: Callable[[Any], None],
+    *,
+    name: str,
+    seconds: float = 120.0,
+    patience: float = 0.8,
+) -> Job:
+    """Run a job and draw its result, with progress and a Stop button while it lasts.
+
+    Jobs that end within ``patience`` seconds are drawn at once and never show progress.
+
+    Parameters
+    ----------
+    key : hashable
+        Identifies the computation (a frozen configuration).
+    work : callable
+        Gets the job, reports through it, returns the result.
+    draw : callable
+        Draws a result, partial or final, in place.
+    name : str
+        Unique on the page; names the widgets.
+    seconds : float
+        Deadline.
+    """
+    job = registry().submit(key, work, seconds)
+    job.wait(patience)
+    running = not job.done
+
+    @st.fragment(run_every=0.3 if running else None)
+    def live() -> None:
+        job.touch()
+        if running and job.done:
+            st.rerun()
+        status = st.container(key=f"{name}_status")
+        with status:
+            if not job.done:
+                bar, button = st.columns([6, 1], vertical_alignment="center")
+                bar.progress(job.fraction, text=job.text)
+                button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
+            elif job.refusal is not None:
+                st.warning(job.refusal)
+            elif job.stopped:
+                line, button = st.columns([6, 1], vertical_alignment="center")
+                line.caption("Stopped early: what had been computed by then is shown.")
+                if button.button("Run again", key=f"{name}_again", width="stretch"):
+                    registry().submit(key, work, seconds, again=True)
+                    st.rerun()
+        if job.result is not None:
+            draw(job.result)
+        elif not job.done:
+            st.skeleton(height=420)
+
+    live()
+    return job

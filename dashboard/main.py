@@ -1,0 +1,45 @@
+"""The navigation: what runs before every page (also an entry of its own for plain hosts)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+PAGES = ROOT / "pages"
+
+
+@st.cache_resource(show_spinner=False)
+def _warm_up() -> None:
+    """Warm up where this file is the entry; under app.py the imports are already there."""
+    from dashboard.warmup import warm
+
+    warm()
+
+
+_warm_up()
+
+st.set_page_config(layout="wide", initial_sidebar_state="auto")
+
+st.navigation(
+    [
+        st.Page(PAGES / "home.py", title="Home", icon=":material/home:", default=True),
+        st.Page(
+            PAGES / "converge.py",
+            title="How fast?",
+            icon=":material/show_chart:",
+            url_path="converge",
+        ),
+        st.Page(
+            PAGES / "attack.py",
+            title="What leaks?",
+            icon=":material/visibility:",
+            url_path="attack",
+        ),
+    ]
+).run()

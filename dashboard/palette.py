@@ -1,0 +1,113 @@
+"""One colour, one dash and one marker per algorithm, kept on every page.
+
+Colour alone never carries the meaning: two curves that a colour-blind reader may confuse differ
+in dash, and no two algorithms share both dash and marker. Every colour has a contrast of at least
+3 to 1 (WCAG, graphical objects) against the paper of its scheme.
+
+Formal privacy (a differential-privacy guarantee) and heuristic masking are two different things;
+each has a colour of its own that nothing else uses, and so have values that only a simulation can
+know because they need the clients' private data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fedpca_core.errors import InvalidInput
+
+Dash = Literal["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one algorithm or role is drawn: hex colours per scheme, a Plotly dash and marker."""
+
+    light: str
+    dark: str
+    dash: Dash = "solid"
+    marker: str = "circle"
+
+
+ALGORITHMS: dict[str, Style] = {
+    "FAPS": Style("#0f766e", "#2dd4bf", "solid", "circle"),
+    "SSI": Style("#2166ac", "#7cb3f5", "longdash", "square"),
+    "LocalPower": Style("#c2410c", "#ff8f5e", "solid", "diamond"),
+    "LocalPower (decay)": Style("#8f4a1b", "#e0b089", "dash", "diamond"),
+    "VariableSplitting": Style("#6d3fc0", "#b89bff", "dashdot", "triangle-up"),
+    "BlockKrylov": Style("#b3264a", "#ff86a2", "dot", "triangle-down"),
+    "OneShot": Style("#5b6470", "#aab4c0", "dash", "x"),
+    "Centralized": Style("#1f2a2e", "#f3f5f2", "dot", "cross"),
+    "FedPower": Style("#a21d8c", "#f08be0", "solid", "square"),
+    "FedPE": Style("#4d7c0f", "#a3d65c", "dash", "triangle-up"),
+    "FedPG": Style("#0b6f99", "#5ecbf0", "solid", "star"),
+    "PersonalizedPCA": Style("#7a5c00", "#e8c54a", "longdashdot", "hexagon"),
+}
+
+ROLES: dict[str, Style] = {
+    "formal": Style("#1d3f91", "#9db8ff"),
+    "heuristic": Style("#96590a", "#f0b44c"),
+    "simulation": Style("#6b5678", "#bfaed1", "dot"),
+    "guide": Style("#6a6f70", "#9aa5a6", "dash"),
+    "text": Style("#1f2a2e", "#e8ece9"),
+    "accent": Style("#0b5f58", "#2dd4bf"),
+}
+
+# For anything without a name of its own (clients, data sets, seeds), in this order.
+FALLBACKS: tuple[Style, ...] = (
+    Style("#0f766e", "#2dd4bf", "solid", "circle"),
+    Style("#c2410c", "#ff8f5e", "dash", "diamond"),
+    Style("#6d3fc0", "#b89bff", "dot", "square"),
+    Style("#2166ac", "#7cb3f5", "dashdot", "triangle-up"),
+    Style("#b3264a", "#ff86a2", "longdash", "triangle-down"),
+    Style("#4d7c0f", "#a3d65c", "solid", "x"),
+    Style("#a21d8c", "#f08be0", "dash", "cross"),
+    Style("#7a5c00", "#e8c54a", "dot", "star"),
+    Style("#0b6f99", "#5ecbf0", "dashdot", "hexagon"),
+    Style("#5b6470", "#aab4c0", "longdash", "circle"),
+)
+
+
+def fallback(index: int) -> Style:
+    """Return the style of the ``index``-th thing that has no name of its own (they repeat)."""
+    return FALLBACKS[index % len(FALLBACKS)]
+
+
+def style(name: str) -> Style:
+    """Return the style of an algorithm, a role, ``"series 3"``, or a plain ``#rrggbb`` colour.
+
+    Parameters
+    ----------
+    name : str
+        A key of `ALGORITHMS` or `ROLES`, ``"series N"`` with N counted from 0, or ``#rrggbb``
+        (used as it is in both schemes).
+
+    Raises
+    ------
+    InvalidInput
+        If the name is none of these.
+    """
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    if name in ROLES:
+        return ROLES[name]
+    if name.startswith("series ") and name.removeprefix("series ").isdecimal():
+        return fallback(int(name.removeprefix("series ")))
+    if len(name) == 7 and name[0] == "#" and all(c in "0123456789abcdefABCDEF" for c in name[1:]):
+        return Style(name, name)
+    known = ", ".join([*ALGORITHMS, *ROLES])
+    raise InvalidInput(
+        f"There is no colour called {name!r}; use one of {known}, "
+        'a "series N" with N from 0, or a colour written as #rrggbb.'
+    )
+
+
+def knows(name: str) -> bool:
+    """Say whether ``name`` is an algorithm or a role with a style of its own."""
+    return name in ALGORITHMS or name in ROLES
+
+
+def colour(name: str, scheme: Literal["light", "dark"]) -> str:
+    """Return the hex colour of ``name`` (as in `style`) in one scheme."""
+    chosen = style(name)
+    return chosen.dark if scheme == "dark" else chosen.light

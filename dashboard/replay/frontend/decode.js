@@ -1,0 +1,47 @@
+// The bytes from Python: header length, JSON header, aligned blocks (see encode.py).
+
+const TYPES = { f4: Float32Array, f8: Float64Array, u1: Uint8Array };
+
+function decode(bytes) {
+  const buffer = bytes.slice().buffer; // a copy, so that the blocks are aligned
+  const length = new DataView(buffer).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  const body = Math.ceil((4 + length) / 8) * 8;
+  const opened = new Map();
+  const open = (value) => {
+    if (!value || !value.block) return value;
+    const [offset, count, type] = value.block;
+    const name = `${offset}:${count}:${type}`;
+    if (!opened.has(name)) opened.set(name, new TYPES[type](buffer, body + offset, count));
+    return opened.get(name);
+  };
+  for (const panel of header.panels) {
+    panel.values = open(panel.values);
+    for (const curve of panel.curves) {
+      for (const part of ["x", "y", "lower", "upper"]) curve[part] = open(curve[part]);
+      curve.last = lastPoint(curve);
+    }
+  }
+  for (const row of header.images) for (const image of row) image.frames = open(image.frames);
+  return header;
+}
+
+// The last index at which the curve has a value; -1 if none.
+function lastPoint(curve) {
+  if (curve.frames) return curve.x.length - 1;
+  for (let k = curve.y.length - 1; k >= 0; k -= 1) if (Number.isFinite(curve.y[k])) return k;
+  return -1;
+}
+
+// Whether the x values simply count the rounds.
+function countsRounds(curve) {
+  for (let k = 0; k < curve.x.length; k += 1) if (curve.x[k] !== k) return false;
+  return true;
+}
+
+// The y values at a round, for a curve that has a row per round.
+function rowOf(curve, round) {
+  if (!curve.frames) return curve.y;
+  const points = curve.y.length / curve.frames;
+  return curve.y.subarray(round * points, (round + 1) * points);
+}

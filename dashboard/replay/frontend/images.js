@@ -1,0 +1,38 @@
+// Rows of replayed images: bytes through a palette onto a canvas.
+
+class ImageView {
+  constructor(image, view) {
+    this.image = image;
+    this.view = view;
+    this.canvas = element("canvas", { width: image.columns, height: image.rows, role: "img", class: "fp-canvas",
+      "data-testid": "replay-canvas" });
+    this.context = this.canvas.getContext("2d");
+    this.pixels = this.context.createImageData(image.columns, image.rows);
+    this.words = new Uint32Array(this.pixels.data.buffer);
+    const title = element("div", { class: "fp-image-title" }, element("span", { text: image.title }),
+      image.simulationOnly ? simulationTag() : null);
+    this.caption = element("div", { class: "fp-caption", "data-testid": "replay-caption" });
+    this.bar = image.showScale ? element("div", { class: "fp-bar", "aria-hidden": "true" }) : null;
+    const scale = this.bar && element("div", { class: "fp-scale" },
+      element("span", { text: raised(image.low) }), this.bar, element("span", { text: raised(image.high) }));
+    this.node = element("div", { class: "fp-image", style: `--fp-size:${image.size}px` }, title, this.canvas, scale,
+      image.captions.length ? this.caption : null);
+  }
+
+  draw() {
+    const { image, view, words } = this;
+    const at = image.count === 1 ? 0 : Math.min(view.round, image.count - 1);
+    const caption = image.captions[image.captions.length === 1 ? 0 : view.round] ?? "";
+    const { packed, gradient } = view.theme.ramps[image.palette];
+    const size = image.rows * image.columns;
+    const first = at * size;
+    for (let i = 0; i < size; i += 1) words[i] = packed[image.frames[first + i]];
+    this.context.putImageData(this.pixels, 0, 0);
+    if (this.bar) this.bar.style.background = gradient;
+    this.caption.textContent = caption;
+    const when = image.count === 1 ? "" : `, ${view.data.roundLabel} ${view.round} of ${view.data.rounds}`;
+    this.canvas.setAttribute("aria-label",
+      `${image.title}${when}. ${image.description}${caption ? ` ${caption}` : ""}`.trim());
+    this.canvas.dataset.frame = at;
+  }
+}

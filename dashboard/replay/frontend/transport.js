@@ -1,0 +1,112 @@
+// Play, step, scrub; the keyboard does the same.
+
+const SPEEDS = [1, 2, 5, 10, 20, 50];
+
+class Transport {
+  constructor(view) {
+    this.view = view;
+    const button = (name, symbol, id, action) => {
+      const node = element("button", { type: "button", class: "fp-button", title: name, "aria-label": name,
+        "data-testid": `replay-${id}` }, icon(ICONS[symbol]));
+      node.onclick = action;
+      return node;
+    };
+    this.first = button("First (Home)", "first", "first", () => view.go(0, true));
+    this.back = button("Step back (left arrow)", "back", "back", () => view.go(view.round - 1, true));
+    this.play = button("Play (space)", "play", "play", () => this.toggle());
+    this.play.classList.add("fp-play");
+    this.forward = button("Step forward (right arrow)", "forward", "forward", () => view.go(view.round + 1, true));
+    this.last = button("Last (End)", "last", "last", () => view.go(view.data.rounds, true));
+    this.range = element("input", { type: "range", min: 0, step: 1, class: "fp-range", "data-testid": "replay-range" });
+    this.range.oninput = () => view.go(Number(this.range.value), true);
+    this.number = element("output", { class: "fp-round", "data-testid": "replay-round" });
+    this.speed = element("select", { class: "fp-speed", "aria-label": "Speed", "data-testid": "replay-speed" },
+      ...SPEEDS.map((speed) => element("option", { value: speed, text: `${speed} per second` })));
+    this.node = element("div", { class: "fp-transport", role: "group", "aria-label": "Replay" },
+      element("div", { class: "fp-buttons" }, this.first, this.back, this.play, this.forward, this.last),
+      this.range, this.number, this.speed);
+  }
+
+  update() {
+    const { rounds, roundLabel } = this.view.data;
+    this.range.max = rounds;
+    this.range.setAttribute("aria-label", `Current ${roundLabel}`);
+    this.number.style.minWidth = `${roundLabel.length + 2 * String(rounds).length + 4}ch`;
+    if (!this.chosen) {
+      // A whole run in about eight seconds, unless the reader chooses.
+      this.speed.value = SPEEDS.find((speed) => speed >= rounds / 8) ?? SPEEDS.at(-1);
+      this.chosen = true;
+    }
+    for (const control of [this.first, this.back, this.play, this.forward, this.last, this.range]) {
+      control.disabled = rounds === 0;
+    }
+    if (rounds === 0) this.stop();
+  }
+
+  show() {
+    const { data, round } = this.view;
+    this.range.value = round;
+    this.range.style.setProperty("--fp-done", `${data.rounds ? (100 * round) / data.rounds : 0}%`);
+    this.range.setAttribute("aria-valuetext", `${data.roundLabel} ${round} of ${data.rounds}`);
+    this.number.textContent = `${data.roundLabel} ${round} / ${data.rounds}`;
+  }
+
+  get playing() {
+    return this.timer !== undefined;
+  }
+
+  toggle() {
+    if (this.playing) this.stop();
+    else this.start();
+  }
+
+  start() {
+    const { view } = this;
+    if (view.round >= view.data.rounds) view.go(0, false);
+    view.touched = true;
+    let since = performance.now();
+    const tick = (now) => {
+      const steps = Math.floor(((now - since) * Number(this.speed.value)) / 1000);
+      if (steps > 0) {
+        since += (steps * 1000) / Number(this.speed.value);
+        view.go(view.round + steps, false);
+        if (view.round >= view.data.rounds) return this.stop();
+      }
+      this.timer = requestAnimationFrame(tick);
+      return undefined;
+    };
+    this.timer = requestAnimationFrame(tick);
+    this.face(true);
+  }
+
+  stop() {
+    cancelAnimationFrame(this.timer);
+    this.timer = undefined;
+    this.face(false);
+  }
+
+  face(playing) {
+    const name = playing ? "Pause (space)" : "Play (space)";
+    this.play.replaceChildren(icon(playing ? ICONS.pause : ICONS.play));
+    this.play.setAttribute("aria-label", name);
+    this.play.title = name;
+    this.view.node.dataset.playing = String(playing);
+  }
+
+  // Space on a button or a choice keeps its own meaning.
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "SELECT") return;
+    const { view } = this;
+    const acts = {
+      ArrowLeft: () => view.go(view.round - 1, true),
+      ArrowRight: () => view.go(view.round + 1, true),
+      Home: () => view.go(0, true),
+      End: () => view.go(view.data.rounds, true),
+    };
+    if (event.target.tagName !== "BUTTON") acts[" "] = () => this.toggle();
+    if (!acts[event.key] || view.data.rounds === 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    acts[event.key]();
+  }
+}

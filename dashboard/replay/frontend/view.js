@@ -1,0 +1,137 @@
+// The view: one per place on the page, kept while the page lives, updated in place.
+
+const VIEWS = new WeakMap();
+let views = 0;
+
+class View {
+  constructor(parent) {
+    for (const stale of parent.querySelectorAll(":scope > .fp-replay")) stale.remove();
+    views += 1;
+    this.id = views;
+    this.round = 0;
+    this.touched = false;
+    this.hidden = new Set();
+    this.panels = new Map();
+    this.pictures = [];
+    this.gallery = element("div", { class: "fp-gallery" });
+    this.grid = element("div", { class: "fp-grid" });
+    this.node = element("div", { class: "fp-replay", "data-testid": "replay" }, this.gallery, this.grid);
+    this.transport = new Transport(this);
+    this.readout = new Readout(this);
+    this.node.append(this.transport.node, this.readout.node);
+    this.node.addEventListener("keydown", (event) => {
+      if (this.data.playback) this.transport.key(event);
+    });
+    // After a click on a chart or an image the keyboard moves the rounds.
+    this.node.addEventListener("pointerup", (event) => {
+      if (this.data.playback && event.target.closest(".fp-stage, .fp-canvas")) {
+        this.transport.range.focus({ preventScroll: true });
+      }
+    });
+    parent.append(this.node);
+  }
+
+  update(bytes) {
+    const theme = readTheme(this.node);
+    const digest = this.data?.digest;
+    const data = decode(bytes);
+    if (digest === data.digest && this.theme.signature === theme.signature) return;
+    const first = this.data === undefined;
+    this.data = data;
+    this.theme = theme;
+    this.node.dataset.scheme = theme.scheme;
+    this.node.style.setProperty("--fp-simulation", data.simulationColour[theme.scheme]);
+    this.node.style.setProperty("--fp-quiet", theme.quiet);
+    if (first) this.round = data.start ?? data.rounds;
+    else if (!this.touched && data.start === null) this.round = data.rounds;
+    this.round = Math.min(Math.max(this.round, 0), data.rounds);
+    this.transport.node.hidden = !data.playback;
+    this.updateImages();
+    this.updatePanels();
+    if (data.playback) {
+      this.transport.update();
+      this.readout.update();
+    } else {
+      this.transport.stop();
+      this.readout.node.hidden = true;
+    }
+    this.node.dataset.rounds = data.rounds;
+    this.node.dataset.digest = data.digest;
+    this.show();
+  }
+
+  updateImages() {
+    this.pictures = [];
+    const rows = this.data.images.map((row) => {
+      const pictures = row.map((image) => new ImageView(image, this));
+      this.pictures.push(...pictures);
+      return element("div", { class: "fp-row" }, ...pictures.map((picture) => picture.node));
+    });
+    this.gallery.replaceChildren(...rows);
+    this.gallery.hidden = rows.length === 0;
+  }
+
+  updatePanels() {
+    const wanted = new Set(this.data.panels.map((panel) => panel.key));
+    for (const [key, panel] of this.panels) {
+      if (!wanted.has(key)) {
+        panel.destroy();
+        this.panels.delete(key);
+      }
+    }
+    this.grid.hidden = wanted.size === 0;
+    this.data.panels.forEach((panel, at) => {
+      if (!this.panels.has(panel.key)) this.panels.set(panel.key, new PanelView(panel.key, this));
+      const { node } = this.panels.get(panel.key);
+      if (this.grid.children[at] !== node) this.grid.insertBefore(node, this.grid.children[at] ?? null);
+      this.panels.get(panel.key).update(panel);
+    });
+  }
+
+  go(round, byHand) {
+    const next = Math.min(Math.max(round, 0), this.data.rounds);
+    if (byHand) {
+      this.touched = true;
+      if (this.transport.playing) this.transport.stop();
+    }
+    if (next === this.round) return;
+    this.round = next;
+    this.show();
+  }
+
+  show() {
+    this.node.dataset.round = this.round;
+    for (const picture of this.pictures) picture.draw();
+    for (const panel of this.panels.values()) panel.move();
+    if (this.data.playback) {
+      this.transport.show();
+      this.readout.show();
+    }
+  }
+
+  toggle(name) {
+    if (!this.hidden.delete(name)) this.hidden.add(name);
+    for (const panel of this.panels.values()) {
+      if (!panel.panel.curves.some((curve) => curve.name === name)) continue;
+      panel.drawLegend();
+      panel.draw();
+    }
+    this.readout.hide();
+  }
+
+  destroy() {
+    this.transport.stop();
+    for (const panel of this.panels.values()) panel.destroy();
+    this.node.remove();
+  }
+}
+
+export default function mount({ data, parentElement }) {
+  if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, new View(parentElement));
+  const view = VIEWS.get(parentElement);
+  view.update(data);
+  return () => {
+    view.destroy();
+    VIEWS.delete(parentElement);
+  };
+}

@@ -1,0 +1,36 @@
+"""The work done once per process, before the first visitor."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+
+from threadpoolctl import threadpool_limits
+
+_HEAVY = (
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy.linalg",
+    "scipy.sparse.linalg",
+    "fedpca_core",
+    "dashboard.layout",
+    "dashboard.palette",
+    "dashboard.replay",
+    "dashboard.share",
+)
+
+
+def warm() -> None:
+    """Import what every page needs, use one BLAS thread, and freeze the garbage collector.
+
+    The matrices here are small, so threads inside one product cost more than they save, and
+    several visitors share the cores. Streamlit collects garbage after every script run while
+    holding the interpreter lock; freezing what the imports created takes those objects out of
+    each of these collections.
+    """
+    for name in _HEAVY:
+        importlib.import_module(name)
+    threadpool_limits(limits=1)
+    gc.collect()
+    gc.freeze()
