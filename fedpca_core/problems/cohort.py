@@ -184,7 +184,7 @@ class Cohort:
 
     # ------------------------------------------------------------------ properties of S_i
     def dense(self) -> Array:
-        """S_i of this view's clients, (clients, features, features); formed from factors if need be."""
+        """S_i of this view's clients, (clients, features, features); formed if not held."""
         if self.grams is not None:
             return self.grams if self._whole else self.grams[self.members]
         assert self.factors is not None
