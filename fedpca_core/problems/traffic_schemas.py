@@ -1,0 +1,263 @@
+"""The four public intrusion data sets: which columns they have and what becomes of each.
+
+A file is recognised by its columns alone. Features are numeric; categories become one column for
+each known level, so that any release of a data set gives the same features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput
+
+_UNSW = (
+    "dur spkts dpkts sbytes dbytes rate sttl dttl sload dload sloss dloss sinpkt dinpkt sjit djit "
+    "swin stcpb dtcpb dwin tcprtt synack ackdat smean dmean trans_depth response_body_len "
+    "ct_srv_src ct_state_ttl ct_dst_ltm ct_src_dport_ltm ct_dst_sport_ltm ct_dst_src_ltm "
+    "is_ftp_login ct_ftp_cmd ct_flw_http_mthd ct_src_ltm ct_srv_dst is_sm_ips_ports"
+)
+_TON = (
+    "src_port dst_port duration src_bytes dst_bytes missed_bytes src_pkts src_ip_bytes dst_pkts "
+    "dst_ip_bytes dns_qclass dns_qtype dns_rcode dns_AA dns_RD dns_RA dns_rejected ssl_resumed "
+    "ssl_established http_trans_depth http_request_body_len http_response_body_len "
+    "http_status_code weird_notice"
+)
+_TON_FLAGS = "dns_AA dns_RD dns_RA dns_rejected ssl_resumed ssl_established weird_notice"
+_NSL_ALL = (
+    "duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot "
+    "num_failed_logins logged_in num_compromised root_shell su_attempted num_root "
+    "num_file_creations num_shells num_access_files num_outbound_cmds is_host_login "
+    "is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate "
+    "same_srv_rate diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count "
+    "dst_host_same_srv_rate dst_host_diff_srv_rate dst_host_same_src_port_rate "
+    "dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate "
+    "dst_host_rerror_rate dst_host_srv_rerror_rate"
+)
+_NSL_LEFT_OUT = "protocol_type service flag land logged_in is_host_login is_guest_login"
+_IOT23 = (
+    "duration orig_bytes resp_bytes missed_bytes orig_pkts orig_ip_bytes resp_pkts resp_ip_bytes"
+)
+
+#: NSL-KDD's own files have no header; its columns in order.
+HEADERLESS = (*_NSL_ALL.split(), "attack", "difficulty")
+
+_NORMAL_WORDS = ("normal", "benign", "0", "0.0", "false", "-")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns of one data set.
+
+    Attributes
+    ----------
+    key, title : str
+        Short name in configurations, and name on screen.
+    numeric : tuple of str
+        Numeric features in order.
+    categories : mapping of column to levels
+        One indicator feature for each level.
+    split_key : str
+        Feature by which the paper sorts records before cutting them into clients.
+    label_columns, type_columns : tuple of str
+        Where the label (normal or attack) and the attack's type stand; the first found counts.
+    tokens : mapping of str to float
+        Texts that stand for a number in any numeric column.
+    flags : tuple of str
+        Columns in which a dash means "does not apply" (-1) rather than 0.
+    """
+
+    key: str
+    title: str
+    numeric: tuple[str, ...]
+    split_key: str
+    label_columns: tuple[str, ...]
+    type_columns: tuple[str, ...]
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tokens: Mapping[str, float] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of all features, indicator columns last."""
+        levels = [
+            f"{column}={level}" for column, values in self.categories.items() for level in values
+        ]
+        return (*self.numeric, *levels)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Columns without which a file is not recognised."""
+        return (*self.numeric, *self.categories)
+
+    def missing(self, columns: Iterable[str]) -> list[str]:
+        """Needed columns that are not there (upper and lower case are the same)."""
+        present = {column.casefold() for column in columns}
+        return [column for column in self.needed if column.casefold() not in present]
+
+    def values(self, table: pd.DataFrame, first_row: int, file: str) -> Array:
+        """All features of some rows; NaN where a cell is empty.
+
+        Raises
+        ------
+        InvalidInput
+            Text in a numeric column; the sentence quotes it and its row.
+        """
+        result = np.zeros((len(table), len(self.feature_names)))
+        for index, column in enumerate(self.numeric):
+            result[:, index] = self._numbers(table[column], column, first_row, file)
+        index = len(self.numeric)
+        for column, levels in self.categories.items():
+            texts = table[column].astype(str).str.strip().replace("-", "none")
+            for level in levels:
+                result[:, index] = texts.to_numpy() == level
+                index += 1
+        return result
+
+    def _numbers(self, cells: pd.Series, column: str, first_row: int, file: str) -> Array:
+        if cells.dtype.kind in "fiub":
+            return cells.to_numpy(dtype=float)
+        texts = cells.astype("string").str.strip()
+        tokens = {**self.tokens, "-": -1.0 if column in self.flags else 0.0}
+        numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        for token, value in tokens.items():
+            numbers[(texts == token).to_numpy(dtype=bool, na_value=False)] = value
+        empty = texts.isna() | (texts == "")
+        text = np.isnan(numbers) & ~empty.to_numpy(dtype=bool)
+        text &= (texts.str.casefold() != "nan").to_numpy(dtype=bool, na_value=False)
+        if text.any():
+            row = int(np.flatnonzero(text)[0])
+            raise InvalidInput(
+                f"Column '{column}' of {file} holds text where numbers are expected "
+                f"(“{str(texts.iloc[row])[:40]}” in record {first_row + row + 1}); "
+                "correct or delete these records."
+            )
+        return numbers
+
+    def labels(self, table: pd.DataFrame, file: str) -> tuple[np.ndarray, np.ndarray]:
+        """Whether each row is an attack, and its type as text ("normal" for normal rows).
+
+        Raises
+        ------
+        InvalidInput
+            There is no column of labels.
+        """
+        label = next((name for name in self.label_columns if name in table), None)
+        type_ = next((name for name in self.type_columns if name in table), None)
+        source = label or type_
+        if source is None:
+            wanted = " or ".join(
+                f"'{name}'" for name in dict.fromkeys((*self.label_columns, *self.type_columns))
+            )
+            raise InvalidInput(
+                f"{file} has no labels: a column called {wanted} must say which records are "
+                "attacks. Choose the labelled release of the data set."
+            )
+        words = table[source].astype(str).str.strip().str.casefold()
+        attack = ~words.str.split(r"\s{2,}", regex=True).str[0].isin(_NORMAL_WORDS).to_numpy()
+        named = type_ or (source if not words.isin(("0", "1", "0.0", "1.0")).all() else None)
+        if named is None:
+            types = np.where(attack, "attack", "normal").astype(object)
+        else:
+            types = table[named].astype(str).str.strip().to_numpy(dtype=object)
+            types = np.where(attack, types, "normal")
+        return attack.astype(bool), types
+
+
+SCHEMAS: dict[str, Schema] = {
+    schema.key: schema
+    for schema in (
+        Schema(
+            key="unsw",
+            title="UNSW-NB15",
+            numeric=tuple(_UNSW.split()),
+            split_key="ct_srv_src",
+            label_columns=("label",),
+            type_columns=("attack_cat",),
+        ),
+        Schema(
+            key="ton",
+            title="TON-IoT",
+            numeric=tuple(_TON.split()),
+            split_key="src_port",
+            label_columns=("label",),
+            type_columns=("type",),
+            categories={
+                "proto": ("icmp", "tcp", "udp"),
+                "service": tuple(
+                    ["dce_rpc", "dns", "ftp", "gssapi", "http", "none", "smb", "smb;gssapi", "ssl"]
+                ),
+                "conn_state": tuple(
+                    [
+                        "OTH",
+                        "REJ",
+                        "RSTO",
+                        "RSTOS0",
+                        "RSTR",
+                        "RSTRH",
+                        "S0",
+                        "S1",
+                        "S2",
+                        "S3",
+                        "SF",
+                        "SH",
+                        "SHR",
+                    ]
+                ),
+            },
+            tokens={"F": 0.0, "T": 1.0, "f": 0.0, "t": 1.0, "False": 0.0, "True": 1.0},
+            flags=tuple(_TON_FLAGS.split()),
+        ),
+        Schema(
+            key="nsl",
+            title="NSL-KDD",
+            numeric=tuple(n for n in _NSL_ALL.split() if n not in _NSL_LEFT_OUT.split()),
+            split_key="dst_bytes",
+            label_columns=("label", "class", "attack"),
+            type_columns=("attack", "attack_type", "type"),
+        ),
+        Schema(
+            key="iot23",
+            title="IoT-23",
+            numeric=tuple(_IOT23.split()),
+            split_key="duration",
+            label_columns=("label",),
+            type_columns=("detailed-label", "detailed_label"),
+        ),
+    )
+}
+
+
+def recognise(columns: Iterable[str], file: str) -> Schema:
+    """The data set whose columns a file has.
+
+    Raises
+    ------
+    InvalidInput
+        None fits; the sentence names the closest and what is missing.
+    """
+    present = list(columns)
+    missing = {key: schema.missing(present) for key, schema in SCHEMAS.items()}
+    complete = [key for key, names in missing.items() if not names]
+    if complete:
+        # The widest that fits: IoT-23's few columns may also stand in a wider table.
+        return SCHEMAS[max(complete, key=lambda key: len(SCHEMAS[key].needed))]
+    known = ", ".join(schema.title for schema in SCHEMAS.values())
+    closest = min(missing, key=lambda key: len(missing[key]) / len(SCHEMAS[key].needed))
+    absent = missing[closest]
+    if len(absent) > len(SCHEMAS[closest].needed) // 2:
+        raise InvalidInput(
+            f"The columns of {file} ({', '.join(present[:4])[:60]}, …) fit none of {known}; "
+            "choose the public CSV of one of them, header included."
+        )
+    some = ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")
+    raise InvalidInput(
+        f"{file} looks like {SCHEMAS[closest].title}, but {len(absent)} of its columns "
+        f"{'is' if len(absent) == 1 else 'are'} missing ({some}); "
+        "choose the complete public CSV, header included."
+    )
