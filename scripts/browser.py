@@ -78,17 +78,15 @@ def _starts(path: str) -> bool:
 
 
 def _install() -> None:
-    """Try each way in turn until a browser is found; what the tools say is left visible."""
+    """Try each way in turn until one succeeds; what the tools say is left visible."""
     for commands in _ways_to_install():
-        for command in commands:
-            print("$", *command, flush=True)
-            if subprocess.run(command, check=False).returncode:
-                break
-        try:
-            find()
-        except NoBrowser:
-            continue
-        return
+        if all(map(_run, commands)):
+            return
+
+
+def _run(command: list[str]) -> bool:
+    print("$", *command, flush=True)
+    return subprocess.run(command, check=False).returncode == 0
 
 
 def _ways_to_install():
@@ -109,7 +107,8 @@ def main() -> int:
     try:
         find()
     except NoBrowser:
-        _install()
+        if "CHROMIUM" not in os.environ:
+            _install()
     try:
         print(f"Browser for the tests: {find()}")
     except NoBrowser as reason:

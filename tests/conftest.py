@@ -3,11 +3,11 @@
 import os
 from pathlib import Path
 
+import pytest
+
 # Before numpy is imported: small matrices are fastest, and repeatable, on one thread.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
