@@ -6,7 +6,7 @@
 >>> fp.metrics.frame(trace, problem)
 """
 
-from fedpca_core import metrics, problems
+from fedpca_core import attacks, metrics, problems
 from fedpca_core.algorithms import SSI, FedPE, FedPG
 from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
@@ -19,6 +19,7 @@ __all__ = [
     "FedPG",
     "InvalidInput",
     "Simulation",
+    "attacks",
     "metrics",
     "problems",
     "simulate",

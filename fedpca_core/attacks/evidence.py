@@ -1,0 +1,208 @@
+"""What a client's messages say about its S_i, as one stack of linear equations.
+
+Every pair (Z, Y) of a transcript is read as ``S_i Z = Y``. This module stacks the pairs, keeps the
+stack small as rounds accumulate, and diagonalises it once; the linear, symmetric and ridge attacks
+are then different filters of the same decomposition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+from fedpca_core.transcript import Transcript
+
+#: Directions of the stack whose singular value is below this many units of rounding of the
+#: messages (relative to the largest) count as unseen. Rounding in an answer is magnified by the
+#: inverse of the singular value, so at this cut-off it stays below a few per cent of S_i, while a
+#: lower one would add more error than it explains.
+CUTOFF_UNITS = 64.0
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Singular value decomposition of the stacked probes, with the answers in its coordinates.
+
+    With ``probes = U diag(sigma) V^T`` and residual answers ``E = answers - prior @ probes``.
+
+    Attributes
+    ----------
+    left : (features, rank) float64
+        U, an orthonormal basis of what was probed.
+    sigma : (rank,) float64
+        Positive, largest first.
+    inner : (rank, rank) float64
+        ``U^T E V``: answers inside the probed space.
+    outer : (features, rank) float64
+        ``(I - U U^T) E V``: answers outside it.
+    equations : int
+        Scalar equations behind the stack, before any compression.
+    unexplained : float
+        Squared Frobenius norm of the answers that no matrix, symmetric or not, can produce.
+    cutoff : float
+        Absolute threshold below which a singular value counts as zero.
+    """
+
+    left: Array
+    sigma: Array
+    inner: Array
+    outer: Array
+    equations: int
+    unexplained: float
+    cutoff: float
+
+    @property
+    def rank(self) -> int:
+        """Directions of the feature space the server has probed."""
+        return int((self.sigma > self.cutoff).sum())
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Pairs of a client stacked side by side.
+
+    Attributes
+    ----------
+    probes, answers : (features, columns) float64
+        Answers are S_i times probes if the client answers with plain products.
+    equations : int
+        Scalar equations stacked so far; ``columns`` may be smaller after compression.
+    lost : float
+        Squared norm of the part of the answers that compression removed because no matrix
+        explains it (rounding or noise).
+    precision : float
+        Relative rounding of the messages: float32's where every entry survives that format.
+    """
+
+    probes: Array
+    answers: Array
+    equations: int = 0
+    lost: float = 0.0
+    precision: float = float(np.finfo(np.float64).eps)
+
+    @classmethod
+    def empty(cls, features: int) -> Evidence:
+        """No message seen yet."""
+        nothing = np.zeros((features, 0))
+        return cls(nothing, nothing, precision=float(np.finfo(np.float32).eps))
+
+    def with_pair(self, probe: Array, answer: Array) -> Evidence:
+        """The same evidence and one more round.
+
+        Once there are more columns than features they are rotated into as many columns as
+        features (an LQ decomposition), which keeps every solution of the equations.
+        """
+        probes = np.concatenate([self.probes, probe], axis=1)
+        answers = np.concatenate([self.answers, answer], axis=1)
+        lost = self.lost
+        if probes.shape[1] > probes.shape[0]:
+            rotation, triangle = np.linalg.qr(probes.T)
+            rotated = answers @ rotation
+            # From the residual: a difference of squares could not see below 1e-8 of the answers.
+            lost += float(np.linalg.norm(answers - rotated @ rotation.T)) ** 2
+            probes, answers = triangle.T, rotated
+        coarse = is_single_precision(probe) and is_single_precision(answer)
+        return Evidence(
+            probes,
+            answers,
+            self.equations + answer.size,
+            lost,
+            self.precision if coarse else float(np.finfo(np.float64).eps),
+        )
+
+    def decompose(self, prior: Array | None = None, cutoff: float | None = None) -> Decomposition:
+        """Diagonalise the stack.
+
+        Parameters
+        ----------
+        prior : (features, features) float64, optional
+            Guess to which the answers are compared; zero when left out.
+        cutoff : float, optional
+            Relative cut-off on singular values; `CUTOFF_UNITS` units of the messages' rounding.
+        """
+        residual = self.answers if prior is None else self.answers - prior @ self.probes
+        left, sigma, right = np.linalg.svd(self.probes, full_matrices=False)
+        relative = CUTOFF_UNITS * self.precision if cutoff is None else cutoff
+        threshold = relative * float(sigma[0]) if len(sigma) else 0.0
+        # Exact zeros would divide by zero later; they carry no equation in any attack.
+        seen = sigma > np.finfo(np.float64).tiny
+        left, sigma, right = left[:, seen], sigma[seen], right[seen]
+        rotated = residual @ right.T
+        inner = left.T @ rotated
+        return Decomposition(
+            left=left,
+            sigma=sigma,
+            inner=inner,
+            outer=rotated - left @ inner,
+            equations=self.equations,
+            unexplained=self.lost + float(np.linalg.norm(residual - rotated @ right)) ** 2,
+            cutoff=threshold,
+        )
+
+
+def is_single_precision(message: Array) -> bool:
+    """Whether every entry survives a round trip through float32: the server sees the format."""
+    return bool(np.array_equal(message, message.astype(np.float32)))
+
+
+def read(transcript: Transcript, client: int, rounds: int | None = None) -> Evidence:
+    """Stack what the first ``rounds`` rounds say about one client."""
+    evidence = Evidence.empty(transcript.features)
+    for evidence in growing(transcript, client, rounds):
+        pass
+    return evidence
+
+
+def growing(transcript: Transcript, client: int, rounds: int | None = None) -> Iterator[Evidence]:
+    """Evidence after round 0 (none), 1, 2, ...: one item more than rounds.
+
+    Rounds with several local products are skipped as soon as a round with a single one was seen
+    (LocalPower): only the latter say ``S_i Z = Y``. A method that never makes a plain product
+    (FAPS) is read as if it did; the estimate then shows how far that takes a naive server.
+    """
+    chosen = transcript.until(rounds)
+    check_client(chosen, client)
+    pairs = chosen.pairs(client)
+    seen = {
+        exchange.round: pair for (exchange, _), pair in zip(chosen.seen(client), pairs, strict=True)
+    }
+    plain = Evidence.empty(transcript.features)
+    anything = plain
+    yield plain
+    for exchange in chosen.exchanges:
+        if exchange.round in seen:
+            probe, answer = seen[exchange.round]
+            sends_probe = exchange.uploads is not None and "frame" in exchange.uploads
+            if exchange.local_steps == 1 or sends_probe:
+                plain = plain.with_pair(probe, answer)
+            elif plain.equations == 0:
+                anything = anything.with_pair(probe, answer)
+        yield plain if plain.equations else anything
+
+
+def check_client(transcript: Transcript, client: int) -> None:
+    """Refuse a client that took no part, because then there is nothing to attack."""
+    if len(transcript.exchanges) == 0:
+        return  # no rounds: the answer is the prior
+    require(
+        len(transcript.seen(client)) > 0,
+        f"Client {client} took part in none of the {len(transcript.exchanges)} rounds, so the "
+        "server holds no message of it; choose another client or read more rounds.",
+    )
+
+
+def check_prior(prior: Array | None, features: int) -> Array | None:
+    """Refuse a prior of the wrong shape or with entries that are not finite."""
+    if prior is None:
+        return None
+    matrix = np.asarray(prior, dtype=float)
+    require(
+        matrix.shape == (features, features) and bool(np.isfinite(matrix).all()),
+        f"The prior must be a finite matrix of {features} x {features} entries, not one of shape "
+        f"{matrix.shape}; leave it out to start from nothing.",
+    )
+    return matrix

@@ -1,0 +1,118 @@
+"""The linear attack: the smallest matrix that explains all answers (FAPS, section on privacy).
+
+The server stacks its broadcasts ``Z = [Z_1 .. Z_k]`` and the client's answers ``Y`` and takes the
+matrix of least Frobenius norm with ``Phi Z = Y``. Against SSI it is exact as soon as the broadcasts
+span the feature space; against FAPS, whose uploads are not products with S_i, it is worse than
+guessing zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.attacks.evidence import Decomposition, Evidence, check_prior, growing, read
+from fedpca_core.transcript import Transcript
+
+
+class AttackPath(NamedTuple):
+    """An attack repeated after every round.
+
+    Attributes
+    ----------
+    estimates : (rounds + 1, features, features) float64
+        Row k is what the server believes after round k; row 0 is its belief before any message.
+    ranks : (rounds + 1,) int64
+        Directions of the feature space probed so far ("the server knows 35 of 50 directions").
+    """
+
+    estimates: Array
+    ranks: IntArray
+
+
+def linear(
+    transcript: Transcript,
+    client: int = 0,
+    rounds: int | None = None,
+    prior: Array | None = None,
+    *,
+    cutoff: float | None = None,
+) -> Array:
+    """Minimum-norm reconstruction of one client's S_i.
+
+    Parameters
+    ----------
+    transcript : Transcript
+        What the server saw.
+    client : int
+    rounds : int, optional
+        Use the first so many rounds; all of them when left out.
+    prior : (features, features) float64, optional
+        The answer is the matrix nearest to this that explains the messages; zero when left out.
+    cutoff : float, optional
+        Singular values of the stacked broadcasts below this fraction of the largest count as
+        zero. By default 64 units of the messages' own rounding (float64 or float32): smaller
+        directions would add more magnified rounding than they explain.
+
+    Returns
+    -------
+    (features, features) float64
+        Not necessarily symmetric.
+
+    Raises
+    ------
+    InvalidInput
+        Unknown client, or the messages it needs are missing (secure aggregation, not recorded,
+        uploads that are not answers to a frame).
+    """
+    known = check_prior(prior, transcript.features)
+    return _solve(read(transcript, client, rounds).decompose(known, cutoff), known)
+
+
+def linear_path(
+    transcript: Transcript,
+    client: int = 0,
+    rounds: int | None = None,
+    prior: Array | None = None,
+    *,
+    cutoff: float | None = None,
+) -> AttackPath:
+    """`linear` after each round at once; parameters as there."""
+    known = check_prior(prior, transcript.features)
+    return follow(
+        growing(transcript, client, rounds),
+        lambda evidence: evidence.decompose(known, cutoff),
+        lambda decomposition: _solve(decomposition, known),
+    )
+
+
+def _solve(found: Decomposition, prior: Array | None) -> Array:
+    kept = found.sigma > found.cutoff
+    scaled = np.zeros_like(found.sigma)
+    scaled[kept] = 1.0 / found.sigma[kept]
+    step: Array = ((found.left @ found.inner + found.outer) * scaled) @ found.left.T
+    return step if prior is None else prior + step
+
+
+def follow(
+    stages: Iterable[Evidence],
+    decompose: Callable[[Evidence], Decomposition],
+    solve: Callable[[Decomposition], Array],
+) -> AttackPath:
+    """Apply an attack to growing evidence; rounds without news repeat the last estimate."""
+    estimates: list[Array] = []
+    ranks: list[int] = []
+    last: Evidence | None = None
+    for stage in stages:
+        if last is None or stage is not last:
+            decomposition = decompose(stage)
+            estimates.append(solve(decomposition))
+            ranks.append(decomposition.rank)
+        else:
+            estimates.append(estimates[-1])
+            ranks.append(ranks[-1])
+        last = stage
+    return AttackPath(np.stack(estimates), np.array(ranks, dtype=np.int64))

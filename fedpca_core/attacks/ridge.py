@@ -1,0 +1,149 @@
+"""Ridge around a prior: the reconstruction of choice when uploads carry noise.
+
+Plain least squares divides noise by the small singular values of the stacked broadcasts and
+explodes. Shrinking towards a public guess S_0 (FedPower, reconstruction from noisy uploads)
+minimises ``||S Z - Y||_F^2 + lambda ||S - S_0||_F^2`` over symmetric S in closed form. The strength
+lambda is the ratio of the noise variance to the variance expected of ``S - S_0``; when it is not
+given it is chosen by the likelihood of the messages themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.evidence import Decomposition, growing, read
+from fedpca_core.attacks.linear import AttackPath, follow
+from fedpca_core.attacks.symmetric import filtered, symmetric_prior
+from fedpca_core.attacks.yardsticks import scaled_identity
+from fedpca_core.errors import require
+from fedpca_core.transcript import Transcript
+
+#: Strengths tried when none is given, in units of the largest squared singular value.
+_GRID = np.logspace(-32.0, 8.0, 161)
+
+
+def ridge(
+    transcript: Transcript,
+    client: int = 0,
+    rounds: int | None = None,
+    prior: Array | None = None,
+    *,
+    trace: float | None = None,
+    strength: float | None = None,
+    noise: float | None = None,
+) -> Array:
+    """Reconstruct one client's S_i from noisy messages, shrunk towards a public guess.
+
+    Parameters
+    ----------
+    transcript, client, rounds
+        As in `linear`.
+    prior : (features, features) float64, optional
+        Public guess S_0. When left out, ``trace/features`` times the identity, or zero if no
+        trace is stated either.
+    trace : float, optional
+        Stated tr S_i, used by the default prior only.
+    strength : float, optional
+        lambda. When left out it maximises the likelihood of the messages under independent
+        Gaussian entries of ``S - S_0`` and of the noise, from the transcript alone.
+    noise : float, optional
+        Publicly known standard deviation of the noise on each uploaded entry; fitted when left
+        out. Used only to choose the strength.
+
+    Returns
+    -------
+    (features, features) float64, symmetric
+    """
+    known = _prior(prior, trace, transcript.features)
+    _check(strength, noise)
+    return _solve(read(transcript, client, rounds).decompose(known), known, strength, noise)
+
+
+def ridge_path(
+    transcript: Transcript,
+    client: int = 0,
+    rounds: int | None = None,
+    prior: Array | None = None,
+    *,
+    trace: float | None = None,
+    strength: float | None = None,
+    noise: float | None = None,
+) -> AttackPath:
+    """`ridge` after each round at once, the strength chosen anew each time unless given."""
+    known = _prior(prior, trace, transcript.features)
+    _check(strength, noise)
+    return follow(
+        growing(transcript, client, rounds),
+        lambda evidence: evidence.decompose(known),
+        lambda decomposition: _solve(decomposition, known, strength, noise),
+    )
+
+
+def _prior(prior: Array | None, trace: float | None, features: int) -> Array:
+    known = symmetric_prior(prior, features)
+    if known is not None:
+        return known
+    return np.zeros((features, features)) if trace is None else scaled_identity(features, trace)
+
+
+def _check(strength: float | None, noise: float | None) -> None:
+    require(
+        strength is None or strength >= 0,
+        f"The strength of the ridge must be at least 0, not {strength}; "
+        "leave it out to have it chosen.",
+    )
+    require(
+        noise is None or noise > 0,
+        f"The noise of the ridge must be a positive standard deviation, not {noise}; "
+        "leave it out when it is unknown.",
+    )
+
+
+def _solve(
+    found: Decomposition, prior: Array, strength: float | None, noise: float | None
+) -> Array:
+    if not len(found.sigma):
+        return prior
+    chosen = _likeliest(found, len(prior), noise) if strength is None else strength
+    sigma = found.sigma
+    seen_twice = found.inner * sigma
+    weights = sigma[:, None] ** 2 + sigma**2
+    # Pairs that were not probed at all keep the prior whatever the strength.
+    floor = found.cutoff**2
+    inner = np.where(weights > floor, (seen_twice + seen_twice.T) / (weights + 2.0 * chosen), 0.0)
+    outer = np.where(sigma > found.cutoff, found.outer * (sigma / (sigma**2 + 2.0 * chosen)), 0.0)
+    return prior + filtered(found, inner, outer)
+
+
+def _likeliest(found: Decomposition, features: int, noise: float | None) -> float:
+    """Strength of greatest marginal likelihood.
+
+    With entries of ``S - S_0`` of variance tau^2 on the diagonal and tau^2/2 off it (what the
+    Frobenius penalty means for a symmetric matrix) and noise of variance nu^2, each independent
+    combination of the answers is Gaussian with variance ``nu^2 (1 + weight/lambda)`` where
+    ``lambda = nu^2/tau^2``; ``weight`` is sigma_a^2 on the diagonal, (sigma_a^2 + sigma_b^2)/2 off
+    it and sigma_b^2/2 towards unprobed directions.
+    """
+    sigma, inner = found.sigma, found.inner
+    upper = np.triu_indices(len(sigma), 1)
+    pair_weight = (sigma[upper[0]] ** 2 + sigma[upper[1]] ** 2) / 2.0
+    seen = inner * sigma
+    along = (seen[upper] + seen.T[upper]) ** 2 / (2.0 * pair_weight)
+    crossed = inner * sigma[:, None]
+    across = (crossed[upper] - crossed.T[upper]) ** 2 / (2.0 * pair_weight)
+    outside = features - len(sigma)
+    squares = np.concatenate([np.diag(inner) ** 2, along, (found.outer**2).sum(axis=0)])
+    weights = np.concatenate([sigma**2, pair_weight, sigma**2 / 2.0])
+    counts = np.concatenate([np.ones(len(sigma) + len(along)), np.full(len(sigma), outside)])
+    pure_noise = found.unexplained + float(across.sum())
+    scale = float(sigma[0]) ** 2
+    growth = 1.0 + weights / (scale * _GRID[:, None])
+    shrunk = (squares / growth).sum(axis=1) + pure_noise
+    volume = (counts * np.log(growth)).sum(axis=1)
+    if noise is None:
+        tiny = np.finfo(np.float64).tiny
+        misfit = found.equations * np.log(np.maximum(shrunk, tiny))
+    else:
+        misfit = shrunk / noise**2
+    return scale * float(_GRID[np.argmin(misfit + volume)])
