@@ -23,7 +23,8 @@ FRAME_BYTES = 256 * 1024 * 1024
 class Simulation:
     """A run in progress: iterate to advance it; `trace` gives what has been computed so far.
 
-    Parameters are those of `simulate`.
+    Parameters are those of `simulate`, and ``keep_rounds``: False drops every round once it has
+    been yielded, so that long runs of many personal models fit in memory; `trace` is then refused.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Simulation:
         participation: float = 1.0,
         absent: str = "memory",
         channel: Channel | None = None,
+        keep_rounds: bool = True,
     ) -> None:
         require(rounds >= 1, f"A run needs at least 1 round, not {rounds}.")
         self.channel = channel or Channel()
@@ -62,6 +64,7 @@ class Simulation:
         self.mailbox = Mailbox(
             self.channel, self.setting, self.streams, reuse_uploads=algorithm.reuses_uploads
         )
+        self._keep_rounds = keep_rounds
         self._rounds: list[Round] = []
 
     def __iter__(self) -> Iterator[Round]:
@@ -122,7 +125,8 @@ class Simulation:
                 return
 
     def _add(self, finished: Round) -> Round:
-        self._rounds.append(finished)
+        if self._keep_rounds:
+            self._rounds.append(finished)
         return finished
 
     def trace(self) -> Trace:
@@ -134,6 +138,10 @@ class Simulation:
             Nothing has been computed yet.
         """
         done = self._rounds
+        require(
+            self._keep_rounds,
+            "This run does not keep its rounds; start it with keep_rounds=True to read a trace.",
+        )
         require(len(done) > 0, "Nothing has been computed yet; take at least one step first.")
         frames = [entry.frames for entry in done]
         kept = [frame for frame in frames if frame is not None]
@@ -224,4 +232,5 @@ def stream(
         participation=participation,
         absent=absent,
         channel=channel,
+        keep_rounds=False,
     )

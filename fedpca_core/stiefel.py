@@ -6,6 +6,8 @@ features-by-features projector; every quantity comes from tall or components-by-
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from fedpca_core.arrays import Array
@@ -13,6 +15,10 @@ from fedpca_core.errors import require
 
 #: A first Cholesky pass whose result is further than this from orthonormal is not trusted.
 _TRUSTED_DEPARTURE = 0.1
+#: Below this departure the second pass is taken to first order (error: its square).
+_FIRST_ORDER_DEPARTURE = 1e-8
+#: Gram matrices closer than this to the identity (in the infinity norm) need no eigenvectors.
+_NEWTON_SCHULZ_DEPARTURE = 0.7
 
 
 def transpose(frames: Array) -> Array:
@@ -43,16 +49,40 @@ def orthonormalise(frames: Array) -> Array:
     -----
     Two Cholesky passes are as accurate as Householder QR up to a condition number of about 1e7 and
     consist of matrix products only; beyond that (or when a column vanishes) Householder QR is used.
+    Where the first pass leaves a departure E from orthonormality below 1e-8, the second one takes
+    its factor to first order in E, whose error is of order E^2.
     """
     try:
         once = _cholesky_pass(frames, frames.swapaxes(-1, -2) @ frames)
-        gram = once.swapaxes(-1, -2) @ once
-        departure = np.abs(gram - np.eye(gram.shape[-1])).max(initial=0.0)
+        excess = once.swapaxes(-1, -2) @ once - np.eye(frames.shape[-1])
+        departure = np.abs(excess).max(initial=0.0)
+        if departure < _FIRST_ORDER_DEPARTURE:
+            return once - once @ (_upper_half(frames.shape[-1]) * excess)
         if departure < _TRUSTED_DEPARTURE:
-            return _cholesky_pass(once, gram)
+            return _cholesky_pass(once, excess + np.eye(frames.shape[-1]))
     except np.linalg.LinAlgError:
         pass  # not a failure: a (nearly) dependent column, which Householder QR handles
     return householder(frames)
+
+
+def recondition(frames: Array) -> Array:
+    """`orthonormalise` up to rounding times the squared condition number: one Cholesky pass.
+
+    Half the work. For use between the products of a power iteration, where the last step is a full
+    `orthonormalise`: QR factors are unique, so a rough one in between changes only rounding.
+    """
+    try:
+        return _cholesky_pass(frames, frames.swapaxes(-1, -2) @ frames)
+    except np.linalg.LinAlgError:
+        return householder(frames)
+
+
+@lru_cache(maxsize=64)
+def _upper_half(columns: int) -> Array:
+    """Strict upper triangle of ones with halves on the diagonal: R - I of a Gram matrix I + E."""
+    mask = np.triu(np.ones((columns, columns)), 1) + 0.5 * np.eye(columns)
+    mask.flags.writeable = False
+    return mask
 
 
 def _cholesky_pass(frames: Array, gram: Array) -> Array:
@@ -61,13 +91,23 @@ def _cholesky_pass(frames: Array, gram: Array) -> Array:
     return result
 
 
-def householder(frames: Array) -> Array:
-    """Householder QR with the signs fixed so that the diagonal of R is not negative."""
+def check_finite(frames: Array) -> None:
+    """Refuse frames with NaN or infinite entries: the run has diverged.
+
+    Raises
+    ------
+    InvalidInput
+    """
     require(
         bool(np.isfinite(frames).all()),
         "A frame holds NaN or infinite entries, so the run has diverged; "
         "choose a smaller step or noise, or check the data for extreme values.",
     )
+
+
+def householder(frames: Array) -> Array:
+    """Householder QR with the signs fixed so that the diagonal of R is not negative."""
+    check_finite(frames)
     q, r = np.linalg.qr(frames)
     signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     result: Array = q * signs[..., None, :]
@@ -85,7 +125,19 @@ def uniform_frame(generator: np.random.Generator, features: int, components: int
 
 
 def polar(frames: Array) -> Array:
-    """Nearest orthonormal matrix with the same span, ``F (F^T F)^{-1/2}``, from a thin SVD."""
+    """Nearest orthonormal matrix with the same span, ``F (F^T F)^{-1/2}``.
+
+    Notes
+    -----
+    The inverse root comes from the components-by-components Gram matrix and one Newton-Schulz step
+    squares away its rounding; frames of condition number above 1e4 take a thin SVD instead.
+    """
+    check_finite(frames)
+    values, vectors = np.linalg.eigh(frames.swapaxes(-1, -2) @ frames)
+    if bool((values[..., 0] > 1e-8 * values[..., -1]).all()):
+        root = (vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
+        near = frames @ root
+        return 1.5 * near - near @ (0.5 * (near.swapaxes(-1, -2) @ near))
     left, _, right = np.linalg.svd(frames, full_matrices=False)
     result: Array = left @ right
     return result
@@ -126,11 +178,50 @@ def largest_sine(frame: Array, target: Array) -> Array:
 
 def principal_sines(frame: Array, target: Array) -> Array:
     """All sines of the principal angles, largest first, shape (..., components of the target)."""
-    result: Array = np.linalg.svd(remove_span(target, frame), compute_uv=False)
-    return result
+    return np.asarray(np.linalg.svd(remove_span(target, frame), compute_uv=False), dtype=float)
 
 
 def tangent(at: Array, matrices: Array) -> Array:
     """Projection of a matrix on the tangent space of the manifold, ``X - U sym(U^T X)``."""
     result: Array = matrices - at @ symmetric_part(transpose(at) @ matrices)
     return result
+
+
+def polar_by_gram(frames: Array) -> Array:
+    """Nearest orthonormal matrix ``F (F^T F)^{-1/2}``, computed from the small Gram matrix.
+
+    The polar retraction of ``U + xi`` is this map of ``F = U + xi``. Unlike the textbook form
+    ``(U + xi)(I + xi^T xi)^{-1/2}``, which is equal in exact arithmetic, it also removes whatever
+    departure from orthonormality U has collected, so long runs stay on the manifold.
+
+    Notes
+    -----
+    Near the identity the inverse root comes from Newton-Schulz iterations, which are batched
+    products only and several times cheaper than eigendecompositions; further away from those.
+    """
+    gram = transpose(frames) @ frames
+    identity = np.eye(gram.shape[-1])
+    departure = float(np.abs(gram - identity).sum(axis=-1).max(initial=0.0))
+    require(
+        bool(np.isfinite(departure)),
+        "A frame holds NaN or infinite entries, so the run has diverged; "
+        "choose a smaller step or noise, or check the data for extreme values.",
+    )
+    if departure >= _NEWTON_SCHULZ_DEPARTURE:
+        values, vectors = np.linalg.eigh(gram)
+        require(
+            bool((values > 0).all()),
+            "A frame has lost a dimension, so it spans no subspace of the wanted size; "
+            "choose a smaller step.",
+        )
+        root = (vectors / np.sqrt(values)[..., None, :]) @ transpose(vectors)
+        return np.asarray(frames @ root, dtype=float)
+    near = np.asarray(1.5 * identity - 0.5 * gram, dtype=float)
+    for _ in range(8):
+        error = near @ gram @ near - identity
+        if float(np.abs(error).max(initial=0.0)) < 1e-16:
+            break
+        near = near - 0.5 * (near @ error)
+        if float(np.abs(error).max(initial=0.0)) < 1e-9:  # the step just taken squares it
+            break
+    return np.asarray(frames @ near, dtype=float)

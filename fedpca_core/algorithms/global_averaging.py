@@ -1,0 +1,88 @@
+"""Global averaging: one shared frame, fitted by averaged likelihood gradients.
+
+The baseline of personalised PCA that ignores differences between clients: each sends the ambient
+gradient of its data term at the shared frame; the server averages first, then projects on the
+tangent space and retracts. Its limit is the leading eigenspace of the pooled covariance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.personal_model import euclidean_data_gradient
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import polar_by_gram, tangent, uniform_frame
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class GlobalAveraging(Algorithm):
+    """Manifold gradient descent with averaged client gradients.
+
+    Wire, each client and round: ``frame`` down and ``gradient`` up, features x components each.
+
+    Parameters
+    ----------
+    components : int
+    noise_variance : float
+        Variance of the measurement noise; data variance is 1.
+    step : float
+        In units of 1/(c lambda_1(S)), c the data weight and S the pooled covariance; that
+        eigenvalue is agreed before the run and not counted in the bytes.
+    """
+
+    title: ClassVar[str] = "GlobalAveraging"
+    reuses_uploads: ClassVar[bool] = False  # an old gradient belongs to an old frame
+    components: int = 10
+    noise_variance: float = 0.5
+    step: float = 1.0
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(
+            np.isfinite(self.noise_variance) and self.noise_variance > 0,
+            f"The noise variance must be positive, not {self.noise_variance}; the papers use 0.5.",
+        )
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = uniform_frame(streams.generator("start"), setting.features, self.components)
+        largest = float(np.linalg.eigvalsh(cohort.mean())[-1])
+        count = float(setting.weights @ setting.samples)
+        scale = count / (self.noise_variance * (1.0 + self.noise_variance))
+        server = {"frame": frame, "step": self.step / (scale * largest)}
+        return server, {"joined": np.zeros(setting.clients)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={"frame": server["frame"]},
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        frame = downlink["frame"]
+        samples = cohort.samples[cohort.members]
+        slope = euclidean_data_gradient(frame, cohort.apply(frame), samples, self.noise_variance)
+        return {"gradient": slope}, clients
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        frame = server["frame"]
+        descent = tangent(frame, inbox.mean("gradient"))
+        return Reply({**server, "frame": polar_by_gram(frame - server["step"] * descent)})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame

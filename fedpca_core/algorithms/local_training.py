@@ -1,0 +1,70 @@
+"""Local training: every client fits its own frame to its own data and sends nothing.
+
+The baseline of personalised PCA without collaboration. Its limit is known in closed form: the
+leading eigenvectors of S_i (arbitrary beyond the client's number of samples).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, polar_by_gram
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class LocalTraining(Algorithm):
+    """Gradient ascent of tr(U_i^T S_i U_i) on the manifold, client by client.
+
+    Wire: nothing, 0 bytes in both directions.
+
+    Parameters
+    ----------
+    components : int
+    step : float
+        In units of 1/lambda_1(S_i), which each client computes from its own data.
+    """
+
+    title: ClassVar[str] = "LocalTraining"
+    components: int = 10
+    step: float = 1.0
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        shape = (setting.clients, setting.features, self.components)
+        frames = orthonormalise(streams.generator("private").standard_normal(shape))
+        # A client whose data are all zero has nothing to climb; any finite step will do.
+        largest = cohort.spectral_norms()
+        return {}, {"frame": frames, "step": self.step / (largest + (largest == 0))}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={},
+            recipients=0,
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        frames = clients["frame"]
+        products = cohort.apply(frames)
+        ascent = products - frames @ (frames.swapaxes(-1, -2) @ products)
+        moved = polar_by_gram(frames + clients["step"][:, None, None] * ascent)
+        return {}, {**clients, "frame": moved}
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        return Reply(server)
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frames: Array = clients["frame"]
+        return frames

@@ -1,0 +1,160 @@
+"""PerPCA: alternating gradient descent on the manifold, one model for each client.
+
+One round: the server broadcasts the common frame V; every client moves its own frame U_i along the
+gradient of its likelihood plus the pull towards V, and uploads ``V - centre_step h_i`` where h_i is
+its gradient in V; the server averages and retracts. The U_i never leave the clients, but each
+upload determines U_i up to finitely many branches (`fedpca_core.attacks.personal`), so uploads are
+not private without secure aggregation. (PerPCA, Ozkara, Huang and Diggavi; gradient corrected here,
+see `fedpca_core.personal_model.data_scale`.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.personal_model import (
+    centre_gradient,
+    check_model,
+    data_scale,
+    frame_gradient,
+    prior_variance,
+)
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, polar_by_gram, uniform_frame
+from fedpca_core.streams import Streams
+
+STARTS = ("independent", "common", "pooled")
+
+
+@dataclass(frozen=True)
+class PersonalizedPCA(Algorithm):
+    """Personalised PCA with a common frame.
+
+    Wire, each client and round: ``centre`` (V) down and ``moved_centre`` (V - centre_step h_i) up,
+    features x components each; the server needs only their mean.
+
+    Parameters
+    ----------
+    components : int
+        Columns r of every frame.
+    spread : float
+        The clients' heterogeneity as the paper quotes it; `prior` says how it is read.
+    noise_variance : float
+        Variance of the measurement noise (known to the algorithm; data variance is 1).
+    prior : {"std", "literal", "calibrated"}
+        `fedpca_core.personal_model.prior_variance`.
+    gradient : {"exact", "printed"}
+        The printed data gradient is half the true one.
+    step, centre_step : float or None
+        Client and server steps. None: 1/(c max_i lambda_1(S_i) + 1/prior variance) and the prior
+        variance, for which the objective decreases in every round. The first is agreed before the
+        run: clients report one eigenvalue each, which the byte count leaves out.
+    pace : float
+        Factor on the default steps. The objective is only certain to decrease at 1; 2 arrives about
+        twice as fast, 2.5 and more gets worse.
+    start_from : {"independent", "common", "pooled"}
+        Uniform frames for V and every U_i; all clients at V; everybody at the leading space of the
+        pooled covariance (a warm start for parameter sweeps, whose cost is not counted).
+    """
+
+    title: ClassVar[str] = "PersonalizedPCA"
+    reuses_uploads: ClassVar[bool] = False  # an old upload moves from an old centre
+    components: int = 10
+    spread: float = 0.2
+    noise_variance: float = 0.5
+    prior: str = "std"
+    gradient: str = "exact"
+    step: float | None = None
+    centre_step: float | None = None
+    pace: float = 1.0
+    start_from: str = "independent"
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        check_model(self.noise_variance, self.spread, self.prior, self.gradient)
+        for name, value in (
+            ("step", self.step),
+            ("step of the centre", self.centre_step),
+            ("pace", self.pace),
+        ):
+            require(
+                value is None or (np.isfinite(value) and value > 0),
+                f"The {name} must be positive, not {value}; leave it out for the safe value.",
+            )
+        require(
+            self.start_from in STARTS,
+            f"The start is one of {', '.join(STARTS)}, not {self.start_from!r}.",
+        )
+        records = int(setting.samples.sum())
+        require(
+            self.start_from != "pooled" or records > self.components,
+            f"With {records} records in all and {self.components} components the pooled start "
+            "is stationary, so nothing would move; start from 'independent' frames.",
+        )
+
+    def variance(self, features: int) -> float:
+        """Prior variance sigma_U^2 in use."""
+        return prior_variance(self.spread, self.prior, features, self.components)
+
+    def prepared(self, cohort: Cohort) -> PersonalizedPCA:
+        """The same algorithm with its data-dependent default steps written out."""
+        variance = self.variance(cohort.features)
+        scale = data_scale(cohort.samples, self.noise_variance, self.gradient)[:, 0, 0]
+        largest = float((scale[cohort.members] * cohort.spectral_norms()).max())
+        return replace(
+            self,
+            step=self.step or self.pace / (largest + 1.0 / variance),
+            centre_step=self.centre_step or self.pace * variance,
+        )
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        shape = (setting.clients, setting.features, self.components)
+        steps = self.prepared(cohort)
+        if self.start_from == "pooled":
+            centre = np.linalg.eigh(cohort.mean())[1][:, : -self.components - 1 : -1]
+        else:
+            centre = uniform_frame(streams.generator("start"), *shape[1:])
+        if self.start_from == "independent":
+            frames = orthonormalise(streams.generator("private").standard_normal(shape))
+        else:
+            frames = np.broadcast_to(centre, shape).copy()
+        steps_taken = np.broadcast_to([[steps.step, steps.centre_step]], (setting.clients, 2))
+        return {"centre": centre}, {"frame": frames, "steps": steps_taken.astype(float)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={"centre": server["centre"]},
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        centre, frames = downlink["centre"], clients["frame"]
+        step, centre_step = clients["steps"][:, 0, None, None], clients["steps"][:, 1, None, None]
+        variance = self.variance(cohort.features)
+        scale = data_scale(cohort.samples[cohort.members], self.noise_variance, self.gradient)
+        slope = frame_gradient(frames, cohort.apply(frames), centre, scale, variance)
+        frames = polar_by_gram(frames - step * slope)
+        moved = centre - centre_step * centre_gradient(frames, centre, variance)
+        return {"moved_centre": moved}, {**clients, "frame": frames}
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        # Float32 or noise may leave the tangent space; the polar factor returns to the manifold.
+        return Reply({"centre": polar_by_gram(inbox.mean("moved_centre"))})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frames: Array = clients["frame"]
+        return frames
