@@ -36,7 +36,8 @@ class Controls(Generic[S]):
         self.settings_class = settings
         self.dials: dict[str, Dial] = settings.dials()
         self.values: dict[str, Any] = {}
-        self._memory: dict[str, Any] = st.session_state.setdefault(f"_dials_{settings.kind}", {})
+        family = settings.family or settings.kind
+        self._memory: dict[str, Any] = st.session_state.setdefault(f"_dials_{family}", {})
         self._notes_key = f"_link_notes_{settings.kind}"
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))
@@ -102,13 +103,17 @@ class Controls(Generic[S]):
             "disabled": disabled,
         }
         value = _widget(dial, label or dial.label, common, only, high, as_buttons)
-        self.values[name] = self._memory[name] = value
+        self.values[name] = value
+        if value != dial.default:
+            self._memory[name] = value
+        else:
+            self._memory.pop(name, None)
         return value
 
     def _recall(self, name: str, dial: Dial) -> None:
         """Bring a value set on another page, unless the link or this page says otherwise."""
         known = dial.key in st.session_state or dial.key in st.query_params
-        if not known and self._memory.get(name, dial.default) != dial.default:
+        if not known and name in self._memory:
             value = self._memory[name]
             st.session_state[dial.key] = list(value) if dial.many else value
 

@@ -62,12 +62,14 @@ class Job:
         return self._done.wait(seconds)
 
     # ---------------------------------------------------------------- for the work
-    def report(self, fraction: float, text: str, partial: Any = None) -> bool:
-        """Publish progress (and a partial result); returns False when the work must end."""
+    def report(self, fraction: float, text: str) -> bool:
+        """Tell how far the work has come; returns False when it must end."""
         self.fraction, self.text = min(max(fraction, 0.0), 1.0), text
-        if partial is not None:
-            self.result = partial
         return self.wanted()
+
+    def publish(self, partial: Any) -> None:
+        """Show a partial result while the work goes on."""
+        self.result = partial
 
     def wanted(self) -> bool:
         """Whether to go on: not stopped, not abandoned, not over time."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
-from fedpca_core.dials import Settings, dial
+from fedpca_core.dials import Settings, Value, dial
 
 PROBLEMS = {
     "decay_geometric": "Geometric spectrum",
@@ -30,12 +30,16 @@ METHODS = {
 }
 
 
+#: Methods whose uploads are answers to a frame, so that an attack can read them.
+ATTACKABLE = ("ssi", "local_power", "local_power_decay", "faps", "block_krylov")
+
+
 @dataclass(frozen=True)
 class Configuration(Settings):
     """Everything that determines a comparison of methods, and how it is shown."""
 
     kind: ClassVar[str] = "laboratory"
-    version: ClassVar[int] = 1
+    family: ClassVar[str] = "laboratory"
 
     # ---------------------------------------------------------------- problem
     problem: str = dial(
@@ -60,7 +64,7 @@ class Configuration(Settings):
         key="clients",
         label="Clients",
         help="How many parties hold data. FAPS calls it d, FedPower and PerPCA m, FedPG N.",
-        low=1,
+        low=2,
         high=100,
         step=1,
     )
@@ -249,6 +253,14 @@ class Configuration(Settings):
         high=99,
         step=1,
     )
+    attacked: tuple[str, ...] = dial(
+        ("ssi", "faps"),
+        key="against",
+        label="Methods under attack",
+        help="The algorithms whose messages the server tries to turn into one client's covariance, "
+        "all from the same start.",
+        choices={key: METHODS[key] for key in ATTACKABLE},
+    )
     attack: str = dial(
         "linear",
         key="attack",
@@ -322,3 +334,23 @@ class Configuration(Settings):
         help="Draw the local rate that theory predicts from the spectrum as a dashed line.",
         view=True,
     )
+
+
+def _with_default(name: str, default: Value) -> Any:
+    """The same dial as in `Configuration`, with another default."""
+    description = replace(Configuration.dials()[name], default=default)
+    return field(default=default, metadata={"dial": description})
+
+
+@dataclass(frozen=True)
+class AttackConfiguration(Configuration):
+    """The laboratory's settings with the defaults of FAPS, Figure 1(a), at live size."""
+
+    kind: ClassVar[str] = "attack"
+
+    problem: str = _with_default("problem", "decay_arithmetic")
+    clients: int = _with_default("clients", 5)
+    samples: int = _with_default("samples", 200)
+    rounds: int = _with_default("rounds", 20)
+    starts: int = _with_default("starts", 1)
+    inner_rule: str = _with_default("inner_rule", "fixed")

@@ -157,6 +157,8 @@ class Settings:
     """
 
     kind: ClassVar[str] = ""
+    #: Settings classes of one family share what a visitor set on any of their pages.
+    family: ClassVar[str] = ""
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

@@ -1,0 +1,113 @@
+"""Configurations: one object for the link, the cache, the file and the download."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedpca_core.config import AttackConfiguration, Configuration
+from fedpca_core.dials import Dial
+from fedpca_core.errors import InvalidInput
+
+
+def values_of(dial: Dial) -> st.SearchStrategy:
+    if dial.many:
+        return st.lists(st.sampled_from(sorted(dial.choices)), unique=True).map(tuple)
+    if dial.choices:
+        return st.sampled_from(sorted(dial.choices))
+    if isinstance(dial.default, bool):
+        return st.booleans()
+    if dial.grid:
+        return st.sampled_from([type(dial.default)(number) for number in dial.grid])
+    assert dial.low is not None and dial.high is not None and dial.step is not None
+    steps = round((dial.high - dial.low) / dial.step)
+    low, step, kind = dial.low, dial.step, type(dial.default)
+    return st.integers(0, steps).map(lambda k: kind(round(low + k * step, 10)))
+
+
+configurations = st.sampled_from([Configuration, AttackConfiguration]).flatmap(
+    lambda cls: st.fixed_dictionaries(
+        {name: values_of(dial) for name, dial in cls.dials().items()}
+    ).map(lambda values: cls(**values))
+)
+
+
+@given(configuration=configurations)
+@settings(max_examples=60, deadline=None)
+def test_file_and_link_round_trip(configuration: Configuration) -> None:
+    cls = type(configuration)
+    from_file = cls.from_json(configuration.to_json())
+    assert from_file.configuration == configuration and not from_file.notes
+    link = parse_qs(configuration.query_string(), keep_blank_values=True)
+    from_link = cls.from_query(link)
+    assert not from_link.notes
+    if all(getattr(configuration, name) for name, dial in cls.dials().items() if dial.many):
+        assert from_link.configuration == configuration
+    assert hash(from_file.configuration) == hash(configuration)
+
+
+def test_keys_are_unique_and_defaults_valid() -> None:
+    for cls in (Configuration, AttackConfiguration):
+        keys = [dial.key for dial in cls.dials().values()]
+        assert len(keys) == len(set(keys))
+        assert cls().query_string() == ""
+
+
+@pytest.mark.parametrize(
+    ("link", "sentence"),
+    [
+        ({"features": ["9999"]}, "Features cannot be “9999”: it must be a whole number from 4 to"),
+        ({"features": ["12.5"]}, "Features cannot be “12.5”"),
+        ({"seed": ["x"]}, "Seed cannot be “x”"),
+        ({"decay": ["1.06"]}, "Spectral decay cannot be “1.06”: it must be one of"),
+        ({"problem": ["Moon"]}, "Problem cannot be “Moon”: it must be one of Geometric spectrum"),
+        ({"method": ["SSI", "Magic"]}, "Methods cannot be “Magic”"),
+        ({"adaptive": ["maybe"]}, "Adaptive penalty cannot be “maybe”: it must be true or false"),
+        ({"participation": ["nan"]}, "Participation cannot be “nan”"),
+        ({"colour": ["red"]}, "There is no setting called “colour”"),
+    ],
+)
+def test_bad_links_become_notes_and_defaults(link, sentence: str) -> None:
+    reading = Configuration.from_query(link)
+    assert reading.configuration == Configuration()
+    assert len(reading.notes) == 1
+    assert reading.notes[0].startswith(sentence)
+    if "There is no" not in sentence:
+        assert "is used instead" in reading.notes[0]
+
+
+def test_bad_values_are_refused_in_the_core() -> None:
+    with pytest.raises(InvalidInput, match="Clients cannot be 0: it must be a whole number from 2"):
+        Configuration(clients=0)
+    with pytest.raises(InvalidInput, match="Methods cannot be “ssi”"):
+        Configuration(methods="ssi")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "not a configuration file"),
+        ("[1]", "holds no settings"),
+        ('{"kind": "recipe"}', "of kind “recipe”"),
+        ('{"version": 99}', "version 99"),
+    ],
+)
+def test_bad_files_are_sentences(text: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        Configuration.from_json(text)
+
+
+def test_view_settings_do_not_change_the_run() -> None:
+    shown = Configuration(measure="kkt", axis="bytes", accuracy=1e-3, guide=False)
+    assert shown.run_key() == Configuration()
+    assert Configuration(seed=5).run_key() != Configuration()
+
+
+def test_attack_page_opens_with_the_settings_of_a_comparison() -> None:
+    compared = Configuration(features=60, heterogeneity=0.4)
+    attacked = AttackConfiguration(**compared.as_dict())
+    link = parse_qs(attacked.query_string())
+    assert AttackConfiguration.from_query(link).configuration.as_dict() == compared.as_dict()

@@ -1,0 +1,256 @@
+"""Laws of the way of the data: cohort, channel, transcript, trace and metrics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedpca_core as fp
+from fedpca_core import stiefel
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.cohort import Cohort
+
+SIZES = (30, 45, 12, 60)
+FEATURES = 10
+GOOD = np.arange(12.0).reshape(3, 4)
+
+
+def blocks(seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    scale = np.linspace(2.0, 0.3, FEATURES)[:, None]
+    return [scale * rng.standard_normal((FEATURES, size)) for size in SIZES]
+
+
+@pytest.fixture(scope="module")
+def problem() -> fp.problems.Problem:
+    return fp.problems.from_blocks(blocks())
+
+
+# ---------------------------------------------------------------------- cohort and target
+def test_target_is_the_pooled_covariance_by_records(problem: fp.problems.Problem) -> None:
+    pooled = np.concatenate(blocks(), axis=1)
+    assert np.allclose(problem.covariance, pooled @ pooled.T / pooled.shape[1])
+    left = np.linalg.svd(pooled)[0][:, :3]
+    assert stiefel.largest_sine(problem.target(3), left) < 1e-10
+
+
+def test_equal_weights_are_another_target() -> None:
+    equal = fp.problems.from_blocks(blocks(), weights="equal")
+    mean = np.mean([block @ block.T / block.shape[1] for block in blocks()], axis=0)
+    assert np.allclose(equal.covariance, mean)
+    assert not np.allclose(equal.covariance, fp.problems.from_blocks(blocks()).covariance)
+
+
+def test_grams_and_factors_are_the_same_operator() -> None:
+    frames = np.random.default_rng(1).standard_normal((4, FEATURES, 3))
+    by_gram = Cohort.from_blocks(blocks(), keep="grams")
+    by_factor = Cohort.from_blocks(blocks(), keep="factors")
+    assert np.allclose(by_gram.apply(frames), by_factor.apply(frames))
+    for name in ("traces", "spectral_norms", "dense", "mean"):
+        assert np.allclose(getattr(by_gram, name)(), getattr(by_factor, name)()), name
+    few = np.array([2, 0])
+    assert np.allclose(by_gram.only(few).apply(frames[few]), by_factor.only(few).apply(frames[few]))
+    values, vectors = by_gram.top_eigenvectors(3)
+    other_values, other_vectors = by_factor.top_eigenvectors(3)
+    assert np.allclose(values, other_values)
+    assert stiefel.projector_distance(vectors, other_vectors).max() < 1e-7
+
+
+def test_products_are_counted_for_those_who_compute() -> None:
+    cohort = Cohort.from_blocks(blocks()).metered()
+    frames = np.ones((4, FEATURES, 2))
+    cohort.apply(frames, active=np.array([True, False, True, True]))
+    cohort.only(np.array([1])).apply(frames[:1])
+    assert cohort.products.tolist() == [1, 1, 1, 1]
+    result = cohort.apply(frames, active=np.array([True, False, False, False]))
+    assert cohort.products.tolist() == [2, 1, 1, 1]
+    assert not result[1:].any()
+
+
+# ---------------------------------------------------------------------- SSI and the channel
+def test_ssi_is_centralised_subspace_iteration(problem: fp.problems.Problem) -> None:
+    trace = fp.simulate(problem, fp.SSI(components=3), rounds=25, seed=4)
+    frame = trace.estimates[0]
+    for estimate in trace.estimates[1:]:
+        frame = stiefel.householder(problem.covariance @ frame)
+        assert np.abs(frame - estimate).max() < 1e-12
+
+
+def test_client_order_and_number_do_not_change_ssi(problem: fp.problems.Problem) -> None:
+    given = blocks()
+    merged = [np.concatenate([given[0], given[2]], axis=1), given[3], given[1]]
+    other = fp.problems.from_blocks(merged)
+    first = fp.simulate(problem, fp.SSI(3), rounds=20, seed=1).estimates
+    second = fp.simulate(other, fp.SSI(3), rounds=20, seed=1).estimates
+    assert np.abs(first - second).max() < 1e-11
+
+
+def test_bytes_are_those_of_the_arrays(problem: fp.problems.Problem) -> None:
+    one = 8 * FEATURES * 3
+    full = fp.simulate(problem, fp.SSI(3), rounds=5)
+    assert full.bytes_up.tolist() == [4 * one * k for k in range(6)]
+    assert full.bytes_down.tolist() == full.bytes_up.tolist()
+    half = fp.simulate(problem, fp.SSI(3), rounds=5, participation=0.5)
+    assert half.bytes_up[-1] == 2 * one * 5
+    single = fp.simulate(problem, fp.SSI(3), rounds=5, channel=fp.Channel(dtype="float32"))
+    assert single.bytes_up[-1] == full.bytes_up[-1] // 2
+
+
+def test_float32_rounds_every_message(problem: fp.problems.Problem) -> None:
+    trace = fp.simulate(problem, fp.SSI(3), rounds=3, channel=fp.Channel(dtype="float32"))
+    for exchange in trace.transcript.exchanges:
+        assert exchange.uploads is not None
+        for array in (exchange.downlink["frame"], exchange.uploads["product"]):
+            assert np.array_equal(array, array.astype(np.float32))
+
+
+def test_secure_aggregation_shows_sums_only(problem: fp.problems.Problem) -> None:
+    plain = fp.simulate(problem, fp.SSI(3), rounds=6)
+    secure = fp.simulate(problem, fp.SSI(3), rounds=6, channel=fp.Channel(secure_aggregation=True))
+    assert np.allclose(plain.estimates, secure.estimates)
+    exchange = secure.transcript.exchanges[2]
+    assert exchange.uploads is None and exchange.sums is not None
+    expected = problem.covariance @ exchange.downlink["frame"]
+    assert np.allclose(exchange.sums["product"], expected)
+    with pytest.raises(InvalidInput, match="secure aggregation"):
+        secure.transcript.pairs(0)
+
+
+def test_transcript_is_read_only_and_holds_what_crossed(problem: fp.problems.Problem) -> None:
+    trace = fp.simulate(problem, fp.SSI(3), rounds=4, participation=0.5, seed=2)
+    for exchange in trace.transcript.exchanges:
+        assert exchange.uploads is not None
+        with pytest.raises(ValueError, match="read-only"):
+            exchange.uploads["product"][0, 0, 0] = 1.0
+        for row, client in enumerate(exchange.participants):
+            gram = problem.cohort.dense()[client]
+            expected = gram @ exchange.downlink["frame"]
+            assert np.allclose(exchange.uploads["product"][row], expected)
+
+
+def test_recording_policy(problem: fp.problems.Problem) -> None:
+    trace = fp.simulate(problem, fp.SSI(3), rounds=4, channel=fp.Channel(record="estimates"))
+    with pytest.raises(InvalidInput, match="not recorded"):
+        trace.transcript.pairs(0)
+    limited = fp.simulate(problem, fp.SSI(3), rounds=9, channel=fp.Channel(byte_limit=5_000))
+    recorded = [exchange.recorded for exchange in limited.transcript.exchanges]
+    assert recorded[0] and not recorded[-1]
+
+
+# ---------------------------------------------------------------------- participation, streams
+def test_participation_never_shifts_other_streams(problem: fp.problems.Problem) -> None:
+    noisy = fp.Channel(upload_noise=0.1)
+    full = fp.simulate(problem, fp.SSI(3), rounds=1, seed=3, channel=noisy)
+    half = fp.simulate(problem, fp.SSI(3), rounds=1, seed=3, participation=0.5, channel=noisy)
+    assert np.array_equal(full.estimates[0], half.estimates[0])
+    first = full.transcript.exchanges[0].uploads
+    second = half.transcript.exchanges[0].uploads
+    assert first is not None and second is not None
+    present = half.transcript.exchanges[0].participants
+    assert len(present) == 2
+    assert np.array_equal(first["product"][present], second["product"])
+
+
+def test_memory_converges_where_dropping_has_a_floor(problem: fp.problems.Problem) -> None:
+    options = {"rounds": 600, "participation": 0.5, "seed": 5}
+    memory = fp.simulate(problem, fp.SSI(2), absent="memory", **options)
+    present = fp.simulate(problem, fp.SSI(2), absent="present", **options)
+    assert fp.metrics.frame(memory, problem)["sin_theta"].iloc[-1] < 1e-10
+    assert fp.metrics.frame(present, problem)["sin_theta"].iloc[-100:].median() > 1e-3
+
+
+def test_stream_equals_simulate(problem: fp.problems.Problem) -> None:
+    trace = fp.simulate(problem, fp.SSI(3), rounds=7, seed=6)
+    rounds = list(fp.stream(problem, fp.SSI(3), rounds=7, seed=6))
+    assert [entry.index for entry in rounds] == list(range(8))
+    assert np.array_equal(np.stack([entry.estimate for entry in rounds]), trace.estimates)
+
+
+def test_a_run_stopped_early_keeps_what_it_has(problem: fp.problems.Problem) -> None:
+    run = fp.Simulation(problem, fp.SSI(3), rounds=50, seed=6)
+    for entry in run:
+        if entry.index == 4:
+            break
+    full = fp.simulate(problem, fp.SSI(3), rounds=50, seed=6)
+    assert np.array_equal(run.trace().estimates, full.estimates[:5])
+
+
+# ---------------------------------------------------------------------- metrics
+def test_metrics_do_not_depend_on_the_basis(problem: fp.problems.Problem) -> None:
+    estimates = fp.simulate(problem, fp.SSI(3), rounds=5, seed=7).estimates
+    rotation = stiefel.uniform_frame(np.random.default_rng(8), 3, 3)
+    plain = fp.metrics.subspace_errors(estimates, problem)
+    for change in (rotation, np.diag([1.0, -1.0, 1.0]), np.eye(3)[:, [2, 0, 1]]):
+        changed = fp.metrics.subspace_errors(estimates @ change, problem)
+        for name, values in plain.items():
+            assert np.allclose(values, changed[name], atol=1e-13), name
+
+
+def test_metrics_against_dense_formulas(problem: fp.problems.Problem) -> None:
+    trace = fp.simulate(problem, fp.SSI(3), rounds=5, seed=9)
+    table = fp.metrics.frame(trace, problem)
+    s, z = problem.covariance, trace.estimates[2]
+    projector = z @ z.T
+    assert table["kkt"][2] == pytest.approx(
+        np.linalg.norm((np.eye(FEATURES) - projector) @ s @ z) / np.trace(s)
+    )
+    found = np.sqrt(np.sort(np.linalg.eigvalsh(z.T @ s @ z))[::-1])
+    best = np.sqrt(problem.eigenvalues[:3])
+    assert table["relative_error"][2] == pytest.approx(
+        np.linalg.norm(found - best) / np.linalg.norm(best)
+    )
+    target = problem.target(3) @ problem.target(3).T
+    assert table["sin_theta"][2] == pytest.approx(np.linalg.norm(projector - target, 2))
+    assert table["objective"][2] == pytest.approx(np.trace(z.T @ s @ z) / np.trace(s))
+    assert list(table.columns) == list(fp.metrics.COLUMNS)
+    assert table["local_products"].tolist() == [4 * k for k in range(6)]
+
+
+def test_exact_answer_has_no_error(problem: fp.problems.Problem) -> None:
+    errors = fp.metrics.subspace_errors(problem.target(3)[None], problem)
+    assert errors["sin_theta"][0] < 1e-12
+    assert errors["relative_error"][0] < 1e-12
+    assert errors["kkt"][0] < 1e-12
+
+
+# ---------------------------------------------------------------------- refusals
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: fp.problems.from_blocks([]), "number of clients is 0"),
+        (lambda: fp.problems.from_blocks([GOOD]), "number of clients is 1"),
+        (lambda: fp.problems.from_blocks([np.ones((3, 0)), GOOD]), "Client 0 is empty"),
+        (lambda: fp.problems.from_blocks([GOOD, GOOD.T]), "4 features"),
+        (lambda: fp.problems.from_blocks([GOOD * np.nan, GOOD]), "12 missing"),
+        (lambda: fp.problems.from_blocks([GOOD, 0 * GOOD]), "client 1 is constant"),
+        (lambda: fp.problems.from_blocks([np.zeros((3, 1))] * 2), "All values are zero"),
+        (lambda: fp.problems.from_blocks([np.ones(3), GOOD]), "numeric matrix"),
+        (lambda: fp.problems.from_blocks([GOOD, GOOD], weights="size"), "'size'"),
+        (lambda: fp.problems.from_blocks([GOOD, GOOD], weights=[1, 0]), "positive weight"),
+        (lambda: fp.Channel(dtype="float16"), "float16"),
+        (lambda: fp.Channel(upload_noise=-1.0), "-1.0"),
+        (lambda: fp.Channel(record="some"), "'some'"),
+    ],
+)
+def test_refusals_name_the_value(make, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rounds": 0}, "at least 1 round, not 0"),
+        ({"rounds": 5, "participation": 0.0}, r"\(0, 1\], not 0"),
+        ({"rounds": 5, "absent": "forget"}, "'forget'"),
+        ({"rounds": 5, "seed": -3}, "-3"),
+    ],
+)
+def test_run_refusals(problem: fp.problems.Problem, options, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        fp.simulate(problem, fp.SSI(3), **options)
+
+
+def test_more_components_than_features_is_refused(problem: fp.problems.Problem) -> None:
+    with pytest.raises(InvalidInput, match="12 components do not fit 10 features"):
+        fp.simulate(problem, fp.SSI(12), rounds=5)
