@@ -19,6 +19,8 @@ from fedpca_core.errors import InvalidInput, require
 _GATHER_BYTES = 256 * 1024
 #: Rows of a transposed block that stay in cache between the two halves of A (A^T X).
 _CHUNK_BYTES = 4 * 1024 * 1024
+#: Up to this many features all eigenvalues of S_i cost less than an iteration for one.
+_DENSE_FEATURES = 200
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ class Cohort:
         if keep == "auto":
             gram_cost = len(blocks) * features
             factor_cost = 2 * int(samples.sum())
-            keep = "grams" if gram_cost <= factor_cost else "factors"
+            keep = "grams" if gram_cost < factor_cost else "factors"
         grams: Array | None = None
         factors: tuple[Array, ...] | None = None
         if keep == "grams":
-            grams = np.stack([_gram(block) for block in blocks])
+            grams = np.stack([second_moment(block) for block in blocks])
         else:
             factors = tuple(
                 np.ascontiguousarray(block) / np.sqrt(block.shape[1]) for block in blocks
@@ -88,6 +90,12 @@ class Cohort:
     def from_grams(cls, grams: Array, samples: IntArray, weights: Array | None = None) -> Cohort:
         """Build a cohort from second-moment matrices S_i (sufficient statistics only)."""
         return cls._build(grams.shape[1], np.asarray(samples, np.int64), weights, grams, None)
+
+    @classmethod
+    def from_factors(cls, factors: Sequence[Array], weights: Array | None = None) -> Cohort:
+        """Build a cohort that holds ``A_i / sqrt(m_i)`` as given: nothing is copied."""
+        samples = np.array([factor.shape[1] for factor in factors], dtype=np.int64)
+        return cls._build(factors[0].shape[0], samples, weights, None, tuple(factors))
 
     @classmethod
     def _build(
@@ -161,6 +169,13 @@ class Cohort:
         np.add.at(self.products, members, 1)
         return self._multiply(frames)
 
+    def charge(self, active: Array) -> None:
+        """Meter one more product for some clients of this view, (clients,) bool.
+
+        For columns that travelled along with other products: p of them cost as much as one.
+        """
+        np.add.at(self.products, self.members[active], 1)
+
     def _multiply(self, frames: Array) -> Array:
         members = self.members
         if self.grams is not None:
@@ -201,7 +216,7 @@ class Cohort:
         """||S_i||_2, shape (clients,). What a client computes once from its own data."""
         if self.grams is not None:
             dense = self.dense()
-            if self.features <= 200:
+            if self.features <= _DENSE_FEATURES:
                 return np.asarray(np.linalg.eigvalsh(dense)[:, -1], dtype=float)
             return np.array([_largest_eigenvalue(matrix) for matrix in dense])
         assert self.factors is not None
@@ -223,6 +238,32 @@ class Cohort:
             vectors[:, :, ::-1][:, :, :components]
         )
 
+    def gaps(self, centre: Array) -> Array:
+        """||S_i - centre||_2, shape (clients,), for a symmetric (features, features) centre."""
+        if self.features <= _DENSE_FEATURES:
+            return np.abs(np.linalg.eigvalsh(self.dense() - centre)).max(axis=1)
+        return np.array([self._gap(member, centre) for member in self.members])
+
+    def _gap(self, member: int, centre: Array) -> float:
+        """The same for one client of a large cohort, by Lanczos iteration."""
+        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+        held = self.grams[member] if self.grams is not None else None
+        factor = self.factors[member] if self.factors is not None else None
+
+        def difference(vector: Array) -> Array:
+            own = factor @ (factor.T @ vector) if factor is not None else held @ vector
+            result: Array = own - centre @ vector
+            return result
+
+        operator = LinearOperator((self.features, self.features), matvec=difference, dtype=float)
+        start = np.cos(np.arange(self.features) * 1.7)  # fixed, so that the result is repeatable
+        try:
+            found = eigsh(operator, k=1, which="LM", v0=start, return_eigenvectors=False)
+        except ArpackNoConvergence:
+            found = np.linalg.eigvalsh(self.only(np.array([member])).dense()[0] - centre)
+        return float(np.abs(found).max())
+
     def mean(self) -> Array:
         """S = sum_i w_i S_i over this view with its weights renormalised; (features, features)."""
         weights = self.weights[self.members] / self.weights[self.members].sum()
@@ -235,7 +276,8 @@ class Cohort:
         return total
 
 
-def _gram(block: Array) -> Array:
+def second_moment(block: Array) -> Array:
+    """S_i = A_i A_i^T / m_i of a block (features x m_i)."""
     gram = block @ block.T / block.shape[1]
     return 0.5 * (gram + gram.T)
 
@@ -280,10 +322,14 @@ def checked_blocks(blocks: Sequence[Array]) -> list[Array]:
     Raises
     ------
     InvalidInput
-        No client, an empty client, unequal numbers of features, NaN or infinite entries, or data
-        that are zero throughout.
+        Fewer than two clients, an empty client, unequal numbers of features, NaN or infinite
+        entries, a client whose records are all the same, or data that are zero throughout.
     """
-    require(len(blocks) > 0, "There are no clients: give at least one block (features x samples).")
+    require(
+        len(blocks) >= 2,
+        f"The number of clients is {len(blocks)}; federated PCA needs at least two blocks "
+        "(features x samples).",
+    )
     checked: list[Array] = []
     for index, block in enumerate(blocks):
         array = np.asarray(block)
@@ -307,6 +353,11 @@ def checked_blocks(blocks: Sequence[Array]) -> list[Array]:
             bad == 0,
             f"The block of client {index} holds {bad} missing or infinite "
             f"value{'s' if bad != 1 else ''}; drop or impute them first.",
+        )
+        require(
+            values.shape[1] == 1 or bool((values != values[:, :1]).any()),
+            f"The block of client {index} is constant: all its {values.shape[1]} records are the "
+            "same; leave the client out or give it data that vary.",
         )
         checked.append(values)
     require(

@@ -33,6 +33,11 @@ class Problem:
         Labels for tables and tooltips; may be empty.
     note : str
         One sentence on how the data were made, split or cleaned.
+    record_norm : float or None
+        Upper bound on the Euclidean norm of every record, where the generator guarantees one.
+    spectrum : (features,) float64, or None
+        Set by generators that make S exactly diagonal: its diagonal, largest first. The truth is
+        then known without decomposing anything.
     """
 
     name: str
@@ -42,6 +47,8 @@ class Problem:
     client_names: tuple[str, ...] = ()
     feature_names: tuple[str, ...] = ()
     note: str = ""
+    record_norm: float | None = None
+    spectrum: Array | None = None
 
     @property
     def features(self) -> int:
@@ -56,10 +63,12 @@ class Problem:
     @cached_property
     def covariance(self) -> Array:
         """S = sum_i w_i S_i, (features, features): the matrix whose leading space is sought."""
-        return self.cohort.mean()
+        return self.cohort.mean() if self.spectrum is None else np.diag(self.spectrum)
 
     @cached_property
     def _eigen(self) -> tuple[Array, Array]:
+        if self.spectrum is not None:
+            return self.spectrum, np.eye(self.features)
         values, vectors = np.linalg.eigh(self.covariance)
         return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
@@ -76,18 +85,15 @@ class Problem:
     @cached_property
     def heterogeneity(self) -> float:
         """eta = max_i ||S_i - S||_2 / ||S||_2 (FedPower's measure; simulation only)."""
-        dense = self.cohort.dense()
-        gaps = [
-            float(np.abs(np.linalg.eigvalsh(matrix - self.covariance)).max()) for matrix in dense
-        ]
-        return max(gaps) / float(self.eigenvalues[0])
+        return float(self.cohort.gaps(self.covariance).max()) / float(self.eigenvalues[0])
 
     @cached_property
     def digest(self) -> str:
         """Short hash of the data, for cache keys and to recognise a problem in a log."""
-        state = hashlib.sha256()
-        state.update(np.ascontiguousarray(self.covariance).tobytes())
-        state.update(self.cohort.samples.tobytes() + self.cohort.weights.tobytes())
+        state = hashlib.sha256(self.cohort.samples.tobytes() + self.cohort.weights.tobytes())
+        held = self.cohort.factors if self.cohort.grams is None else (self.cohort.grams,)
+        for array in held or ():
+            state.update(np.ascontiguousarray(array).data)
         return state.hexdigest()[:16]
 
 
@@ -126,7 +132,7 @@ def from_blocks(
         Empty or non-finite blocks, unequal features, all zero.
     """
     checked = checked_blocks(blocks)
-    share = _weights(weights, len(checked))
+    share = client_weights(weights, len(checked))
     cohort = Cohort.from_blocks(checked, share)
     return Problem(
         name=name,
@@ -139,11 +145,18 @@ def from_blocks(
     )
 
 
-def _weights(weights: str | Sequence[float], clients: int) -> Array | None:
+def client_weights(weights: str | Sequence[float], clients: int) -> Array | None:
+    """The weights a caller asked for; None stands for the share of records."""
     if isinstance(weights, str):
         require(
             weights in ("records", "equal"),
             f"Weights must be 'records' or 'equal' (or one number a client), not {weights!r}.",
         )
         return None if weights == "records" else np.full(clients, 1.0 / clients)
-    return np.asarray(weights, dtype=float)
+    share = np.asarray(weights, dtype=float)
+    require(
+        share.shape == (clients,) and bool((share > 0).all()) and bool(np.isfinite(share).all()),
+        f"There must be one positive weight for each of the {clients} clients, "
+        f"not {np.array2string(share, threshold=6)}.",
+    )
+    return share / share.sum()

@@ -1,0 +1,114 @@
+"""Rotated spectra: clients that differ while the pooled problem stays exactly the same.
+
+Client i's data become ``A_i(t) = M R_i D^(1/2) R_i^T W_i`` with white shares W_i, the target
+spectrum D, a rotation ``R_i = exp(t K_i)`` of its own and one common map M that restores
+``sum_i w_i S_i = D``. At t = 0 this is ``D^(1/2) W_i``: plain random shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput
+from fedpca_core.stiefel import orthonormalise
+from fedpca_core.streams import Streams
+
+#: Directions whose eigenvalue is below this share of the largest stay where they are: turned, they
+#: would drown in the rounding errors of the leading ones.
+_NEGLIGIBLE = 1e-8
+
+
+@dataclass(frozen=True)
+class Turns:
+    """One smooth family of rotations for each client, reproducible from a seed.
+
+    Attributes
+    ----------
+    roots : (features,) float64
+        D^(1/2), largest first.
+    clients : int
+    seed : int
+    attempt : int
+        Which draw of the stream ``"heterogeneity"``.
+    sign : {1, -1}
+        The sense in which all clients turn.
+    """
+
+    roots: Array
+    clients: int
+    seed: int
+    attempt: int = 0
+    sign: int = 1
+
+    @property
+    def turning(self) -> int:
+        """Number of leading features that turn; a flat spectrum looks the same from everywhere."""
+        squares = (self.roots / self.roots[0]) ** 2
+        return 0 if squares[-1] == 1.0 else int((squares >= _NEGLIGIBLE).sum())
+
+    def maps(self, value: float) -> Iterator[Array]:
+        """``R_i D^(1/2) R_i^T`` client by client, each (features, features)."""
+        turning = self.turning
+        streams = Streams(self.seed)
+        angles = self.sign * value * _angles(turning)
+        for client in range(self.clients):
+            result = np.diag(self.roots)
+            if turning >= 2 and value > 0:
+                generator = streams.generator("heterogeneity", self.attempt, client)
+                planes = orthonormalise(generator.standard_normal((turning, turning)))
+                rotation = _turned(planes, angles) @ planes.T
+                result[:turning, :turning] = (rotation * self.roots[:turning]) @ rotation.T
+            yield result
+
+
+def _angles(features: int) -> Array:
+    """Angles of K_i, the largest pi/2: spread like those of a large Gaussian skew matrix.
+
+    They follow Wigner's semicircle, so nothing has to be decomposed to draw such a matrix: a
+    uniformly random basis and these angles are enough.
+    """
+    planes = features // 2
+    grid = np.linspace(0.0, 1.0, 4001)
+    below = (grid * np.sqrt(1.0 - grid**2) + np.arcsin(grid)) * 2.0 / np.pi
+    quantiles = np.arange(1, planes + 1) / max(planes, 1)
+    return np.pi / 2.0 * np.interp(quantiles, below, grid)
+
+
+def _turned(planes: Array, angles: Array) -> Array:
+    """The basis with its columns 2j and 2j + 1 turned by angle j."""
+    pairs = 2 * len(angles)
+    first, second = planes[:, :pairs:2], planes[:, 1:pairs:2]
+    cosine, sine = np.cos(angles), np.sin(angles)
+    result = planes.copy()
+    result[:, :pairs:2] = first * cosine + second * sine
+    result[:, 1:pairs:2] = second * cosine - first * sine
+    return result
+
+
+def balance(pooled: Array, roots: Array) -> Array:
+    """The map M = D^(1/2) L^(-1), with L the Cholesky factor of the pooled moments G.
+
+    ``M G M^T = D`` for any square root of G; this one keeps its accuracy when the spectrum spans
+    many orders of magnitude, and is the identity when G = D.
+
+    Raises
+    ------
+    InvalidInput
+        G is singular to working precision.
+    """
+    try:
+        lower = cholesky(pooled, lower=True, check_finite=False)
+        inverse = solve_triangular(lower, np.eye(len(roots)), lower=True, check_finite=False)
+    except LinAlgError:
+        raise InvalidInput(
+            f"A spectrum whose eigenvalues fall from {roots[0] ** 2:.3g} to {roots[-1] ** 2:.3g} "
+            "is too steep to be rotated accurately; choose a decay or condition number closer "
+            "to 1, fewer features, or heterogeneity 0."
+        ) from None
+    result: Array = roots[:, None] * inverse
+    return result

@@ -1,0 +1,143 @@
+"""Synthetic problems whose pooled spectrum is known exactly (FAPS, section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.problems.coloured import chosen_turns, coloured
+from fedpca_core.problems.heterogeneity import check_heterogeneity
+from fedpca_core.problems.problem import Problem, client_weights
+from fedpca_core.problems.splits import checked_sizes
+from fedpca_core.problems.white import white_shares
+
+#: Up to this size raw blocks are kept with the problem, and white shares remembered.
+_SMALL_BYTES = 32 * 1024**2
+
+
+def decay_spectrum(
+    features: int,
+    samples: Sequence[int],
+    decay: float | None = None,
+    *,
+    condition: float | None = None,
+    heterogeneity: float = 0.0,
+    seed: int = 0,
+    weights: str | Sequence[float] = "records",
+    keep_blocks: bool | None = None,
+) -> Problem:
+    """Data ``[A_1 ... A_d] = sqrt(m) U Sigma V^T`` dealt to clients, in the basis U = I.
+
+    Every method here commutes with rotations of the features, so a random U would change nothing
+    but the time to generate. S = sum_i w_i S_i is the diagonal matrix Sigma^2 at every position of
+    the dial and for any weights.
+
+    Parameters
+    ----------
+    features : int
+        At least two.
+    samples : sequence of int
+        Records m_i of each client (at least two clients), together at least ``features``.
+    decay : float, optional
+        Geometric spectrum: Sigma_jj = decay^(1-j), at least 1 (FAPS's xi); 1.01 by default, 1 is
+        exactly flat.
+    condition : float, optional
+        Arithmetic spectrum instead: Sigma_jj falls evenly from 1 to 1/condition (FAPS's kappa).
+    heterogeneity : float
+        The dial: 0 deals random shares, 1 gives each client a rotated spectrum of its own.
+    seed : int
+        Seed of the streams ``"data"`` and ``"heterogeneity"``; the dial changes no other draw.
+    weights : {"records", "equal"} or sequence of float
+        How clients count in S.
+    keep_blocks : bool, optional
+        Whether the raw blocks stay with the problem; by default when they are small (32 MiB).
+
+    Returns
+    -------
+    Problem
+        With ``spectrum`` set: eigenvectors are the unit vectors.
+
+    Raises
+    ------
+    InvalidInput
+        Sizes that do not fit, both spectra at once, a parameter out of range, a spectrum too steep
+        to be rotated.
+    """
+    require(features >= 2, f"There are {features} features; choose at least 2.")
+    sizes = checked_sizes(samples)
+    require(
+        sum(sizes) >= features,
+        f"{features} features need at least as many samples over all clients, not {sum(sizes)}; "
+        "give more samples or choose fewer features.",
+    )
+    check_heterogeneity(heterogeneity)
+    roots = singular_values(features, decay, condition)
+    share = client_weights(weights, len(sizes))
+    shares = np.array(sizes) / sum(sizes) if share is None else share
+    small = 8 * features * sum(sizes) <= _SMALL_BYTES
+    keep = small if keep_blocks is None else keep_blocks
+    # A product with S_i costs features^2 through the matrix, 2 m_i features through the block.
+    moments = len(sizes) * features < 2 * sum(sizes)
+    white = white_shares(
+        features,
+        sizes,
+        seed,
+        blocks=keep or not moments,
+        moments=moments,
+        remember=(small or not keep) and 8 * len(sizes) * features**2 <= _SMALL_BYTES,
+    )
+    turns = chosen_turns(white, roots, shares, seed, heterogeneity)
+    pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)
+    made = coloured(white, turns.maps(heterogeneity), shares, None if pool_is_exact else roots)
+    if made.moments is not None:
+        cohort = Cohort.from_grams(made.moments, np.array(sizes), share)
+    else:
+        assert made.blocks is not None
+        factors = [
+            np.divide(block, np.sqrt(block.shape[1]), out=None if keep else block)
+            for block in made.blocks
+        ]
+        cohort = Cohort.from_factors(factors, share)
+    return Problem(
+        name="geometric spectrum" if condition is None else "arithmetic spectrum",
+        cohort=cohort,
+        blocks=tuple(made.blocks) if keep and made.blocks is not None else None,
+        note=f"Synthetic: {sum(sizes):,} records whose pooled eigenvalues fall exactly from 1 to "
+        f"{roots[-1] ** 2:.3g}.",
+        spectrum=roots**2,
+    )
+
+
+def singular_values(features: int, decay: float | None, condition: float | None) -> Array:
+    """Sigma_jj, (features,), largest first (always 1).
+
+    Raises
+    ------
+    InvalidInput
+        Both a decay and a condition number, or one out of range.
+    """
+    require(
+        decay is None or condition is None,
+        f"A spectrum has either a decay ({decay}) or a condition number ({condition}), not both; "
+        "leave one out.",
+    )
+    position = np.arange(features, dtype=float)
+    if condition is not None:
+        require(
+            1 <= condition <= 1e8,
+            f"The condition number must lie between 1 and 1e8, not {condition}; try 10.",
+        )
+        result: Array = 1.0 - position / (features - 1) * (1.0 - 1.0 / condition)
+        return result
+    ratio = 1.01 if decay is None else float(decay)
+    steepest = 10.0 ** (100.0 / (features - 1))
+    require(
+        1 <= ratio <= steepest,
+        f"The decay must lie between 1 and {steepest:.4g} for {features} features, not {ratio}; "
+        "try 1.01.",
+    )
+    return np.asarray(ratio**-position)

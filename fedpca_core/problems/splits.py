@@ -1,0 +1,128 @@
+"""How many records each client holds: even, uneven or drawn from a Dirichlet distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+from fedpca_core.streams import Streams
+
+SPLITS = ("even", "uneven", "dirichlet")
+
+
+def samples_per_client(
+    split: str,
+    clients: int,
+    total: int,
+    *,
+    seed: int = 0,
+    concentration: float = 1.0,
+    minimum: int | None = None,
+) -> tuple[int, ...]:
+    """Sizes m_i of all clients, summing to ``total``.
+
+    Parameters
+    ----------
+    split : {"even", "uneven", "dirichlet"}
+        The same for all (up to one record); m_i proportional to i = 1, 2, ...; or proportional to
+        a draw from a symmetric Dirichlet distribution.
+    clients : int
+        At least two.
+    total : int
+        Records to deal out, at least one for each client.
+    seed : int
+        Seed of the stream ``"split"``; only the Dirichlet split draws.
+    concentration : float
+        Dirichlet parameter: large is nearly even, small leaves most records with few clients.
+    minimum : int, optional
+        Fewest records of any client; by default 1, and a tenth of the mean under "dirichlet".
+
+    Raises
+    ------
+    InvalidInput
+        An unknown split, fewer than two clients, more clients than records, a minimum that does
+        not fit, or a concentration that is not positive.
+    """
+    require(
+        split in SPLITS,
+        f"The split must be 'even', 'uneven' or 'dirichlet', not {split!r}.",
+    )
+    check_clients(clients)
+    require(
+        total >= clients,
+        f"There are more clients ({clients}) than samples ({total}), so some would be empty; "
+        f"choose at most {total} clients or more samples.",
+    )
+    if minimum is None:
+        minimum = max(1, total // clients // 10) if split == "dirichlet" else 1
+    require(
+        1 <= minimum <= total // clients,
+        f"{clients} clients cannot each hold at least {minimum} of {total} samples; "
+        f"choose a minimum between 1 and {total // clients}.",
+    )
+    if split == "even":
+        shares = np.ones(clients)
+    elif split == "uneven":
+        shares = np.arange(1.0, clients + 1.0)
+    else:
+        require(
+            0 < concentration < float("inf"),
+            f"The Dirichlet concentration must be positive, not {concentration}; "
+            "1 is moderately uneven.",
+        )
+        # Through logarithms of the gamma draws, because tiny concentrations underflow.
+        generator = Streams(seed).generator("split")
+        powers = np.log(generator.uniform(size=clients)) / concentration
+        logs = np.log(generator.gamma(concentration + 1.0, size=clients)) + powers
+        shares = np.exp(logs - logs.max())
+    return _apportion(shares, total, minimum)
+
+
+def check_clients(clients: int) -> None:
+    """Refuse a number of clients with which nothing is federated."""
+    require(
+        isinstance(clients, Integral) and clients >= 2,
+        f"The number of clients is {clients}; federated PCA needs a whole number of at least 2.",
+    )
+
+
+def checked_sizes(samples: Sequence[int]) -> tuple[int, ...]:
+    """Return client sizes as a tuple of int, refusing what is not a list of counts."""
+    require(
+        isinstance(samples, Sequence | np.ndarray) and not isinstance(samples, str),
+        f"Samples must list the number of records of each client, not {samples!r}; "
+        "for example samples=[1000, 1000].",
+    )
+    check_clients(len(samples))
+    for client, size in enumerate(samples):
+        require(
+            isinstance(size, Integral) or (isinstance(size, float) and size.is_integer()),
+            f"Client {client} has {size!r} samples; give a whole number.",
+        )
+        require(
+            size >= 1,
+            f"Client {client} is empty ({int(size)} samples); leave it out or give it at least one.",
+        )
+    return tuple(int(size) for size in samples)
+
+
+def _apportion(shares: Array, total: int, minimum: int) -> tuple[int, ...]:
+    """Whole numbers proportional to ``shares`` (largest remainders), none below ``minimum``."""
+    # Clients whose share is too small get the minimum; the others divide what is left.
+    fixed = np.zeros(len(shares), dtype=bool)
+    while True:
+        exact = np.full(len(shares), float(minimum))
+        free = total - minimum * int(fixed.sum())
+        exact[~fixed] = free * shares[~fixed] / shares[~fixed].sum()
+        short = ~fixed & (exact < minimum)
+        if not short.any():
+            break
+        fixed |= short
+    sizes = np.floor(exact + 1e-9).astype(np.int64)
+    missing = total - int(sizes.sum())
+    sizes[np.argsort(sizes - exact, kind="stable")[:missing]] += 1
+    return tuple(int(size) for size in sizes)

@@ -1,0 +1,110 @@
+"""White shares: the random part of every synthetic problem, generated in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.linalg import cholesky
+from scipy.linalg.blas import dtrsm
+
+from fedpca_core.arrays import Array
+from fedpca_core.streams import Streams
+
+
+@dataclass
+class WhiteShares:
+    """Blocks W_i with ``sum_i W_i W_i^T = m I``: data without any principal direction.
+
+    Attributes
+    ----------
+    samples : tuple of int
+    blocks : list of (features, m_i) float64, or None
+    moments : (clients, features, features) float64, or None
+        W_i W_i^T / m_i.
+    remembered : bool
+        Whether others may be given the same arrays later, so that they must not be changed.
+    """
+
+    samples: tuple[int, ...]
+    blocks: list[Array] | None
+    moments: Array | None
+    remembered: bool = False
+
+
+def white_shares(
+    features: int,
+    samples: tuple[int, ...],
+    seed: int,
+    *,
+    blocks: bool,
+    moments: bool,
+    remember: bool,
+) -> WhiteShares:
+    """Draw uniform [-1, 1] entries and orthonormalise them over all clients together.
+
+    ``W_i = sqrt(m) V_i^T`` with V = [V_1; V_2; ...] of orthonormal columns: FAPS's V, found by two
+    passes of Cholesky QR. Each pass draws the entries anew from their stream, so only what is
+    asked for is ever held, and the pooled data do not depend on how they are split over clients.
+
+    Parameters
+    ----------
+    blocks, moments : bool
+        What to return.
+    remember : bool
+        Whether to keep the result for the next call, as a move of a dial wants it.
+    """
+    make = _remembered if remember else _made
+    return make(features, samples, seed, blocks, moments, remember)
+
+
+def _made(
+    features: int,
+    samples: tuple[int, ...],
+    seed: int,
+    blocks: bool,
+    moments: bool,
+    remember: bool,
+) -> WhiteShares:
+    first = cholesky(_pooled(_drawn(features, samples, seed)), lower=True)
+    second = cholesky(_pooled(_divided(_drawn(features, samples, seed), first)), lower=True)
+    total = float(sum(samples))
+    kept: list[Array] = []
+    squares = np.empty((len(samples), features, features)) if moments else None
+    stream = _divided(_divided(_drawn(features, samples, seed), first), second)
+    for client, block in enumerate(stream):
+        block *= np.sqrt(total)
+        if squares is not None:
+            np.matmul(block, block.T, out=squares[client])
+            squares[client] /= samples[client]
+        if blocks:
+            kept.append(block)
+    return WhiteShares(samples, kept if blocks else None, squares, remembered=remember)
+
+
+_remembered = lru_cache(maxsize=4)(_made)
+
+
+def _drawn(features: int, samples: tuple[int, ...], seed: int) -> Iterator[Array]:
+    """One client's raw entries after the other, record by record, (features, m_i)."""
+    generator = Streams(seed).generator("data")
+    for size in samples:
+        yield generator.uniform(-1.0, 1.0, (size, features)).T
+
+
+def _divided(blocks: Iterator[Array], lower: Array) -> Iterator[Array]:
+    """L^(-1) times every block, in place."""
+    triangle = np.asfortranarray(lower)
+    for block in blocks:
+        yield dtrsm(1.0, triangle, block, lower=1, overwrite_b=1)
+
+
+def _pooled(blocks: Iterator[Array]) -> Array:
+    """Sum of B_i B_i^T."""
+    first = next(blocks)
+    total: Array = first @ first.T
+    for block in blocks:
+        total += block @ block.T
+    return total
