@@ -160,7 +160,7 @@ class Mailbox:
         # Each client's last upload stands in while it is absent. Under secure aggregation clients
         # send the difference to their last upload, which gives the server the same total.
         self._known[plan.participants] = True
-        weights = np.where(self._known, self.setting.weights, 0.0)
+        weights = self._sum_weights(plan)
         totals = {}
         for name, array in received.items():
             if name not in self._last:
@@ -191,8 +191,17 @@ class Mailbox:
                 sums=_frozen(sums) if keep and sums is not None else None,
                 feedback=_frozen(feedback) if keep and feedback is not None else None,
                 recorded=keep,
+                sum_weights=self._sum_weights(plan),
             )
         )
+
+    def _sum_weights(self, plan: Plan) -> Array:
+        """Weight of every client's latest upload in this round's sums, (clients,)."""
+        if self.reuse:
+            return np.where(self._known, self.setting.weights, 0.0)
+        weights = np.zeros(self.setting.clients)
+        weights[plan.participants] = plan.weights
+        return weights
 
     # ------------------------------------------------------------------ precision
     def _travel(self, array: Array) -> Array:

@@ -30,6 +30,9 @@ class Exchange:
         Weighted sums; only under secure aggregation.
     recorded : bool
         False when the recording policy or its byte limit left the messages out.
+    sum_weights : (clients,) float64
+        Weight with which each client's latest upload counts in the sums: zero for those left out,
+        not zero for absent clients whose last upload the server reuses.
     """
 
     round: int
@@ -41,6 +44,7 @@ class Exchange:
     sums: Arrays | None
     feedback: Arrays | None
     recorded: bool
+    sum_weights: Array
 
 
 @dataclass(frozen=True)

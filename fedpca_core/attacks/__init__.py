@@ -1,21 +1,43 @@
 """What an honest-but-curious server reconstructs of one client from its messages.
 
 An attack is a function of a transcript and of public configuration, and of nothing else. Each
-refuses, in a sentence, when the messages it needs are missing.
+refuses, in a sentence, when the messages it needs are missing. `scores` and `simulation_only` are
+the other side: they need the private truth and serve the simulation's curves.
 """
 
-from fedpca_core.attacks import yardsticks
+from fedpca_core.attacks import scores, simulation_only, yardsticks
+from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.linear import AttackPath, linear, linear_path
+from fedpca_core.attacks.membership import (
+    empirical_auc,
+    membership_score,
+    membership_separation,
+    theoretical_auc,
+)
+from fedpca_core.attacks.pooled import pooled, pooled_path
 from fedpca_core.attacks.ridge import ridge, ridge_path
+from fedpca_core.attacks.samples import recover_samples
 from fedpca_core.attacks.symmetric import symmetric, symmetric_path
 
 __all__ = [
     "AttackPath",
+    "Testimony",
+    "collude",
+    "empirical_auc",
     "linear",
     "linear_path",
+    "membership_score",
+    "membership_separation",
+    "pooled",
+    "pooled_path",
+    "recover_samples",
     "ridge",
     "ridge_path",
+    "scores",
+    "simulation_only",
     "symmetric",
     "symmetric_path",
+    "testify",
+    "theoretical_auc",
     "yardsticks",
 ]

@@ -74,21 +74,27 @@ class Evidence:
     lost : float
         Squared norm of the part of the answers that compression removed because no matrix
         explains it (rounding or noise).
-    precision : float
-        Relative rounding of the messages: float32's where every entry survives that format.
+    single_precision : bool
+        Whether all messages so far travelled as float32, which the server sees from the values.
     """
 
     probes: Array
     answers: Array
     equations: int = 0
     lost: float = 0.0
-    precision: float = float(np.finfo(np.float64).eps)
+    single_precision: bool = True
 
     @classmethod
     def empty(cls, features: int) -> Evidence:
         """No message seen yet."""
         nothing = np.zeros((features, 0))
-        return cls(nothing, nothing, precision=float(np.finfo(np.float32).eps))
+        return cls(nothing, nothing)
+
+    @staticmethod
+    def relative_cutoff(single_precision: bool) -> float:
+        """Relative cut-off on singular values for messages of a format; see `CUTOFF_UNITS`."""
+        kind = np.float32 if single_precision else np.float64
+        return CUTOFF_UNITS * float(np.finfo(kind).eps)
 
     def with_pair(self, probe: Array, answer: Array) -> Evidence:
         """The same evidence and one more round.
@@ -105,13 +111,13 @@ class Evidence:
             # From the residual: a difference of squares could not see below 1e-8 of the answers.
             lost += float(np.linalg.norm(answers - rotated @ rotation.T)) ** 2
             probes, answers = triangle.T, rotated
-        coarse = is_single_precision(probe) and is_single_precision(answer)
         return Evidence(
             probes,
             answers,
             self.equations + answer.size,
             lost,
-            self.precision if coarse else float(np.finfo(np.float64).eps),
+            # Seen from the probe: a sum of float32 uploads is not a float32 number itself.
+            self.single_precision and is_single_precision(probe),
         )
 
     def decompose(self, prior: Array | None = None, cutoff: float | None = None) -> Decomposition:
@@ -126,7 +132,7 @@ class Evidence:
         """
         residual = self.answers if prior is None else self.answers - prior @ self.probes
         left, sigma, right = np.linalg.svd(self.probes, full_matrices=False)
-        relative = CUTOFF_UNITS * self.precision if cutoff is None else cutoff
+        relative = self.relative_cutoff(self.single_precision) if cutoff is None else cutoff
         threshold = relative * float(sigma[0]) if len(sigma) else 0.0
         # Exact zeros would divide by zero later; they carry no equation in any attack.
         seen = sigma > np.finfo(np.float64).tiny
@@ -151,10 +157,8 @@ def is_single_precision(message: Array) -> bool:
 
 def read(transcript: Transcript, client: int, rounds: int | None = None) -> Evidence:
     """Stack what the first ``rounds`` rounds say about one client."""
-    evidence = Evidence.empty(transcript.features)
-    for evidence in growing(transcript, client, rounds):
-        pass
-    return evidence
+    *_, everything = growing(transcript, client, rounds)
+    return everything
 
 
 def growing(transcript: Transcript, client: int, rounds: int | None = None) -> Iterator[Evidence]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.evidence import Decomposition, check_prior, growing, read
+from fedpca_core.attacks.evidence import Decomposition, Evidence, check_prior, growing, read
 from fedpca_core.attacks.linear import AttackPath, follow
 from fedpca_core.transcript import Transcript
 
@@ -47,7 +47,7 @@ def symmetric(
     probed direction is still seen well from every strongly probed one.
     """
     known = symmetric_prior(prior, transcript.features)
-    return _solve(read(transcript, client, rounds).decompose(known, cutoff), known, trace)
+    return complete(read(transcript, client, rounds), known, trace, cutoff)[0]
 
 
 def symmetric_path(
@@ -66,6 +66,14 @@ def symmetric_path(
         lambda evidence: evidence.decompose(known, cutoff),
         lambda decomposition: _solve(decomposition, known, trace),
     )
+
+
+def complete(
+    evidence: Evidence, prior: Array | None, trace: float | None, cutoff: float | None
+) -> tuple[Array, int]:
+    """Symmetric completion of stacked pairs, and the number of directions they span."""
+    found = evidence.decompose(prior, cutoff)
+    return _solve(found, prior, trace), found.rank
 
 
 def symmetric_prior(prior: Array | None, features: int) -> Array | None:

@@ -1,0 +1,129 @@
+"""Clients that pass their own messages to the server.
+
+Secure aggregation hides single uploads in a sum. Colluding clients tell the server theirs, the
+server subtracts them, and what is left is the sum over the others: with all but one client
+colluding it is that client's upload itself. Collusion therefore turns a transcript into a more
+telling transcript, which any attack can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.transcript import Exchange, Transcript
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """What one colluding client kept of its own uploads.
+
+    Attributes
+    ----------
+    client : int
+    uploads : mapping of round to mapping of (features, ...) arrays
+    """
+
+    client: int
+    uploads: Mapping[int, Arrays]
+
+
+def testify(transcript: Transcript, client: int) -> Testimony:
+    """A client's own uploads, read from a record that has them one by one.
+
+    In a simulation this record is the same run without secure aggregation: the messages of a run
+    do not depend on how they are added up.
+    """
+    uploads: dict[int, Arrays] = {}
+    for exchange, row in transcript.seen(client):
+        assert exchange.uploads is not None
+        uploads[exchange.round] = {name: array[row] for name, array in exchange.uploads.items()}
+    return Testimony(client, uploads)
+
+
+def collude(transcript: Transcript, colluders: Sequence[Testimony]) -> Transcript:
+    """The server's view once the colluders' uploads are subtracted from every sum.
+
+    Rounds whose sum is left with a single client show that client's upload as if there were no
+    secure aggregation.
+
+    Raises
+    ------
+    InvalidInput
+        A transcript without sums, a client that testifies twice, a message missing from a
+        testimony, or nobody left to attack.
+    """
+    clients = [testimony.client for testimony in colluders]
+    require(
+        len(set(clients)) == len(clients),
+        f"Each colluding client testifies once, but the clients were {sorted(clients)}.",
+    )
+    require(
+        len(clients) < transcript.clients,
+        f"All {transcript.clients} clients collude, so nobody is left to attack; "
+        f"choose at most {transcript.clients - 1}.",
+    )
+    require(
+        all(0 <= client < transcript.clients for client in clients),
+        f"The colluding clients {sorted(clients)} are not all among the {transcript.clients} "
+        f"clients; choose numbers from 0 to {transcript.clients - 1}.",
+    )
+    latest: dict[int, Arrays] = {}
+    exchanges = []
+    for exchange in transcript.exchanges:
+        for testimony in colluders:
+            if testimony.client in exchange.participants:
+                latest[testimony.client] = _statement(testimony, exchange.round)
+        exchanges.append(_subtract(exchange, latest, clients))
+    hidden = any(exchange.uploads is None for exchange in exchanges)
+    return replace(transcript, exchanges=tuple(exchanges), secure_aggregation=hidden)
+
+
+def _statement(testimony: Testimony, round_: int) -> Arrays:
+    if round_ not in testimony.uploads:
+        raise InvalidInput(
+            f"Client {testimony.client} took part in round {round_} but testifies nothing about "
+            "it; give its uploads of every round it took part in."
+        )
+    return testimony.uploads[round_]
+
+
+def _subtract(exchange: Exchange, latest: Mapping[int, Arrays], clients: Sequence[int]) -> Exchange:
+    if not exchange.recorded:
+        raise InvalidInput(
+            f"The messages of round {exchange.round} were not recorded; "
+            "run again with Channel(record='full') or a larger byte_limit."
+        )
+    if exchange.sums is None:
+        raise InvalidInput(
+            "Collusion is about sums over clients, but the server received every client's own "
+            "upload already; attack these, or switch secure aggregation on."
+        )
+    honest = ~np.isin(exchange.participants, clients)
+    weights = exchange.sum_weights.copy()
+    rest: dict[str, Array] = dict(exchange.sums)
+    for client, statement in latest.items():
+        for name, message in statement.items():
+            rest[name] = rest[name] - weights[client] * message
+        weights[client] = 0.0
+    left = np.flatnonzero(weights > 0)
+    participants = exchange.participants[honest]
+    alone = len(left) <= 1 and len(participants) <= 1
+    uploads = None
+    if alone:
+        uploads = {
+            name: array[None][: len(participants)] / (weights[left[0]] if len(left) else 1.0)
+            for name, array in rest.items()
+        }
+    return replace(
+        exchange,
+        participants=participants,
+        weights=exchange.weights[honest],
+        uploads=uploads,
+        sums=rest,
+        sum_weights=weights,
+    )

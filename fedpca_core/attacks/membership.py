@@ -1,0 +1,108 @@
+"""Row membership: is one record in a client's data?
+
+The server holds two candidates for a client's matrix, with and without the record, and compares
+how well each explains the noisy answers. With Gaussian noise the log-likelihood ratio is the best
+test there is (Neyman and Pearson), so its area under the curve bounds every other attack of this
+kind (FedPower, attack surface).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.evidence import check_client, check_prior
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.transcript import Transcript
+
+
+def membership_score(
+    transcript: Transcript,
+    first: Array,
+    second: Array,
+    noise: float,
+    client: int = 0,
+    rounds: int | None = None,
+) -> float:
+    """Log-likelihood ratio of two candidates for S_i; positive speaks for the first.
+
+    Parameters
+    ----------
+    transcript : Transcript
+    first, second : (features, features) float64
+        The candidates, for example with and without one record.
+    noise : float
+        Standard deviation nu of the Gaussian noise on every uploaded entry (public).
+    client, rounds
+        As in `linear`.
+
+    Notes
+    -----
+    ``sum_j <Y_j - (A + A')/2 Z_j, (A - A') Z_j> / nu^2`` over the pairs (Z_j, Y_j).
+    """
+    pairs = _pairs(transcript, first, second, noise, client, rounds)
+    middle, difference = 0.5 * (first + second), first - second
+    total = sum(
+        float(np.vdot(answer - middle @ probe, difference @ probe)) for probe, answer in pairs
+    )
+    return total / noise**2
+
+
+def membership_separation(
+    transcript: Transcript,
+    first: Array,
+    second: Array,
+    noise: float,
+    client: int = 0,
+    rounds: int | None = None,
+) -> float:
+    """How far apart the two hypotheses lie, ``mu = sqrt(sum_j ||(A - A') Z_j||_F^2) / nu``.
+
+    The score is N(+mu^2/2, mu^2) under the first candidate and N(-mu^2/2, mu^2) under the second.
+    Parameters as in `membership_score`.
+    """
+    pairs = _pairs(transcript, first, second, noise, client, rounds)
+    difference = first - second
+    squared = sum(float(np.linalg.norm(difference @ probe)) ** 2 for probe, _ in pairs)
+    return float(np.sqrt(squared) / noise)
+
+
+def theoretical_auc(separation: float) -> float:
+    """Area under the curve of the best test, ``Phi(mu / sqrt(2))``."""
+    from scipy.special import ndtr
+
+    return float(ndtr(separation / np.sqrt(2.0)))
+
+
+def empirical_auc(first_scores: Array, second_scores: Array) -> float:
+    """Share of pairs in which a run of the first candidate scores higher; ties count half."""
+    first = np.asarray(first_scores, dtype=float)
+    second = np.sort(np.asarray(second_scores, dtype=float))
+    require(
+        len(first) > 0 and len(second) > 0,
+        f"The area under the curve needs runs of both candidates, not {len(first)} and "
+        f"{len(second)}.",
+    )
+    below = np.searchsorted(second, first, side="left")
+    up_to = np.searchsorted(second, first, side="right")
+    return float((below + up_to).mean() / (2.0 * len(second)))
+
+
+def _pairs(
+    transcript: Transcript,
+    first: Array,
+    second: Array,
+    noise: float,
+    client: int,
+    rounds: int | None,
+) -> list[tuple[Array, Array]]:
+    if not (np.isfinite(noise) and noise > 0):
+        raise InvalidInput(
+            f"Membership is a question about noisy answers, and the noise is {noise}; give its "
+            "positive standard deviation (without noise one look at the answers decides)."
+        )
+    for candidate in (first, second):
+        check_prior(candidate, transcript.features)
+    chosen = transcript.until(rounds)
+    check_client(chosen, client)
+    return chosen.pairs(client)

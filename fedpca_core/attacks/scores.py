@@ -1,0 +1,134 @@
+"""How good a reconstruction is (simulation only: every score needs the private truth)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedpca_core import stiefel
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+
+
+class ImageScore(NamedTuple):
+    """Likeness of a reconstructed picture.
+
+    Attributes
+    ----------
+    psnr : float
+        Peak signal-to-noise ratio in dB; infinite for identical pictures.
+    ssim : float
+        Structural similarity, 1 for identical pictures.
+    """
+
+    psnr: float
+    ssim: float
+
+
+def relative_error(estimate: Array, truth: Array) -> float:
+    """``||S_hat - S_i||_F / ||S_i||_F``; 1 is what guessing zero achieves."""
+    size = float(np.linalg.norm(truth))
+    require(
+        size > 0, "The true matrix is zero, so no relative error exists; choose another client."
+    )
+    return float(np.linalg.norm(estimate - truth)) / size
+
+
+def relative_errors(estimates: Array, truth: Array) -> Array:
+    """`relative_error` of a stack (rounds + 1, features, features): one number a round."""
+    size = float(np.linalg.norm(truth))
+    require(
+        size > 0, "The true matrix is zero, so no relative error exists; choose another client."
+    )
+    return np.asarray(np.linalg.norm(estimates - truth, axis=(1, 2)) / size, dtype=float)
+
+
+def leading_eigenvectors(matrix: Array, components: int) -> Array:
+    """Leading eigenvectors of the symmetric part, (features, components)."""
+    vectors = np.linalg.eigh(stiefel.symmetric_part(matrix))[1]
+    return np.ascontiguousarray(vectors[:, ::-1][:, :components])
+
+
+def top_space_sine(estimate: Array, truth: Array, components: int) -> float:
+    """Sine of the largest principal angle between the leading eigenspaces; 0 is perfect."""
+    return float(
+        stiefel.largest_sine(
+            leading_eigenvectors(estimate, components), leading_eigenvectors(truth, components)
+        )
+    )
+
+
+def aligned(found: Array, target: Array, *, rotate: bool = False) -> Array:
+    """Turn each column's sign (or, with ``rotate``, the whole basis) of ``found`` to ``target``.
+
+    Eigenvectors have no sign, and recovered samples no basis, so pictures are compared after the
+    turn that suits them best: (features, columns) each.
+    """
+    require(
+        found.shape == target.shape,
+        f"Pictures of shape {found.shape} cannot be aligned with pictures of shape {target.shape}.",
+    )
+    if rotate:
+        return np.asarray(found @ stiefel.procrustes(found, target))
+    signs = np.where((found * target).sum(axis=0) < 0, -1.0, 1.0)
+    return np.asarray(found * signs)
+
+
+def image_score(found: Array, target: Array, shape: tuple[int, int]) -> ImageScore:
+    """PSNR and SSIM of one picture against another, both flat (features,) vectors.
+
+    The data range is that of the target; the window of SSIM shrinks with small pictures.
+    """
+    from skimage.metrics import peak_signal_noise_ratio, structural_similarity
+
+    require(
+        found.size == target.size == shape[0] * shape[1] and min(shape) >= 3,
+        f"Pictures of {found.size} and {target.size} pixels do not fill {shape[0]} x {shape[1]}, "
+        "or are smaller than 3 x 3.",
+    )
+    span = float(target.max() - target.min())
+    require(span > 0, "The true picture is constant, so its likeness has no scale.")
+    first, second = target.reshape(shape), found.reshape(shape)
+    identical = bool(np.array_equal(first, second))
+    window = min(7, min(shape) if min(shape) % 2 else min(shape) - 1)
+    # scikit-image ships no types.
+    likeness: Any = structural_similarity
+    noise: Any = peak_signal_noise_ratio
+    return ImageScore(
+        psnr=float("inf") if identical else float(noise(first, second, data_range=span)),
+        ssim=float(likeness(first, second, data_range=span, win_size=window)),
+    )
+
+
+def eigen_image_scores(
+    estimate: Array, truth: Array, shape: tuple[int, int], count: int
+) -> list[ImageScore]:
+    """PSNR and SSIM of the leading eigen-images, after aligning their signs."""
+    target = leading_eigenvectors(truth, count)
+    found = aligned(leading_eigenvectors(estimate, count), target)
+    return [image_score(found[:, k], target[:, k], shape) for k in range(count)]
+
+
+def best_matching_sample(recovered: Array, samples: Array) -> tuple[int, Array]:
+    """The true record that a recovered sample set shows best, after the best common rotation.
+
+    Parameters
+    ----------
+    recovered : (features, m) float64
+        From `recover_samples`: the client's data up to a rotation of its records.
+    samples : (features, m) float64
+        The client's true data.
+
+    Returns
+    -------
+    index : int
+        The record with the smallest relative error.
+    picture : (features,) float64
+        Its reconstruction.
+    """
+    turned = aligned(recovered, samples, rotate=True)
+    sizes = np.linalg.norm(samples, axis=0)
+    errors = np.linalg.norm(turned - samples, axis=0) / np.where(sizes > 0, sizes, np.inf)
+    best = int(np.argmin(np.where(sizes > 0, errors, np.inf)))
+    return best, turned[:, best]
