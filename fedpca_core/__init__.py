@@ -7,17 +7,20 @@
 """
 
 from fedpca_core import attacks, metrics, problems
-from fedpca_core.algorithms import SSI, FedPE, FedPG
+from fedpca_core.algorithms import FAPS, SSI, BlockKrylov, FedPE, FedPG, LocalPower
 from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
 from fedpca_core.simulate import Simulation, simulate, stream
 
 __all__ = [
+    "FAPS",
     "SSI",
+    "BlockKrylov",
     "Channel",
     "FedPE",
     "FedPG",
     "InvalidInput",
+    "LocalPower",
     "Simulation",
     "attacks",
     "metrics",

@@ -119,11 +119,13 @@ class Reply:
     """What the server made of a round: its new state and, if any, same-round feedback.
 
     ``recipients`` says how many clients the feedback is sent to (None: the participants).
+    ``stop`` ends the run after this round, as a plan's does, where only the uploads can tell.
     """
 
     state: ServerState
     feedback: Arrays | None = None
     recipients: int | None = None
+    stop: bool = False
 
 
 class Algorithm(ABC):
@@ -131,8 +133,6 @@ class Algorithm(ABC):
 
     Class attributes
     ----------------
-    title : str
-        Name in legends and tables.
     needs_individual_uploads : bool
         True when the server's step reads single uploads, which secure aggregation hides.
     reuses_uploads : bool
@@ -140,12 +140,16 @@ class Algorithm(ABC):
         upload; False when the algorithm has a rule of its own.
     """
 
-    title: ClassVar[str]
     needs_individual_uploads: ClassVar[bool] = False
     reuses_uploads: ClassVar[bool] = True
 
     #: Number of columns of the estimate; a dataclass field of every algorithm.
     components: int
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Name in legends and tables; a class attribute unless it depends on the parameters."""
 
     @abstractmethod
     def start(

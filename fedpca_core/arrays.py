@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 #: Named arrays. On the client side every array has the client axis first.
 Arrays = Mapping[str, Array]
 AnyArray = NDArray[Any]

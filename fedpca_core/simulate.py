@@ -121,7 +121,7 @@ class Simulation:
                     algorithm.frames(server, clients) if keep else None,
                 )
             )
-            if plan.stop:
+            if plan.stop or reply.stop:
                 return
 
     def _add(self, finished: Round) -> Round:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
 
 #: Below this many bytes per matrix, gathering a batch costs less than a loop of BLAS calls.
@@ -143,7 +143,7 @@ class Cohort:
         )
 
     # ------------------------------------------------------------------ products
-    def apply(self, frames: Array, active: Array | None = None) -> Array:
+    def apply(self, frames: Array, active: BoolArray | None = None) -> Array:
         """Products ``S_i X_i`` for every client of this view.
 
         Parameters
@@ -169,7 +169,7 @@ class Cohort:
         np.add.at(self.products, members, 1)
         return self._multiply(frames)
 
-    def charge(self, active: Array) -> None:
+    def charge(self, active: BoolArray) -> None:
         """Meter one more product for some clients of this view, (clients,) bool.
 
         For columns that travelled along with other products: p of them cost as much as one.

@@ -1,0 +1,147 @@
+"""Block Krylov at the server: what SSI's messages are worth when the server keeps them all.
+
+One round: the server broadcasts an orthonormal probe Q_k and the clients answer S_i Q_k, exactly as
+in SSI. The server keeps the probes Q = [Q_1 .. Q_k] and S Q, takes the leading Ritz vectors of
+``T = Q^T S Q`` as its estimate, and orthonormalises S Q_k against all earlier probes for the next
+one. With the same traffic as SSI it is the honest floor for the number of rounds (our addition; the
+method is the block Lanczos process with full orthogonalisation and a thick restart).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import random_frame, remove_span, symmetric_part
+from fedpca_core.streams import Streams
+
+#: Directions of S Q_k that keep less than this share of it after orthogonalisation are rounding.
+_BREAKDOWN = 1e-12
+
+
+@dataclass(frozen=True)
+class BlockKrylov(Algorithm):
+    """Rayleigh-Ritz on everything SSI's server has been sent.
+
+    Wire, each client and round: ``frame`` (the probe) down and ``product`` up, features x
+    components each; fewer columns once the probes have exhausted a subspace (breakdown), and the
+    run stops when no direction is left. Sums are all the server needs.
+
+    Partial participation, "memory": the server keeps the probe until every client has answered it
+    once; a client drawn again before that stays silent, and the estimate stands still. "present":
+    the server takes the clients of each round for all, which mixes different matrices and leaves
+    an error floor.
+
+    Parameters
+    ----------
+    components : int
+        Columns p of a probe and of the estimate.
+    blocks : int
+        The basis restarts from its 2p leading Ritz vectors when it holds this many blocks of p.
+    """
+
+    title: ClassVar[str] = "Block Krylov"
+    reuses_uploads: ClassVar[bool] = False
+    components: int = 5
+    blocks: int = 8
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(
+            self.blocks >= 3,
+            f"A basis of {self.blocks} blocks leaves no room after a restart, which keeps 2; "
+            "choose at least 3.",
+        )
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        probe = random_frame(streams.generator("start"), setting.features, self.components)
+        nothing = np.zeros((setting.features, 0))
+        server = {
+            "basis": nothing,
+            "images": nothing,
+            "probe": probe,
+            "estimate": probe,
+            **_no_answers(probe, setting.clients),
+        }
+        return server, {"joined": np.zeros(setting.clients)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        if setting.absent == "memory":
+            participants = participants[~server["answered"][participants]]
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={"frame": server["probe"]},
+            extra={"hold": setting.absent == "memory"},
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        return {"product": cohort.apply(downlink["frame"])}, clients
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        answered = server["answered"].copy()
+        answered[inbox.participants] = True
+        total = server["total"] + inbox.total("product")
+        weight = server["weight"] + inbox.weight
+        if plan.extra["hold"] and not answered.all():
+            waiting = {"answered": answered, "total": total, "weight": weight}
+            return Reply({**server, **waiting})
+        state = self._extend(server, total / weight)
+        return Reply(state, stop=state["probe"].shape[1] == 0)
+
+    def _extend(self, server: ServerState, image: Array) -> dict[str, Any]:
+        """Take in S Q_k: new estimate, next probe and, when the basis is full, a restart."""
+        basis = np.concatenate([server["basis"], server["probe"]], axis=1)
+        images = np.concatenate([server["images"], image], axis=1)
+        _, vectors = np.linalg.eigh(symmetric_part(basis.T @ images))
+        ritz = vectors[:, ::-1]  # leading first
+        estimate = basis @ ritz[:, : self.components]
+        # The next probe is orthogonal to the full basis even if that is truncated right after:
+        # the other order loses the residual of the kept Ritz vectors and never converges.
+        probe = _next_probe(basis, image)
+        if basis.shape[1] >= self.blocks * self.components:
+            kept = ritz[:, : 2 * self.components]
+            basis, images = basis @ kept, images @ kept
+        return {
+            "basis": basis,
+            "images": images,
+            "probe": probe,
+            "estimate": estimate,
+            **_no_answers(probe, len(server["answered"])),
+        }
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["estimate"]
+        return frame
+
+
+def _no_answers(probe: Array, clients: int) -> dict[str, Any]:
+    return {
+        "answered": np.zeros(clients, dtype=bool),
+        "total": np.zeros_like(probe),
+        "weight": 0.0,
+    }
+
+
+def _next_probe(basis: Array, image: Array) -> Array:
+    """Orthonormal directions that S Q_k adds to the basis; possibly fewer columns, or none."""
+    scale = float(np.linalg.norm(image))
+    residual = remove_span(remove_span(image, basis), basis)
+    left, singular, _ = np.linalg.svd(residual, full_matrices=False)
+    probe = left[:, singular > _BREAKDOWN * scale]
+    # Small singular values magnify what two passes left along the basis, hence a third.
+    probe = remove_span(probe, basis)
+    return np.linalg.qr(probe)[0] if probe.shape[1] else probe

@@ -1,0 +1,104 @@
+"""LocalPower: several local power steps between two averagings (FAPS paper, section 2).
+
+One round: the server broadcasts a frame Z and says how many local steps q to take. Each client
+repeats ``W <- orth(S_i W)`` q - 1 times from W = Z and answers with the product ``S_i W``, which it
+does not orthonormalise; the server orthonormalises the weighted sum. While q > 1 different clients
+pull towards different subspaces, so q falls to 1 and the last rounds are those of SSI.
+
+The iterates depend on the basis of the first frame and not only on its span, because the sum adds
+frames column by column. All methods therefore start from the same frame of the stream "start".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, random_frame, recondition
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class LocalPower(Algorithm):
+    """Power iteration with local steps.
+
+    Wire, each client and round: ``frame`` down and ``product`` up, features x components each;
+    the number of local steps follows from the public schedule and is not sent.
+
+    Partial participation: clients keep nothing between rounds, and the schedule follows the
+    server's round, so an absent client misses its steps; the server sums the clients present, or
+    reuses the last upload of each absent one.
+
+    Parameters
+    ----------
+    components : int
+        Columns p of the frame.
+    local_steps : int
+        Products with S_i in the first round (q).
+    schedule : {"halving", "decay"}
+        How q falls to 1: halved every round (8, 4, 2, 1; FAPS paper) or by one every round
+        (8, 7, ..., 1; the schedule of FedPower).
+    """
+
+    components: int = 5
+    local_steps: int = 8
+    schedule: str = "halving"
+
+    @property
+    def title(self) -> str:
+        return "LocalPower" if self.schedule == "halving" else "LocalPower (decay)"
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(
+            self.local_steps >= 1,
+            f"LocalPower takes at least 1 local step, not {self.local_steps}.",
+        )
+        require(
+            self.schedule in ("halving", "decay"),
+            f"The schedule of local steps is 'halving' or 'decay', not {self.schedule!r}.",
+        )
+
+    def steps(self, round_: int) -> int:
+        """Local steps q of a round, counted from 1."""
+        if self.schedule == "decay":
+            return max(1, self.local_steps - (round_ - 1))
+        return max(1, self.local_steps >> (round_ - 1))
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = random_frame(streams.generator("start"), setting.features, self.components)
+        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={"frame": server["frame"]},
+            local_steps=self.steps(round_),
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        product = cohort.apply(downlink["frame"])
+        for step in range(2, plan.local_steps + 1):
+            last = step == plan.local_steps
+            product = cohort.apply(orthonormalise(product) if last else recondition(product))
+        return {"product": product}, clients
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        return Reply({"frame": orthonormalise(inbox.total("product"))})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame
