@@ -24,7 +24,8 @@ def _warm_up() -> None:
 
 _warm_up()
 
-st.set_page_config(layout="wide", initial_sidebar_state="auto")
+# A picture of our own: a Material symbol as the page's icon would be fetched from another host.
+st.set_page_config(page_icon=str(ROOT / "assets" / "favicon.png"), layout="wide")
 
 st.navigation(
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+from functools import cache
 
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +22,7 @@ _HEAVY = (
 )
 
 
+@cache
 def warm() -> None:
     """Import what every page needs, use one BLAS thread, and freeze the garbage collector.
 

@@ -202,9 +202,10 @@ class Panel:
                 )
         for yardstick in self.yardsticks:
             require(
-                not self.log_y or yardstick.value > 0,
-                f"{who}: the yardstick {yardstick.label!r} is at {yardstick.value} and the axis "
-                "is logarithmic; leave it out or use a linear axis.",
+                bool(np.isfinite(yardstick.value)) and (not self.log_y or yardstick.value > 0),
+                f"{who}: the yardstick {yardstick.label!r} is at {yardstick.value}, which has no "
+                f"place on a {'logarithmic' if self.log_y else 'linear'} axis; leave it out"
+                f"{' or use a linear axis' if self.log_y else ''}.",
             )
 
 

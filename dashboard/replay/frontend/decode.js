@@ -18,8 +18,11 @@ function decode(bytes) {
   for (const panel of header.panels) {
     panel.values = open(panel.values);
     for (const curve of panel.curves) {
+      // Equal numbers share a block, so the block's name tells whether two panels draw the same.
+      curve.same = { x: JSON.stringify(curve.x), y: JSON.stringify(curve.y) };
       for (const part of ["x", "y", "lower", "upper"]) curve[part] = open(curve[part]);
       curve.last = lastPoint(curve);
+      cutPadding(curve);
     }
   }
   for (const row of header.images) for (const image of row) image.frames = open(image.frames);
@@ -31,6 +34,14 @@ function lastPoint(curve) {
   if (curve.frames) return curve.x.length - 1;
   for (let k = curve.y.length - 1; k >= 0; k -= 1) if (Number.isFinite(curve.y[k])) return k;
   return -1;
+}
+
+// Values padded with NaN after the end would still stretch the x axis.
+function cutPadding(curve) {
+  if (curve.frames || curve.last < 0 || curve.last === curve.y.length - 1) return;
+  for (const part of ["x", "y", "lower", "upper"]) {
+    if (curve[part]) curve[part] = curve[part].slice(0, curve.last + 1);
+  }
 }
 
 // Whether the x values simply count the rounds.

@@ -79,7 +79,8 @@ function axis(title, log, range, theme) {
     type: log ? "log" : undefined,
     range: range ? range.map((end) => (log ? Math.log10(end) : end)) : undefined,
     autorange: range ? false : undefined,
-    tickfont: { color: theme.quiet, size: 12 },
+    // Plotly enlarges powers of ten by a quarter.
+    tickfont: { color: theme.quiet, size: log ? 11 : 12 },
     gridcolor: theme.grid, linecolor: theme.frame, zeroline: false, automargin: true,
     exponentformat: "power", minexponent: 3, nticks: 7, ticks: "",
   };
@@ -95,7 +96,7 @@ function yardstickLayout(panel, theme) {
     annotations.push({ xref: "paper", x: at % 2 ? 0.01 : 0.99, xanchor: at % 2 ? "left" : "right",
       yref: "y", y: panel.logY ? Math.log10(yardstick.value) : yardstick.value, yanchor: "bottom",
       text: (yardstick.simulationOnly ? "◇ " : "") + escaped(yardstick.label), showarrow: false,
-      font: { size: 11.5, color: colour }, borderpad: 1 });
+      font: { size: 11.5, color: colour }, bgcolor: withAlpha(theme.background, 0.6), borderpad: 1 });
   });
   return { shapes, annotations };
 }

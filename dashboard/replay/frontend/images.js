@@ -15,7 +15,7 @@ class ImageView {
     this.bar = image.showScale ? element("div", { class: "fp-bar", "aria-hidden": "true" }) : null;
     const scale = this.bar && element("div", { class: "fp-scale" },
       element("span", { text: raised(image.low) }), this.bar, element("span", { text: raised(image.high) }));
-    this.node = element("div", { class: "fp-image", style: `--fp-size:${image.size}px` }, title, this.canvas, scale,
+    this.node = element("div", { class: "fp-image", style: `max-width:${image.size}px` }, title, this.canvas, scale,
       image.captions.length ? this.caption : null);
   }
 
@@ -32,7 +32,7 @@ class ImageView {
     this.caption.textContent = caption;
     const when = image.count === 1 ? "" : `, ${view.data.roundLabel} ${view.round} of ${view.data.rounds}`;
     this.canvas.setAttribute("aria-label",
-      `${image.title}${when}. ${image.description}${caption ? ` ${caption}` : ""}`.trim());
+      [`${image.title}${when}.`, image.description, caption].filter(Boolean).join(" "));
     this.canvas.dataset.frame = at;
   }
 }

@@ -66,7 +66,6 @@ class PanelView {
     this.panel = panel;
     this.title.textContent = panel.title;
     this.description.textContent = panel.description || `${panel.yTitle} against ${panel.xTitle}.`;
-    this.plot.style.minHeight = `${panel.height}px`;
     this.drawLegend();
     this.draw();
   }
@@ -94,12 +93,20 @@ class PanelView {
     if (had && focused) this.legend.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
   }
 
+  narrow() {
+    return this.plot.clientWidth > 0 && this.plot.clientWidth < 420;
+  }
+
+  height() {
+    return this.narrow() ? Math.min(this.panel.height, 300) : this.panel.height;
+  }
+
   figure() {
     const { panel, view } = this;
     const coarse = window.matchMedia("(pointer: coarse)").matches;
     const layout = layoutOf(panel, view.theme, coarse);
-    if (this.plot.clientWidth > 0 && this.plot.clientWidth < 420) {
-      layout.height = Math.min(panel.height, 300);
+    if (this.narrow()) {
+      layout.height = this.height();
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;
     }
@@ -108,6 +115,7 @@ class PanelView {
 
   // Drawings follow one another, so that two quick updates never overlap inside Plotly.
   draw() {
+    this.plot.style.minHeight = `${this.height()}px`; // no jump when the chart arrives
     this.drawing = this.drawing.then(() => loadPlotly()).then(async (plotly) => {
       if (this.gone) return;
       const { data, layout } = this.figure();

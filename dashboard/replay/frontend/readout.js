@@ -5,10 +5,10 @@
 function columnsOf(panels) {
   const columns = [];
   const add = (title, panel, part, curves) => {
-    const cells = new Map(curves.map((curve) => [curve.name, { curve, values: curve[part] }]));
+    const cells = new Map(curves.map((curve) => [curve.name, { curve, values: curve[part], same: curve.same[part] }]));
     const same = columns.find((column) => column.title === title);
     if (same) {
-      const agree = [...cells].every(([name, cell]) => !same.cells.has(name) || same.cells.get(name).values === cell.values);
+      const agree = [...cells].every(([name, cell]) => !same.cells.has(name) || same.cells.get(name).same === cell.same);
       if (agree) {
         for (const [name, cell] of cells) if (!same.cells.has(name)) same.cells.set(name, cell);
         return;

@@ -19,9 +19,11 @@ class Transport {
     this.last = button("Last (End)", "last", "last", () => view.go(view.data.rounds, true));
     this.range = element("input", { type: "range", min: 0, step: 1, class: "fp-range", "data-testid": "replay-range" });
     this.range.oninput = () => view.go(Number(this.range.value), true);
-    this.number = element("output", { class: "fp-round", "data-testid": "replay-round" });
-    this.speed = element("select", { class: "fp-speed", "aria-label": "Speed", "data-testid": "replay-speed" },
-      ...SPEEDS.map((speed) => element("option", { value: speed, text: `${speed} per second` })));
+    this.word = element("span", { class: "fp-round-word" });
+    this.count = element("span");
+    this.number = element("output", { class: "fp-round", "data-testid": "replay-round" }, this.word, this.count);
+    this.speed = element("select", { class: "fp-speed", "aria-label": "Speed, steps per second", title: "Steps per second", "data-testid": "replay-speed" },
+      ...SPEEDS.map((speed) => element("option", { value: speed, text: `${speed} / s` })));
     this.node = element("div", { class: "fp-transport", role: "group", "aria-label": "Replay" },
       element("div", { class: "fp-buttons" }, this.first, this.back, this.play, this.forward, this.last),
       this.range, this.number, this.speed);
@@ -31,7 +33,8 @@ class Transport {
     const { rounds, roundLabel } = this.view.data;
     this.range.max = rounds;
     this.range.setAttribute("aria-label", `Current ${roundLabel}`);
-    this.number.style.minWidth = `${roundLabel.length + 2 * String(rounds).length + 4}ch`;
+    this.word.textContent = `${roundLabel} `;
+    this.count.style.minWidth = `${2 * String(rounds).length + 3}ch`;
     if (!this.chosen) {
       // A whole run in about eight seconds, unless the reader chooses.
       this.speed.value = SPEEDS.find((speed) => speed >= rounds / 8) ?? SPEEDS.at(-1);
@@ -48,7 +51,7 @@ class Transport {
     this.range.value = round;
     this.range.style.setProperty("--fp-done", `${data.rounds ? (100 * round) / data.rounds : 0}%`);
     this.range.setAttribute("aria-valuetext", `${data.roundLabel} ${round} of ${data.rounds}`);
-    this.number.textContent = `${data.roundLabel} ${round} / ${data.rounds}`;
+    this.count.textContent = `${round} / ${data.rounds}`;
   }
 
   get playing() {

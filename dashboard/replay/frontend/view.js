@@ -18,7 +18,7 @@ class View {
     this.node = element("div", { class: "fp-replay", "data-testid": "replay" }, this.gallery, this.grid);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
-    this.node.append(this.transport.node, this.readout.node);
+    this.transport.face(false);
     this.node.addEventListener("keydown", (event) => {
       if (this.data.playback) this.transport.key(event);
     });
@@ -45,15 +45,17 @@ class View {
     if (first) this.round = data.start ?? data.rounds;
     else if (!this.touched && data.start === null) this.round = data.rounds;
     this.round = Math.min(Math.max(this.round, 0), data.rounds);
-    this.transport.node.hidden = !data.playback;
+    this.node.dataset.key = data.key;
     this.updateImages();
     this.updatePanels();
     if (data.playback) {
+      if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
       this.transport.update();
       this.readout.update();
     } else {
       this.transport.stop();
-      this.readout.node.hidden = true;
+      this.transport.node.remove();
+      this.readout.node.remove();
     }
     this.node.dataset.rounds = data.rounds;
     this.node.dataset.digest = data.digest;
@@ -65,7 +67,9 @@ class View {
     const rows = this.data.images.map((row) => {
       const pictures = row.map((image) => new ImageView(image, this));
       this.pictures.push(...pictures);
-      return element("div", { class: "fp-row" }, ...pictures.map((picture) => picture.node));
+      const widest = Math.max(...row.map((image) => image.size));
+      const style = `--fp-count:${row.length};--fp-some:${Math.min(row.length, 3)};--fp-few:${Math.min(row.length, 2)};--fp-size:${widest}px`;
+      return element("div", { class: "fp-row", style }, ...pictures.map((picture) => picture.node));
     });
     this.gallery.replaceChildren(...rows);
     this.gallery.hidden = rows.length === 0;

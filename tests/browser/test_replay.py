@@ -1,0 +1,243 @@
+"""The replay view in a real browser: moving through rounds, and keeping its place over updates."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.tools import ROOT, serious, serve, settled, watch
+
+HERE = Path(__file__).resolve().parent
+NODE = "[data-testid=replay]"
+PLOT = "[data-panel=error]"
+RANGE = "[data-testid=replay-range]"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A server with the fixture page; theme and static files are those of the application."""
+    folder = tmp_path_factory.mktemp("replay")
+    shutil.copy(HERE / "replay_app.py", folder / "main.py")
+    shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
+    (folder / "static").symlink_to(ROOT / "dashboard" / "static")
+    with serve(folder / "main.py", folder) as url:
+        yield url
+
+
+@pytest.fixture
+def page(address, new_page):
+    """The fixture page, drawn; the test fails if anything went wrong in it."""
+    page = new_page()
+    problems = watch(page)
+    open_view(page, address)
+    yield page
+    assert problems == []
+
+
+def open_view(page, address) -> None:
+    page.goto(address)
+    settled(page)
+    page.wait_for_selector(f"{PLOT}[data-drawn]")
+    page.wait_for_selector("[data-panel=heat][data-drawn]")
+
+
+def attribute(page, name: str) -> str:
+    return page.locator(NODE).first.get_attribute(f"data-{name}")
+
+
+def x_range(page) -> list[float]:
+    return page.evaluate(f"() => document.querySelector('{PLOT}')._fullLayout.xaxis.range.slice()")
+
+
+def zoom(page, low: float, high: float) -> None:
+    page.evaluate(
+        f"""([low, high]) => window.Plotly.relayout(document.querySelector('{PLOT}'),
+        {{'xaxis.range[0]': low, 'xaxis.range[1]': high}})""",
+        [low, high],
+    )
+
+
+def turn(page, key: str, press: str = "ArrowRight") -> None:
+    """Move a slider of the page by one step and wait until the view has the new data."""
+    before = attribute(page, "digest")
+    page.locator(f".st-key-{key} input[type=range]").focus()
+    page.keyboard.press(press)
+    page.wait_for_function(
+        "([node, before]) => document.querySelector(node).dataset.digest !== before",
+        arg=[NODE, before],
+    )
+    settled(page)
+    digest = attribute(page, "digest")
+    page.wait_for_selector(f"{PLOT}[data-drawn='{digest}']")
+
+
+def readout(page, curve: str) -> str:
+    row = f"[data-testid=replay-readout] tr[data-curve='{curve}'] td"
+    return page.locator(row).first.inner_text()
+
+
+def test_buttons_and_keyboard_move_the_round(page):
+    assert attribute(page, "round") == attribute(page, "rounds") == "20"
+    for button, expected in (("first", 0), ("forward", 1), ("forward", 2), ("back", 1)):
+        page.locator(f"[data-testid=replay-{button}]").click()
+        assert attribute(page, "round") == str(expected)
+    page.locator("[data-testid=replay-last]").click()
+    assert attribute(page, "round") == "20"
+    page.locator(RANGE).focus()
+    for key, expected in (("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1), ("End", 20)):
+        page.keyboard.press(key)
+        assert attribute(page, "round") == str(expected)
+
+
+def test_scrubbing_moves_images_caption_readout_and_dots(page):
+    page.locator(RANGE).fill("7")
+    assert attribute(page, "round") == "7"
+    assert "7 / 20" in page.locator("[data-testid=replay-round]").inner_text()
+    assert page.locator("[data-testid=replay-caption]").first.inner_text() == "frame 7"
+    pixel = page.evaluate(
+        "() => [...document.querySelector('[data-testid=replay-canvas]')"
+        ".getContext('2d').getImageData(1, 1, 1, 1).data]"
+    )
+    assert pixel == [70, 70, 70, 255]
+    assert math.isclose(float(readout(page, "SSI")), 10 ** (-7 / 5), rel_tol=1e-3)
+    ended = page.locator("[data-testid=replay-readout] tr[data-curve=BlockKrylov] td").first
+    assert ended.get_attribute("title") == "ended at round 3"
+    places = page.evaluate(
+        f"""() => {{
+          const {{xaxis, yaxis}} = document.querySelector('{PLOT}')._fullLayout;
+          const overlay = document.querySelector('[data-testid=replay-cursor-error]');
+          const dots = Object.fromEntries([...overlay.querySelectorAll('circle')].map((dot) => (
+            [dot.dataset.curve, [+dot.getAttribute('cx'), +dot.getAttribute('cy')]])));
+          return {{dots, line: +overlay.querySelector('line').getAttribute('x1'),
+            wanted: [xaxis._offset + xaxis.d2p(7), yaxis._offset + yaxis.d2p(10 ** (-7 / 5))],
+            end: xaxis._offset + xaxis.d2p(3)}};
+        }}"""
+    )
+    assert places["dots"].keys() == {"SSI", "FAPS", "BlockKrylov"}
+    assert places["dots"]["SSI"] == pytest.approx(places["wanted"], abs=0.5)
+    assert places["dots"]["BlockKrylov"][0] == pytest.approx(places["end"], abs=0.5)
+    assert places["line"] == pytest.approx(places["wanted"][0], abs=0.5)
+
+
+def test_playing_starts_only_by_hand_and_stops_at_the_end(page):
+    page.wait_for_timeout(400)
+    assert attribute(page, "playing") == "false"
+    page.locator("[data-testid=replay-speed]").select_option("50")
+    page.locator(RANGE).focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    assert attribute(page, "playing") == "true"
+    page.wait_for_selector(f"{NODE}[data-round='20'][data-playing=false]")
+
+
+def test_an_update_keeps_node_zoom_round_hidden_curves_and_playing(page):
+    page.evaluate(f"() => {{ document.querySelector('{PLOT}').mark = 'same' }}")
+    page.locator(RANGE).fill("5")
+    zoom(page, 2, 9)
+    page.locator("[data-testid=replay-legend-entry][data-curve=FAPS]").first.click()
+    turn(page, "scale")
+    assert page.evaluate(f"() => document.querySelector('{PLOT}').mark") == "same"
+    assert x_range(page) == pytest.approx([2, 9])
+    assert attribute(page, "round") == "5"
+    hidden = page.locator("[data-testid=replay-legend-entry][data-curve=FAPS]").first
+    assert hidden.get_attribute("aria-pressed") == "false"
+    visible = page.evaluate(
+        f"() => Object.fromEntries(document.querySelector('{PLOT}').data"
+        ".filter((trace) => trace.meta).map((trace) => [trace.meta, trace.visible]))"
+    )
+    assert visible == {"SSI": True, "FAPS": False, "BlockKrylov": True, "bound": True}
+    assert math.isclose(float(readout(page, "SSI")), 2 * 10 ** (-5 / 5), rel_tol=1e-3)
+    page.locator("[data-testid=replay-speed]").select_option("1")
+    page.locator("[data-testid=replay-play]").click()
+    turn(page, "scale")
+    assert attribute(page, "playing") == "true"
+
+
+def test_a_new_meaning_of_the_axis_resets_the_zoom(page):
+    zoom(page, 2, 9)
+    page.locator(".st-key-bytes label").click()
+    page.wait_for_function(
+        f"() => document.querySelector('{PLOT}')._fullLayout.xaxis.range[1] > 15000"
+    )
+    assert x_range(page) != pytest.approx([2, 9])
+
+
+def test_a_shorter_run_clamps_the_round(page):
+    page.locator(RANGE).fill("19")
+    turn(page, "rounds", "Home")
+    assert attribute(page, "rounds") == "4"
+    assert attribute(page, "round") == "4"
+
+
+def test_reset_undoes_a_zoom(page):
+    before = x_range(page)
+    zoom(page, 2, 9)
+    page.locator("button[aria-label='Reset zoom']").first.click()
+    page.wait_for_timeout(300)
+    assert x_range(page) == pytest.approx(before)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+def test_a_chart_can_be_downloaded(page, kind):
+    with page.expect_download() as download:
+        page.locator(f"button[aria-label='Download as {kind}']").first.click()
+    assert download.value.suggested_filename == f"error.{kind.lower()}"
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(b"\x89PNG" if kind == "PNG" else b"<svg")
+    if kind == "SVG":
+        assert b"BlockKrylov" in content, "the file has no legend"
+
+
+def test_the_colours_follow_the_scheme(page):
+    def line_colour() -> str:
+        return page.evaluate(
+            f"() => document.querySelector('{PLOT}')._fullData"
+            ".find((trace) => trace.meta === 'SSI').line.color"
+        )
+
+    assert (attribute(page, "scheme"), line_colour()) == ("light", "#2166ac")
+    zoom(page, 2, 9)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector(f"{NODE}[data-scheme=dark]")
+    page.wait_for_function(
+        f"() => document.querySelector('{PLOT}')._fullData[0].line.color === '#7cb3f5'"
+    )
+    assert x_range(page) == pytest.approx([2, 9])
+
+
+def test_small_powers_are_written_as_powers_of_ten(page):
+    ticks = page.locator(f"{PLOT} .ytick").all_text_contents()
+    assert ticks, "the y axis has no ticks"
+    assert any("10" in tick and "−" in tick for tick in ticks)
+    assert not any("e" in tick or "μ" in tick for tick in ticks)
+
+
+def test_plotly_is_fetched_once(address, new_page):
+    page = new_page()
+    fetched = []
+    page.on("request", lambda r: fetched.append(r.url) if "plotly" in r.url.lower() else None)
+    open_view(page, address)
+    assert len(fetched) == 1
+    assert fetched[0].endswith("/app/static/plotly-cartesian.min.js")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_is_accessible_and_fits(address, new_page, width, scheme):
+    page = new_page(width, scheme)
+    open_view(page, address)
+    assert serious(Axe().run(page)) == []
+    inner, outer = page.evaluate(
+        "() => [document.querySelector('[data-testid=stMain]').scrollWidth, innerWidth]"
+    )
+    assert inner <= outer
+    figure = page.locator("figure.fp-panel").first
+    assert figure.get_attribute("role") == "figure"
+    described = page.locator(f"#{figure.get_attribute('aria-describedby')}").text_content()
+    assert described == "The error of three algorithms by round."
+    label = page.locator("[data-testid=replay-canvas]").first.get_attribute("aria-label")
+    assert label == "Estimate, round 20 of 20. frame 20"

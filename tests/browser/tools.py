@@ -1,0 +1,192 @@
+"""What the browser tests share: a server of our own, a Chromium, and knowing when a page rests."""
+
+from __future__ import annotations
+
+import ast
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Resting means: connected, not running, nothing stale, for a tenth of a second on end. Right after
+# a click "not running" alone is wrong, because the click has not reached the server yet.
+_SETTLED = """(limit) => new Promise((resolve) => {
+  let since = 0;
+  const begun = performance.now();
+  const look = () => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    const now = performance.now();
+    const rests = app && app.dataset.testScriptState === 'notRunning'
+      && app.dataset.testConnectionState === 'CONNECTED'
+      && !document.querySelector('[data-stale="true"]');
+    if (!rests) since = 0; else if (!since) since = now;
+    if (since && now - since > 100) return resolve(now - begun);
+    if (now - begun > limit) return resolve(-1);
+    requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+# Nothing is being computed, and every chart stands: ours say so, Streamlit's have their SVG.
+_DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')
+  && [...document.querySelectorAll('.fp-plot')].every((plot) => plot.dataset.drawn)
+  && [...document.querySelectorAll('.stPlotlyChart')].every((c) => c.querySelector('.main-svg'))"""
+
+# The page asks for these under every deep address while it looks for its server; harmless.
+KNOWN_PROBES = ("/_stcore/health", "/_stcore/host-config")
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """One page of the navigation: its address, its title there, and its own first heading."""
+
+    path: str
+    title: str
+    heading: str
+
+
+def pages() -> list[PageLink]:
+    """The pages that dashboard/main.py declares, in the order of the navigation.
+
+    Read from the source, so that collecting tests starts nothing; a test compares the result with
+    the links that a running server shows.
+    """
+    found = []
+    for call in _calls(ROOT / "dashboard" / "main.py", "Page"):
+        script = ROOT / "pages" / _texts(call.args[0])[-1]
+        options = {option.arg: option.value for option in call.keywords}
+        url = _texts(options["url_path"])[0] if "url_path" in options else script.stem
+        title, *_ = _texts(options["title"])
+        heading, *_ = _texts(_calls(script, "heading")[0].args[0])
+        found.append(PageLink("/" if "default" in options else f"/{url}", title, heading))
+    return found
+
+
+def _calls(source: Path, name: str) -> list[ast.Call]:
+    """Calls of ``name(...)`` or ``something.name(...)``, in the order of the file."""
+    nodes = ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    chosen = [call for call in calls if ast.unparse(call.func).split(".")[-1] == name]
+    return sorted(chosen, key=lambda call: call.lineno)
+
+
+def _texts(node: ast.expr) -> list[str]:
+    parts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+    return [part for part in parts if isinstance(part, str)]
+
+
+def settled(page, seconds: float = 30.0) -> None:
+    """Wait until the page rests; fail if it does not."""
+    took = page.evaluate(_SETTLED, seconds * 1000)
+    assert took >= 0, f"{page.url} did not come to rest within {seconds:g} s"
+
+
+def drawn(page, seconds: float = 60.0) -> None:
+    """Wait until the page rests, no job runs, and every chart stands."""
+    settled(page, seconds)
+    try:
+        page.wait_for_function(_DRAWN, timeout=seconds * 1000)
+    except PlaywrightTimeout as late:
+        raise AssertionError(f"{page.url}: a chart was not drawn in {seconds:g} s") from late
+    settled(page, seconds)
+
+
+def slider(page, key: str):
+    """The range input of the slider with this key."""
+    return page.locator(f".st-key-{key} input[type=range]")
+
+
+def set_slider(page, key: str, value: float) -> None:
+    """Move a slider by keyboard, one arrow key a step, and wait until the page rests.
+
+    ``value`` is the number of the slider itself; for a slider over a list of options, the index.
+    """
+    handle = slider(page, key)
+    low, now, step = (float(handle.get_attribute(name) or 1) for name in ("min", "value", "step"))
+    steps = round((value - now) / step)
+    assert (value - low) % step < 1e-9 * abs(step) + 1e-12 or step < 1, f"{key} has no stop {value}"
+    handle.focus()
+    for _ in range(abs(steps)):
+        page.keyboard.press("ArrowRight" if steps > 0 else "ArrowLeft")
+    settled(page)
+    reached = float(handle.input_value())
+    assert abs(reached - value) < 1e-9 * max(1.0, abs(value)), f"{key} is at {reached}, not {value}"
+
+
+@contextmanager
+def serve(entry: Path, folder: Path) -> Iterator[str]:
+    """Run ``streamlit run entry`` in ``folder`` on a free port; yields the address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(entry)]
+    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
+    command += ["--server.fileWatcherType", "none", "--server.headless", "true"]
+    log = folder / f"server-{port}.log"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=environment
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait_for_health(address, process, log)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _wait_for_health(address: str, process: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended at once:\n{log.read_text()}")
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+                if answer.read() == b"ok":
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise RuntimeError(f"the server was not up after 60 s:\n{log.read_text()}")
+
+
+def watch(page) -> list[str]:
+    """Collect what goes wrong in the page: errors on the console, and foreign requests."""
+    problems: list[str] = []
+
+    def console(message) -> None:
+        where = message.location.get("url", "")
+        if message.type == "error" and not where.endswith(KNOWN_PROBES):
+            problems.append(f"console: {message.text} {where}")
+
+    def request(sent) -> None:
+        local = sent.url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+        if not local:
+            problems.append(f"request to another host: {sent.url}")
+
+    page.on("console", console)
+    page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
+    page.on("request", request)
+    return problems
+
+
+def serious(results) -> list[str]:
+    """The serious and critical findings of an axe run, one line each."""
+    return [
+        f"{found['id']}: {found['nodes'][0]['html'][:200]}"
+        for found in results.response["violations"]
+        if found["impact"] in ("serious", "critical")
+    ]

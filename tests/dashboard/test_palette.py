@@ -1,0 +1,104 @@
+"""Colours: readable on their paper, distinct, the same in the theme file and in the palette."""
+
+from __future__ import annotations
+
+import tomllib
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from dashboard import palette
+from fedpca_core.errors import InvalidInput
+
+ROOT = Path(__file__).resolve().parents[2]
+THEME = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+SCHEMES = ("light", "dark")
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2.2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def all_styles() -> dict[str, palette.Style]:
+    fallbacks = {f"series {at}": style for at, style in enumerate(palette.FALLBACKS)}
+    return {**palette.ALGORITHMS, **palette.ROLES, **fallbacks}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", all_styles())
+def test_every_colour_can_be_seen_on_page_and_sidebar(name, scheme):
+    for surface in ("backgroundColor", "secondaryBackgroundColor"):
+        assert contrast(palette.colour(name, scheme), THEME[scheme][surface]) >= 3.0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("role", ["formal", "heuristic", "simulation", "guide", "text", "accent"])
+def test_colours_that_write_words_have_text_contrast(role, scheme):
+    assert contrast(palette.colour(role, scheme), THEME[scheme]["backgroundColor"]) >= 4.5
+
+
+def test_no_two_algorithms_share_a_colour_or_both_dash_and_marker():
+    for (_, one), (_, other) in combinations(palette.ALGORITHMS.items(), 2):
+        assert one.light != other.light
+        assert one.dark != other.dark
+        assert (one.dash, one.marker) != (other.dash, other.marker)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_formal_and_heuristic_colours_belong_to_them_alone(scheme):
+    for role in ("formal", "heuristic", "simulation"):
+        mine = palette.colour(role, scheme)
+        others = [palette.colour(name, scheme) for name in all_styles() if name != role]
+        assert mine not in others
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_theme_names_the_palette_and_has_whole_scales(scheme):
+    theme = THEME[scheme]
+    expected = [palette.colour(name, scheme) for name in palette.ALGORITHMS]
+    assert theme["chartCategoricalColors"] == expected
+    assert len(theme["chartCategoricalColors"]) >= 10
+    assert len(theme["chartSequentialColors"]) == 10
+    assert len(theme["chartDivergingColors"]) == 10
+    assert theme["blueColor"] == palette.colour("formal", scheme)
+    assert theme["orangeColor"] == palette.colour("heuristic", scheme)
+    assert theme["violetColor"] == palette.colour("simulation", scheme)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_accent_is_legible_on_a_tinted_segment(scheme):
+    theme = THEME[scheme]
+    primary, paper = theme["primaryColor"], theme["backgroundColor"]
+    mixed = [
+        round(0.15 * int(primary[at : at + 2], 16) + 0.85 * int(paper[at : at + 2], 16))
+        for at in (1, 3, 5)
+    ]
+    assert contrast(primary, "#" + "".join(f"{part:02x}" for part in mixed)) >= 4.5
+
+
+def test_fonts_and_licences_are_committed():
+    static = ROOT / "dashboard" / "static"
+    for face in THEME["fontFaces"]:
+        assert (static / face["url"].removeprefix("app/static/")).is_file()
+    for name in ("inter", "fraunces", "jetbrains-mono"):
+        assert "SIL OPEN FONT LICENSE" in (static / "fonts" / f"{name}.LICENSE.txt").read_text()
+    assert (static / "plotly-cartesian.LICENSE.txt").is_file()
+
+
+def test_unknown_colours_are_refused():
+    assert palette.style("#a1B2c3").dark == "#a1B2c3"
+    assert palette.style("series 11") == palette.FALLBACKS[1]
+    for name in ("mauve", "#12345", "#12345g", "series x"):
+        with pytest.raises(InvalidInput, match="no colour called"):
+            palette.style(name)
