@@ -6,8 +6,17 @@
 >>> fp.metrics.frame(trace, problem)
 """
 
-from fedpca_core import attacks, metrics, problems
-from fedpca_core.algorithms import FAPS, SSI, BlockKrylov, FedPE, FedPG, LocalPower
+from fedpca_core import attacks, metrics, privacy, problems
+from fedpca_core.algorithms import (
+    FAPS,
+    SSI,
+    BlockKrylov,
+    DistributedPower,
+    FedPE,
+    FedPG,
+    FedPower,
+    LocalPower,
+)
 from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
 from fedpca_core.simulate import Simulation, simulate, stream
@@ -17,13 +26,16 @@ __all__ = [
     "SSI",
     "BlockKrylov",
     "Channel",
+    "DistributedPower",
     "FedPE",
     "FedPG",
+    "FedPower",
     "InvalidInput",
     "LocalPower",
     "Simulation",
     "attacks",
     "metrics",
+    "privacy",
     "problems",
     "simulate",
     "stream",

@@ -57,7 +57,8 @@ def frame(trace: Trace, problem: Problem) -> pd.DataFrame:
             for name, value in subspace_errors(flat, problem).items()
         }
     else:
-        measures = subspace_errors(estimates, problem)
+        # An iterate wider than the space sought (FedPower with r > k) is measured one-sidedly.
+        measures = subspace_errors(estimates, problem, trace.algorithm.components)
     rounds = np.arange(len(estimates))
     return pd.DataFrame(
         {
@@ -73,26 +74,31 @@ def frame(trace: Trace, problem: Problem) -> pd.DataFrame:
     )
 
 
-def subspace_errors(estimates: Array, problem: Problem) -> dict[str, Array]:
+def subspace_errors(
+    estimates: Array, problem: Problem, sought: int | None = None
+) -> dict[str, Array]:
     """Objective, KKT violation, relative error and largest angle of a stack of frames.
 
     Parameters
     ----------
     estimates : (rows, features, components) float64, orthonormal columns
+    sought : int, optional
+        Dimension of the target where the frames are wider; relative error and angle refer to it.
     """
     rows, features, components = estimates.shape
+    wanted = components if sought is None else min(sought, components)
     flat = estimates.transpose(1, 0, 2).reshape(features, rows * components)
     products = (problem.covariance @ flat).reshape(features, rows, components).transpose(1, 0, 2)
     projected = stiefel.symmetric_part(stiefel.transpose(estimates) @ products)
     residual = products - estimates @ projected
     trace_of_s = float(problem.eigenvalues.sum())
-    found = np.sqrt(np.clip(np.linalg.eigvalsh(projected)[:, ::-1], 0.0, None))
-    best = np.sqrt(np.clip(problem.eigenvalues[:components], 0.0, None))
+    found = np.sqrt(np.clip(np.linalg.eigvalsh(projected)[:, ::-1][:, :wanted], 0.0, None))
+    best = np.sqrt(np.clip(problem.eigenvalues[:wanted], 0.0, None))
     return {
         "objective": np.trace(projected, axis1=1, axis2=2) / trace_of_s,
         "kkt": np.linalg.norm(residual, axis=(1, 2)) / trace_of_s,
         "relative_error": np.linalg.norm(found - best, axis=1) / float(np.linalg.norm(best)),
-        "sin_theta": stiefel.largest_sine(estimates, problem.target(components)),
+        "sin_theta": stiefel.largest_sine(estimates, problem.target(wanted)),
     }
 
 

@@ -17,10 +17,13 @@ __all__ = [
     "FAPS",
     "SSI",
     "BlockKrylov",
+    "DistributedPower",
     "FedPE",
     "FedPG",
+    "FedPower",
     "GlobalAveraging",
     "LocalPower",
     "LocalTraining",
+    "Noisy",
     "PersonalizedPCA",
 ]

@@ -1,0 +1,52 @@
+"""DistributedPower: the power method with one upload a product (FedPower, Algorithm 1).
+
+The baseline without privacy: SSI from a frame of Gaussian entries, and for a stated number of
+products. Its iterates are those of the centralised power method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Plan, ServerState, Setting
+from fedpca_core.algorithms.ssi import SSI
+from fedpca_core.arrays import Arrays
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import uniform_frame
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class DistributedPower(SSI):
+    """Distributed power method; the wire is that of SSI.
+
+    Parameters
+    ----------
+    components : int
+        Columns k of the frame.
+    products : int
+        T, products (and rounds) after which the run stops. The error shrinks by
+        sigma_{k+1}/sigma_k a product, so about sigma_k/(sigma_k - sigma_{k+1}) log(d/error) are
+        needed (corrected here: the source prints the ratio sigma_k/sigma_{k+1}).
+    """
+
+    title: ClassVar[str] = "DistributedPower"
+    products: int = 10
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = uniform_frame(streams.generator("start"), setting.features, self.components)
+        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        plan = super().plan(server, round_, setting, streams)
+        return replace(plan, stop=round_ >= self.products)
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(self.products >= 1, f"A run makes at least 1 product, not {self.products}.")

@@ -1,0 +1,212 @@
+"""FedPower: the power method with several noisy local products between communications.
+
+Every machine repeats ``Y = A_i Z + N``, ``Z = orth(Y)`` on its own data; at the synchronisation
+times the server averages the Y of the machines it drew, each rotated onto the reference machine,
+orthonormalises and broadcasts (FedPower, Algorithm 2). Noise enters every product, hidden ones too:
+``orth`` has no bounded sensitivity, so leaving it out would void the guarantee. In a deployment
+each machine draws N from entropy of its own; a simulation draws it from the run's seed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.algorithms.schedule import synchronisation_times
+from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, procrustes, uniform_frame
+from fedpca_core.streams import Streams
+
+#: Machine 1 of the paper: always uploads and is aligned to, but is averaged only when drawn.
+REFERENCE = 0
+
+
+@dataclass(frozen=True)
+class FedPower(Algorithm):
+    """Federated power method with local products, alignment, sampling and noise.
+
+    Wire: ``frame`` down to everybody (features x columns); ``product`` up from the machines drawn
+    and the reference, and their own ``frame`` (the matrix that entered the last product) when it
+    is not the broadcast and alignment needs it.
+
+    Parameters
+    ----------
+    components : int
+        k, dimension of the subspace sought.
+    columns : int or None
+        r >= k, columns of the iterate; None means k.
+    products : int
+        T, local products of the whole run. Communications follow from the schedule.
+    period : int
+        p, products before the first communication.
+    decay : bool
+        Gaps p, p-1, ..., 1, 1, ... (the paper's experiments) instead of p, p, p, ...
+    alignment : bool
+        Rotate every upload onto the reference machine's (orthogonal Procrustes, "OPT").
+    noise : float
+        nu, standard deviation per entry for a machine with the mean number of samples; machine i
+        adds nu (mean m)/m_i, in proportion to its sensitivity. 0 switches the noise off.
+    draws : int or None
+        K machines drawn with replacement at each communication, with probabilities w_i (uniform
+        for equal sizes); None: all machines take part, unless the run's participation is below 1.
+    literal : bool
+        Upload the own frame always, as the paper's listing does, even where the server knows it.
+    """
+
+    title: ClassVar[str] = "FedPower"
+    reuses_uploads: ClassVar[bool] = False
+    components: int = 4
+    columns: int | None = None
+    products: int = 10
+    period: int = 2
+    decay: bool = True
+    alignment: bool = True
+    noise: float = 0.0
+    draws: int | None = None
+    literal: bool = False
+
+    # ------------------------------------------------------------------ what follows from these
+    @cached_property
+    def times(self) -> tuple[int, ...]:
+        """Synchronisation times; the run ends with one upload more if T is not among them."""
+        return synchronisation_times(self.products, self.period, self.decay)
+
+    @property
+    def rounds(self) -> int:
+        """Communications of a whole run."""
+        return len(self.times) + (self.products not in self.times)
+
+    @property
+    def width(self) -> int:
+        """r, columns of every frame."""
+        return self.components if self.columns is None else self.columns
+
+    @property
+    def needs_individual_uploads(self) -> bool:  # type: ignore[override]
+        """Alignment reads every machine's own frame; sums are enough without it."""
+        return self.alignment and self.period > 1
+
+    def drawn(self, setting: Setting) -> int | None:
+        """K of this run, or None for full participation."""
+        if self.draws is None and setting.participation < 1:
+            return setting.participants_per_round
+        return self.draws
+
+    # ------------------------------------------------------------------ steps
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = uniform_frame(streams.generator("start"), setting.features, self.width)
+        state = {"frame": frame, "time": 0, "weights": setting.weights}
+        return state, {"noise": self.noise * setting.samples.mean() / setting.samples}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        time: int = server["time"]
+        until = next((later for later in self.times if later > time), None)
+        weights: Array = server["weights"]
+        if until is not None and (draws := self.drawn(setting)) is not None:
+            generator = streams.generator("sampling", round_)
+            # With replacement: a machine drawn twice sends one upload that counts twice.
+            weights = generator.multinomial(draws, setting.weights) / draws
+        uploads = weights > 0
+        uploads[REFERENCE] = True
+        participants = np.flatnonzero(uploads).astype(np.int64)
+        end = self.products if until is None else until
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=weights[participants],
+            downlink={"frame": server["frame"]},
+            recipients=setting.clients,
+            local_steps=end - time,
+            stop=end == self.products,
+            extra={"time": time, "output": until is None, "all weights": weights},
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        time: int = plan.extra["time"]
+        path = local_path(cohort, downlink["frame"], time, plan, clients["noise"], streams)
+        frames, products, _ = deque(path, maxlen=1).pop()
+        if plan.extra["output"]:
+            return {"frame": orthonormalise(products)}, clients
+        uplink = {"product": products}
+        if self.literal or (plan.local_steps > 1 and self.alignment):
+            uplink["frame"] = np.array(np.broadcast_to(frames, products.shape))
+        return uplink, clients
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        output: bool = plan.extra["output"]
+        name = "frame" if output else "product"
+        if self.alignment and (output or plan.local_steps > 1):
+            # The rotation comes from the frames that entered the last product, not from its result.
+            rotations = align(inbox.individual("frame"), plan.participants)
+            total = np.tensordot(plan.weights, inbox.individual(name) @ rotations, axes=1)
+        else:
+            total = inbox.total(name)
+        time = plan.extra["time"] + plan.local_steps
+        frame = orthonormalise(total)
+        return Reply({"frame": frame, "time": time, "weights": plan.extra["all weights"]})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(
+            self.components <= self.width < setting.features,
+            f"An iterate of {self.width} columns cannot hold {self.components} components of "
+            f"{setting.features} features; choose between {self.components} and "
+            f"{setting.features - 1} columns.",
+        )
+        require(
+            bool(np.isfinite(self.noise)) and self.noise >= 0,
+            f"Noise is a standard deviation of at least 0, not {self.noise}; 0 switches it off.",
+        )
+        require(
+            self.draws is None or 1 <= self.draws <= setting.clients,
+            f"{self.draws} machines cannot be drawn from {setting.clients}; choose K between 1 "
+            f"and {setting.clients}, or None for full participation.",
+        )
+        synchronisation_times(self.products, self.period, self.decay)
+
+
+def local_path(
+    cohort: Cohort, start: Array, time: int, plan: Plan, noise: Array, streams: Streams
+) -> Iterator[tuple[Array, Array, Array]]:
+    """The local products of one round: (frame that entered, noisy product, noise) of each.
+
+    ``cohort`` and ``noise`` (standard deviations, one each) hold the plan's participants only. The
+    noise of product t is the same for every schedule and every draw of machines.
+    """
+    frames = start
+    everyone = len(cohort.samples)
+    for step in range(plan.local_steps):
+        products = cohort.apply(frames)
+        added = np.zeros(products.shape)
+        if noise.any():
+            # Drawn for all machines and indexed, so that sampling never shifts the stream.
+            generator = streams.generator("noise", time + step + 1)
+            draws = generator.standard_normal((everyone, *products.shape[1:]))
+            added = noise[:, None, None] * draws[cohort.members]
+        products = products + added
+        yield frames, products, added
+        if step + 1 < plan.local_steps:
+            frames = orthonormalise(products)
+
+
+def align(frames: Array, participants: IntArray) -> Array:
+    """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
+    reference = int(np.searchsorted(participants, REFERENCE))
+    return procrustes(frames, frames[reference])

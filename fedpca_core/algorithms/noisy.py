@@ -1,0 +1,145 @@
+"""Accounted noise on every product of a method whose only use of the data is ``S_i Q``.
+
+The wrapped method never meets the data: it gets a cohort that answers noisy products with
+orthonormal frames and refuses everything else, so nothing can leave a client unaccounted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import transpose
+from fedpca_core.streams import Streams
+
+#: Departure from orthonormal columns that is rounding, not a larger sensitivity.
+_ORTHONORMAL = 1e-8
+
+
+@dataclass(frozen=True)
+class Noisy(Algorithm):
+    """A method with Gaussian noise on each of a stated number of products.
+
+    Wire: that of the method; its products carry noise.
+
+    Parameters
+    ----------
+    method : Algorithm
+        Makes one product a round with the data and uses nothing else of them (SSI,
+        DistributedPower, block Krylov).
+    noise : float
+        nu, standard deviation per entry for a client with the mean number of samples; client i
+        adds nu (mean m)/m_i, in proportion to its sensitivity.
+    products : int
+        T, products the noise was calibrated to; the run stops there.
+    """
+
+    method: Algorithm = field()
+    noise: float = 0.0
+    products: int = 10
+    components: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "components", self.method.components)
+
+    @property
+    def title(self) -> str:
+        """Name of the method, said to be noisy."""
+        return f"{self.method.title} with noise"
+
+    @property
+    def needs_individual_uploads(self) -> bool:  # type: ignore[override]
+        """As the method."""
+        return self.method.needs_individual_uploads
+
+    @property
+    def reuses_uploads(self) -> bool:  # type: ignore[override]
+        """As the method."""
+        return self.method.reuses_uploads
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        quiet = np.zeros(setting.clients)
+        server, clients = self.method.start(_noisy(cohort, quiet, None), setting, streams)
+        scale = self.noise * setting.samples.mean() / setting.samples
+        return server, {**clients, "noise": scale}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        plan = self.method.plan(server, round_, setting, streams)
+        return replace(plan, stop=plan.stop or round_ >= self.products)
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        generator = streams.generator("noise", plan.round)
+        noisy = _noisy(cohort, clients["noise"], generator)
+        own = {name: array for name, array in clients.items() if name != "noise"}
+        uplink, stepped = self.method.client(noisy, own, plan, downlink, streams)
+        return uplink, {**stepped, "noise": clients["noise"]}
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        return self.method.server(server, inbox, plan)
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        return self.method.estimate(server, clients)
+
+    def check(self, setting: Setting) -> None:
+        self.method.check(setting)
+        require(
+            bool(np.isfinite(self.noise)) and self.noise >= 0,
+            f"Noise is a standard deviation of at least 0, not {self.noise}; 0 switches it off.",
+        )
+        require(self.products >= 1, f"A run makes at least 1 product, not {self.products}.")
+
+
+class NoisyCohort:
+    """What a wrapped method sees of the data: public sizes and one noisy product a round."""
+
+    def __init__(self, cohort: Cohort, noise: Array, generator: np.random.Generator | None) -> None:
+        self._cohort, self._noise, self._generator = cohort, noise, generator
+        self.features: int = cohort.features
+        self.clients: int = cohort.clients
+        self.samples: IntArray = cohort.samples
+        self.weights: Array = cohort.weights
+        self.members: IntArray = cohort.members
+
+    def apply(self, frames: Array, active: Array | None = None) -> Array:
+        """Noisy products ``S_i Q + N_i``, (clients, features, columns); once a round.
+
+        Raises
+        ------
+        InvalidInput
+            A second product in the round, frames without orthonormal columns, or clients left
+            out: all three would release more than was accounted.
+        """
+        if self._generator is None or active is not None:
+            raise InvalidInput(_REFUSAL.format(asked="a product outside the one of its round"))
+        gram = transpose(frames) @ frames
+        if np.abs(gram - np.eye(gram.shape[-1])).max() > _ORTHONORMAL:
+            raise InvalidInput(_REFUSAL.format(asked="a product with a frame not orthonormal"))
+        products = self._cohort.apply(frames)
+        # Drawn for all clients and indexed, so that participation never shifts the stream.
+        draws = self._generator.standard_normal((len(self.samples), *products.shape[1:]))
+        self._generator = None
+        return products + self._noise[:, None, None] * draws[self.members]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise InvalidInput(_REFUSAL.format(asked=f"“{name}” of the data"))
+
+
+_REFUSAL = (
+    "This method asks for {asked}, which the noise does not cover, so no ε can be stated; "
+    "choose SSI, block Krylov or FedPower."
+)
+
+
+def _noisy(cohort: Any, noise: Array, generator: np.random.Generator | None) -> Cohort:
+    return cast(Cohort, NoisyCohort(cohort, noise, generator))

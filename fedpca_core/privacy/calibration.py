@@ -1,0 +1,158 @@
+"""From a privacy budget to the noise of one product, and back.
+
+One release is ``Y = S_i Z + N`` with orthonormal Z and N of independent N(0, nu^2) entries. Two
+calibrations are offered side by side: the published one (FedPower, Theorem 6), valid but several
+times larger than needed, and the exact one (corrected here), which uses the true sensitivity and
+the closed-form composition of Gaussian releases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import require
+from fedpca_core.privacy import gaussian
+from fedpca_core.problems.records import check_clip_norm
+
+CALIBRATIONS = ("exact", "published")
+
+
+def published_sensitivity(columns: int, samples: ArrayLike, clip_norm: float = 1.0) -> Array:
+    """Sensitivity of S_i Z in FedPower, Theorem 6: ``2 sqrt(r) C^2/m_i``, column by column."""
+    return 2.0 * np.sqrt(columns) * clip_norm**2 / np.asarray(samples, dtype=float)
+
+
+def exact_sensitivity(columns: int, samples: ArrayLike, clip_norm: float = 1.0) -> Array:
+    """Largest change of S_i Z, in Frobenius norm, when one record is replaced.
+
+    Corrected here: ``w w^T - v v^T`` has rank 2, so its Frobenius norm is at most
+    ``sqrt(2) C^2`` and its spectral norm at most ``C^2``, whatever the number of columns r. Both
+    bounds are attained (by orthogonal records in the span of Z).
+
+    Parameters
+    ----------
+    columns : int
+        r, columns of the orthonormal Z.
+    samples : int or (clients,) array
+        m_i.
+    clip_norm : float
+        Largest Euclidean norm C of a record.
+    """
+    size = np.sqrt(2.0) if columns >= 2 else 1.0
+    return size * clip_norm**2 / np.asarray(samples, dtype=float)
+
+
+def published_multiplier(epsilon: float, delta: float, releases: int) -> float:
+    """nu over the sensitivity in FedPower, Theorem 6 (sigma_g; natural logarithm)."""
+    _check(epsilon, delta, releases)
+    spread = np.log(1.0 / delta)
+    return float(max(np.sqrt(releases / epsilon), 2.0 * np.sqrt(2.0 * releases * spread) / epsilon))
+
+
+def renyi_multiplier(epsilon: float, delta: float, releases: int) -> float:
+    """nu over the sensitivity when Theorem 6's Renyi bound is solved instead of halved."""
+    _check(epsilon, delta, releases)
+    twice = 2.0 * np.log(1.0 / delta)
+    return float(np.sqrt(releases) / (np.sqrt(twice + 2.0 * epsilon) - np.sqrt(twice)))
+
+
+def exact_multiplier(epsilon: float, delta: float, releases: int) -> float:
+    """nu over the sensitivity by exact composition: ``sqrt(T)/mu(epsilon, delta)``."""
+    _check(epsilon, delta, releases)
+    return float(np.sqrt(releases) / gaussian.mu_of(epsilon, delta))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Which noise a budget buys.
+
+    Parameters
+    ----------
+    kind : {"exact", "published"}
+    epsilon, delta : float
+        Budget of the whole run.
+    releases : int
+        T, products with S_i (not communications) in the run.
+    columns : int
+        r, columns of every frame.
+    clip_norm : float
+        C, largest norm of a record.
+    """
+
+    kind: str
+    epsilon: float
+    delta: float
+    releases: int
+    columns: int
+    clip_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(
+            self.kind in CALIBRATIONS,
+            f"Noise is calibrated as 'exact' or 'published', not {self.kind!r}.",
+        )
+        require(self.columns >= 1, f"A frame has at least 1 column, not {self.columns}.")
+        check_clip_norm(self.clip_norm)
+        _check(self.epsilon, self.delta, self.releases)
+
+    def noise(self, samples: ArrayLike) -> Array:
+        """nu of clients with so many records each, standard deviation per entry."""
+        if self.kind == "published":
+            scale = published_multiplier(self.epsilon, self.delta, self.releases)
+            return scale * published_sensitivity(self.columns, samples, self.clip_norm)
+        scale = exact_multiplier(self.epsilon, self.delta, self.releases)
+        return scale * exact_sensitivity(self.columns, samples, self.clip_norm)
+
+
+def true_epsilon(
+    noise: ArrayLike,
+    delta: float,
+    releases: ArrayLike,
+    columns: int,
+    samples: ArrayLike,
+    clip_norm: float = 1.0,
+) -> Array:
+    """The epsilon that noise nu really gives, by exact sensitivity and composition.
+
+    ``noise``, ``releases`` and ``samples`` may hold one value per client. Infinite without noise;
+    0 for a client that released nothing.
+    """
+    step = exact_sensitivity(columns, samples, clip_norm)
+    spread = np.asarray(noise, dtype=float)
+    count = np.asarray(releases, dtype=float)
+    require(
+        bool((spread >= 0).all()),
+        f"Noise is a standard deviation of at least 0, not {spread.min()}.",
+    )
+    require(bool((count >= 0).all()), f"Releases cannot be fewer than 0: {count.min()}.")
+    step, spread, count = np.broadcast_arrays(step, spread, count)
+    mu = np.full(step.shape, np.inf)
+    noisy = spread > 0
+    mu[noisy] = np.sqrt(count[noisy]) * step[noisy] / spread[noisy]
+    mu[count == 0] = 0.0
+    return gaussian.epsilon_of(mu, delta)
+
+
+def warn_delta(delta: float, samples: IntArray) -> str | None:
+    """The sentence for a delta that could be met by publishing whole records; None if it is fine.
+
+    Rule of thumb: delta should be well below one over the records of the smallest client.
+    """
+    fewest = int(np.min(samples))
+    if delta < 1.0 / fewest:
+        return None
+    return (
+        f"δ = {delta:g} is not below 1/{fewest:,} = {1 / fewest:.2g}, one over the records of the "
+        "smallest client: a mechanism that publishes one whole record at random would satisfy it. "
+        f"Choose δ below {1 / fewest:.1g}."
+    )
+
+
+def _check(epsilon: float, delta: float, releases: int) -> None:
+    gaussian.check_epsilon(epsilon)
+    gaussian.check_delta(delta)
+    require(releases >= 1, f"A run makes at least 1 product with the data, not {releases}.")

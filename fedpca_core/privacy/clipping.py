@@ -1,0 +1,69 @@
+"""Clipped problems, and the refusal of those whose records are too long for the stated noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.records import check_clip_norm, clip, normalise, norms, treat
+
+__all__ = ["check_norms", "clip", "largest_norm", "normalise", "norms", "treated"]
+
+#: Rounding in a norm of 1 that is not a violation.
+_ROUNDING = 1e-9
+
+
+def treated(problem: Problem, treatment: str, norm: float = 1.0) -> Problem:
+    """The same problem with every client's records normalised or clipped.
+
+    Raises
+    ------
+    InvalidInput
+        The problem keeps no records, only second moments, which cannot be clipped any more.
+    """
+    if problem.blocks is None:
+        raise InvalidInput(
+            f"“{problem.name}” keeps second moments only, and a record cannot be clipped after "
+            "they are formed; clip the records where the data are made."
+        )
+    blocks: Sequence[Array] = [treat(block, treatment, norm) for block in problem.blocks]
+    return from_blocks(
+        blocks,
+        weights=list(problem.cohort.weights),
+        name=problem.name,
+        image_shape=problem.image_shape,
+        client_names=problem.client_names,
+        feature_names=problem.feature_names,
+        note=f"{problem.note} Records {treatment} at norm {norm:g}.".strip(),
+    )
+
+
+def largest_norm(problem: Problem) -> float:
+    """Largest norm of any record (simulation only: the number itself is not private).
+
+    Raises
+    ------
+    InvalidInput
+        Nothing is known about the records' norms.
+    """
+    if problem.record_norm is not None:
+        return problem.record_norm
+    if problem.blocks is None:
+        raise InvalidInput(
+            f"“{problem.name}” keeps second moments only and says nothing about its records' "
+            "norms, so no sensitivity can be stated; use a problem made with clipped records."
+        )
+    return max(float(norms(block).max(initial=0.0)) for block in problem.blocks)
+
+
+def check_norms(problem: Problem, clip_norm: float = 1.0) -> None:
+    """Refuse a guarantee for records longer than the clip norm."""
+    check_clip_norm(clip_norm)
+    longest = largest_norm(problem)
+    require(
+        longest <= clip_norm * (1 + _ROUNDING),
+        f"The longest record has norm {longest:.4g}, above the clip norm {clip_norm:g}, so the "
+        "stated noise protects nothing; switch clipping on or normalise the records first.",
+    )

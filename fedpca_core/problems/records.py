@@ -1,0 +1,50 @@
+"""Bounding every record's norm before second moments are formed.
+
+Blocks are features x samples, so records are columns here (rows in FedPower).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+
+TREATMENTS = ("normalised", "clipped", "raw")
+
+
+def norms(block: Array) -> Array:
+    """Euclidean norm of every record (column), (samples,)."""
+    return np.asarray(np.linalg.norm(block, axis=0), dtype=float)
+
+
+def normalise(block: Array, norm: float = 1.0) -> Array:
+    """Scale every record to the same norm; a zero record stays zero."""
+    check_clip_norm(norm)
+    length = norms(block)
+    return block * (norm / np.where(length > 0, length, norm))
+
+
+def clip(block: Array, norm: float = 1.0) -> Array:
+    """Scale the records longer than ``norm`` down to it; shorter ones are left alone."""
+    check_clip_norm(norm)
+    return block * (norm / np.maximum(norms(block), norm))
+
+
+def treat(block: Array, treatment: str, norm: float = 1.0) -> Array:
+    """Normalise, clip, or leave the records as they are ("raw": no guarantee can follow)."""
+    require(
+        treatment in TREATMENTS,
+        f"Records are 'normalised', 'clipped' or left 'raw', not {treatment!r}.",
+    )
+    if treatment == "raw":
+        return block
+    return normalise(block, norm) if treatment == "normalised" else clip(block, norm)
+
+
+def check_clip_norm(clip_norm: float) -> None:
+    """Refuse a clip norm that bounds nothing."""
+    require(
+        bool(np.isfinite(clip_norm)) and clip_norm > 0,
+        f"The clip norm must be a positive number, not {clip_norm}; 1 is customary.",
+    )
