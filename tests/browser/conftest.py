@@ -1,22 +1,28 @@
-"""One Chromium for all browser tests; a fresh context (its own cache and theme) for each."""
+"""One Chromium and one server for all browser tests; a fresh context (cache, theme) for each."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from urllib.parse import urlencode
+
 import pytest
+from playwright.sync_api import sync_playwright
 
-from tests.browser.tools import CHROMIUM_FLAGS, find_chromium
-
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+from scripts.browser import FLAGS, NoBrowser, find, required
+from tests.browser.tools import ROOT, drawn, serve, watch
 
 
 @pytest.fixture(scope="session")
 def chromium():
-    """The running browser."""
-    with playwright.sync_playwright() as driver:
-        try:
-            browser = driver.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
-        except playwright.Error as reason:
-            pytest.skip(f"no Chromium could be started: {reason}")
+    """The running browser; without one the tests are skipped, or fail where CI is set."""
+    try:
+        executable = find()
+    except NoBrowser as reason:
+        if required():
+            pytest.fail(str(reason))
+        pytest.skip(str(reason))
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield browser
         browser.close()
 
@@ -38,3 +44,47 @@ def new_page(chromium):
     yield make
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="session")
+def dashboard(chromium, tmp_path_factory):
+    """The address of the dashboard's server that the tests share."""
+    with serve_dashboard(tmp_path_factory.mktemp("dashboard")) as address:
+        yield address
+
+
+@pytest.fixture
+def fresh_dashboard(chromium, tmp_path_factory):
+    """A function that starts another server, without a memory of any session."""
+    with ExitStack() as servers:
+        yield lambda: servers.enter_context(serve_dashboard(tmp_path_factory.mktemp("fresh")))
+
+
+def serve_dashboard(folder):
+    """Serve app.py from a folder that shows the project, so that logs stay out of the project."""
+    for name in ("app.py", "dashboard", "pages", "assets", "fedpca_core", ".streamlit"):
+        (folder / name).symlink_to(ROOT / name)
+    return serve(folder / "app.py", folder)
+
+
+@pytest.fixture
+def open_page(request, new_page):
+    """A function that opens a page of the dashboard and waits until it is drawn.
+
+    ``open_page("/converge", {"seed": 3}, scheme="dark", width=390)`` uses the shared server;
+    ``address`` names another one. Errors on the console, exceptions and requests to other hosts
+    fail the test when it ends.
+    """
+    problems: dict[str, list[str]] = {}
+
+    def open_(path: str = "/", query: dict | str = "", *, address: str = "", **look):
+        address = address or request.getfixturevalue("dashboard")
+        page = new_page(**look)
+        problems[path] = watch(page)
+        parameters = query if isinstance(query, str) else urlencode(query, doseq=True)
+        page.goto(f"{address}{path}" + (f"?{parameters}" if parameters else ""))
+        drawn(page)
+        return page
+
+    yield open_
+    assert not any(problems.values()), problems
