@@ -11,11 +11,14 @@ from fedpca_core.algorithms import (
     FAPS,
     SSI,
     BlockKrylov,
+    Centralized,
     DistributedPower,
     FedPE,
     FedPG,
     FedPower,
     LocalPower,
+    OneShot,
+    VariableSplitting,
 )
 from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
@@ -25,6 +28,7 @@ __all__ = [
     "FAPS",
     "SSI",
     "BlockKrylov",
+    "Centralized",
     "Channel",
     "DistributedPower",
     "FedPE",
@@ -32,7 +36,9 @@ __all__ = [
     "FedPower",
     "InvalidInput",
     "LocalPower",
+    "OneShot",
     "Simulation",
+    "VariableSplitting",
     "attacks",
     "metrics",
     "privacy",

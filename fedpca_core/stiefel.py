@@ -17,6 +17,8 @@ from fedpca_core.errors import require
 _TRUSTED_DEPARTURE = 0.1
 #: Below this departure the second pass is taken to first order (error: its square).
 _FIRST_ORDER_DEPARTURE = 1e-8
+#: Products of two frames with entries of this size overflow.
+_OVERFLOWING = 1e140
 #: Gram matrices closer than this to the identity (in the infinity norm) need no eigenvectors.
 _NEWTON_SCHULZ_DEPARTURE = 0.7
 
@@ -92,14 +94,14 @@ def _cholesky_pass(frames: Array, gram: Array) -> Array:
 
 
 def check_finite(frames: Array) -> None:
-    """Refuse frames with NaN or infinite entries: the run has diverged.
+    """Refuse frames with NaN, infinite or squarely overflowing entries: the run has diverged.
 
     Raises
     ------
     InvalidInput
     """
     require(
-        bool(np.isfinite(frames).all()),
+        bool((np.abs(frames) < _OVERFLOWING).all()),  # false for NaN
         "A frame holds NaN or infinite entries, so the run has diverged; "
         "choose a smaller step or noise, or check the data for extreme values.",
     )

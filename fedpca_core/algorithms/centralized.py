@@ -1,0 +1,82 @@
+"""The centralised reference: every client hands over its whole S_i, once.
+
+Exact in one round, and the yardstick for bytes: the symmetric S_i costs features (features + 1)/2
+numbers. It also hands the server everything an attack could recover.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import random_frame
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class Centralized(Algorithm):
+    """Eigenvectors of the pooled matrix.
+
+    Wire, each client, once: nothing down; ``covariance`` up, the upper triangle of S_i by rows,
+    features (features + 1)/2 numbers. The sum is all the server needs.
+
+    Partial participation, "memory": a client uploads in the first round it is drawn for and never
+    again; the run stops when all have been heard, and until then the estimate is that of the
+    clients heard so far. "present": the clients of the first round are taken for all.
+
+    Parameters
+    ----------
+    components : int
+        Number p of leading eigenvectors.
+    """
+
+    title: ClassVar[str] = "Centralised"
+    reuses_uploads: ClassVar[bool] = False
+    components: int = 5
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = random_frame(streams.generator("start"), setting.features, self.components)
+        server = {"frame": frame, "total": 0.0, "heard": np.zeros(setting.clients, dtype=bool)}
+        return server, {"joined": np.zeros(setting.clients)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        fresh = participants[~server["heard"][participants]]
+        complete = len(fresh) + int(server["heard"].sum()) == setting.clients
+        return Plan(
+            round=round_,
+            participants=fresh,
+            weights=setting.weights[fresh],
+            downlink={},
+            local_steps=0,
+            stop=complete or setting.absent == "present",
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        rows, columns = np.triu_indices(cohort.features)
+        return {"covariance": cohort.dense()[:, rows, columns]}, clients
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        heard = server["heard"].copy()
+        heard[inbox.participants] = True
+        total = server["total"] + inbox.total("covariance")
+        features, components = server["frame"].shape
+        upper = np.zeros((features, features))
+        upper[np.triu_indices(features)] = total
+        vectors = np.linalg.eigh(upper, UPLO="U")[1]
+        frame = np.ascontiguousarray(vectors[:, ::-1][:, :components])
+        return Reply({"frame": frame, "total": total, "heard": heard})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame

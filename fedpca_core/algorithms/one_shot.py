@@ -1,0 +1,96 @@
+"""One-shot averaging: every client sends its own leading space once, and that is all.
+
+``projectors`` averages the projectors U_i U_i^T (Fan, Wang, Wang and Zhu, "Distributed estimation
+of principal eigenspaces"); ``stacked`` takes the SVD of the stacked U_i Sigma_i, i.e. it averages
+the leading parts of the S_i and so keeps how strong each direction is. Neither goes on, so the
+error that differing clients leave is final.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import random_frame
+from fedpca_core.streams import Streams
+
+#: Name of the upload of each variant.
+_UPLOADS = {"projectors": "eigenvectors", "stacked": "scaled_eigenvectors"}
+
+
+@dataclass(frozen=True)
+class OneShot(Algorithm):
+    """One round of averaging local principal subspaces.
+
+    Wire, each client, once: nothing down; up, features x components: ``eigenvectors`` (U_i) or
+    ``scaled_eigenvectors`` (U_i Lambda_i^(1/2), Lambda_i the leading eigenvalues of S_i). The
+    local eigendecomposition is no product with S_i and is not metered as one. The server
+    needs the single uploads: a sum of frames with different bases means nothing.
+
+    Partial participation: the clients drawn for the only round are all that ever count, whatever
+    is done about absent ones.
+
+    Parameters
+    ----------
+    components : int
+        Columns p of every local frame and of the estimate.
+    variant : {"projectors", "stacked"}
+    """
+
+    needs_individual_uploads = True
+    reuses_uploads = False
+    components: int = 5
+    variant: str = "projectors"
+
+    @property
+    def title(self) -> str:
+        return "One-shot" + (" (stacked)" if self.variant == "stacked" else "")
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(
+            self.variant in _UPLOADS,
+            f"One-shot averaging has the variants {', '.join(_UPLOADS)}, not {self.variant!r}.",
+        )
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = random_frame(streams.generator("start"), setting.features, self.components)
+        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={},
+            local_steps=0,
+            stop=True,
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        values, vectors = cohort.top_eigenvectors(self.components)
+        if self.variant == "stacked":
+            vectors = vectors * np.sqrt(np.clip(values, 0.0, None))[:, None, :]
+        return {_UPLOADS[self.variant]: vectors}, clients
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        uploads = inbox.individual(_UPLOADS[self.variant])
+        scaled = uploads * np.sqrt(inbox.weights)[:, None, None]
+        stacked = scaled.transpose(1, 0, 2).reshape(uploads.shape[1], -1)
+        left = np.linalg.svd(stacked, full_matrices=False)[0]
+        return Reply({"frame": left[:, : self.components]})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame

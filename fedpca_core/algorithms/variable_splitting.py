@@ -1,0 +1,151 @@
+"""Variable splitting: the ordinary consensus ADMM with X_i = Z, which FAPS relaxes to subspaces.
+
+The clients minimise -tr(X_i^T S_i X_i)/2 subject to X_i = Z, entry by entry. One round: the server
+broadcasts Z; a client completes its last dual step with it, ``Lambda_i <- Lambda_i - beta_i (X_i -
+Z)``, then makes J inner steps and answers ``Y_i = beta_i X_i - Lambda_i``; the server takes the
+polar factor of the weighted sum, which is the exact minimiser of its step.
+
+Two versions of the client's step:
+
+``stiefel``
+    X_i is orthonormal: ``X <- polar(S_i X + Lambda_i + beta_i Z)``. Level with FAPS, or ahead.
+``free``
+    X_i is any matrix: ``X <- (S_i X + Lambda_i + beta_i Z) / beta_i``, a gradient step on the
+    augmented Lagrangian. It is convex only for beta_i > ||S_i||_2, and the run diverges for
+    penalty factors well below 2: the handicap FAPS's paper measures itself against.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.channel import Inbox
+from fedpca_core.errors import require
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import polar, random_frame
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class VariableSplitting(Algorithm):
+    """Consensus ADMM on frames rather than subspaces.
+
+    Wire, each client and round: ``frame`` (Z) down and ``product`` (Y_i) up, features x components
+    each. The sum is all the server needs, so secure aggregation is possible.
+
+    Partial participation: an absent client keeps X_i and Lambda_i; when it returns its dual step
+    uses the Z it then receives. A client that joins late starts from the Z of that round with
+    Lambda_i = 0. The server reuses the last upload of an absent client or sums those present.
+
+    Parameters
+    ----------
+    components : int
+        Columns p of the frame.
+    penalty_factor : float
+        beta_i as a multiple of ||S_i||_2; about 2 is needed when X_i is free.
+    inner_steps : int
+        J, products with S_i a round.
+    constraint : {"stiefel", "free"}
+
+    Raises
+    ------
+    InvalidInput
+        During a run with free X_i that diverges, when its entries overflow.
+    """
+
+    components: int = 5
+    penalty_factor: float = 0.15
+    inner_steps: int = 5
+    constraint: str = "stiefel"
+
+    @property
+    def title(self) -> str:
+        return "Variable splitting" + (" (free)" if self.constraint == "free" else "")
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(
+            np.isfinite(self.penalty_factor) and self.penalty_factor > 0,
+            f"The penalty factor of variable splitting must be positive, "
+            f"not {self.penalty_factor}; 0.15 is usual.",
+        )
+        require(
+            self.inner_steps >= 1,
+            f"Variable splitting makes at least 1 inner step a round, not {self.inner_steps}.",
+        )
+        require(
+            self.constraint in ("stiefel", "free"),
+            f"X_i is constrained to 'stiefel' or 'free', not {self.constraint!r}.",
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """What to tell a visitor about these parameters; None when they are sound."""
+        if self.constraint == "free" and self.penalty_factor < 2:
+            return (
+                f"With free X_i variable splitting diverges for small penalties; the factor "
+                f"{self.penalty_factor:g} is below 2. Raise it to 2 or more, or keep X_i "
+                "orthonormal."
+            )
+        return None
+
+    def start(
+        self, cohort: Cohort, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        frame = random_frame(streams.generator("start"), setting.features, self.components)
+        frames = np.tile(frame, (setting.clients, 1, 1))
+        return {"frame": frame}, {
+            "frame": frames,
+            "multiplier": np.zeros_like(frames),
+            "penalty": self.penalty_factor * cohort.spectral_norms(),
+            "joined": np.zeros(setting.clients),
+        }
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={"frame": server["frame"]},
+        )
+
+    def client(
+        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> tuple[Arrays, Arrays]:
+        received = downlink["frame"]
+        penalty = clients["penalty"][:, None, None]
+        known = clients["joined"][:, None, None] > 0
+        frames = np.where(known, clients["frame"], received)
+        multiplier = clients["multiplier"] - penalty * (frames - received)
+        pull = multiplier + penalty * received
+        for _ in range(self.inner_steps):
+            image = cohort.apply(frames) + pull
+            frames = polar(image) if self.constraint == "stiefel" else _divided(image, penalty)
+        state = {
+            "frame": frames,
+            "multiplier": multiplier,
+            "penalty": clients["penalty"],
+            "joined": np.ones_like(clients["joined"]),
+        }
+        return {"product": penalty * frames - multiplier}, state
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        return Reply({"frame": polar(inbox.total("product"))})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame
+
+    def frames(self, server: ServerState, clients: Arrays) -> Array | None:
+        # The consensus gap compares spans of orthonormal frames, which free X_i are not.
+        return clients["frame"] if self.constraint == "stiefel" else None
+
+
+def _divided(image: Array, penalty: Array) -> Array:
+    """Gradient step of the free version; a client without data has no penalty and stays at zero."""
+    return np.divide(image, penalty, out=np.zeros_like(image), where=penalty > 0)
