@@ -35,7 +35,8 @@ REFUSALS = {
     "included) from the raw data; the solution's sensitivity is not bounded without an eigengap, "
     "so noise on the upload gives no ε.",
     "LocalPower": "The hidden local products of LocalPower carry no noise, and orthonormalising "
-    "has no bounded sensitivity; FedPower is LocalPower with noise on every product.",
+    "has no bounded sensitivity, so noise on the upload gives no ε; FedPower is LocalPower with "
+    "noise on every product.",
     "OneShot": "One-shot averaging uploads local eigenvectors, which one record can turn by any "
     "angle where the client's spectrum has no gap, so noise on the upload gives no ε.",
 }
