@@ -187,8 +187,8 @@ class Configuration(Settings):
         5,
         key="innersteps",
         label="Inner steps",
-        help="Inner iterations of FAPS under the fixed rule and of variable splitting, and the "
-        "most that any other rule may take (J). Each costs one product with S_i.",
+        help="Inner iterations a round (J) of FAPS under the fixed rule and of variable splitting. "
+        "Each costs one product with S_i. 5 reproduces the counts of the FAPS paper.",
         low=1,
         high=20,
         step=1,

@@ -1,7 +1,85 @@
-"""What can the server reconstruct?"""
+"""What does an honest-but-curious server learn of one client from exactly the messages it saw?"""
 
 from __future__ import annotations
 
-from dashboard.layout import heading
+import streamlit as st
 
-heading("What can the server reconstruct?")
+from dashboard import adversary, jobs, layout, reconstruction, share
+from dashboard.controls import Controls
+from dashboard.data import current_problem, problem_controls
+from dashboard.replay import replay
+from fedpca_core.config import AttackConfiguration, Configuration
+
+controls = Controls(AttackConfiguration)
+layout.heading(
+    "What leaks?",
+    "An honest-but-curious server follows the protocol and keeps every message. Scrub through the "
+    "rounds and watch it reconstruct the covariance of one client.",
+)
+controls.show_notes()
+
+with st.sidebar:
+    st.header("Problem", anchor=False)
+    problem_controls(controls)
+    st.header("Run", anchor=False)
+    controls.draw("rounds", "participation")
+    controls.dial("absent", disabled=controls.values["participation"] == 1)
+    controls.dial("seed")
+    with st.expander("Parameters of FAPS"):
+        controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
+    with st.expander("Defences", expanded=True):
+        controls.draw("secure_aggregation", "dtype", "upload_noise")
+        controls.draw("private_start", "private_penalty", "random_inner_steps")
+
+controls.dial("attacked")
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    controls.draw("attack", "client")
+
+settings = controls.settings()
+with layout.guard(otherwise=st.stop):
+    problem = current_problem(settings)
+    truth = adversary.private_matrix(problem, settings.client)
+
+
+def work(job: jobs.Job) -> adversary.Outcome:
+    """Run every method from the same start and attack its transcript."""
+    return adversary.attack_all(settings.run_key(), problem, job.report)
+
+
+def draw(outcome: adversary.Outcome) -> None:
+    """Pictures, curves and the verdict."""
+    for refusal in outcome.refusals.values():
+        layout.sentence(refusal, kind="note")
+    recoveries = outcome.recoveries
+    if not recoveries:
+        return
+    st.markdown(adversary.verdict(recoveries, truth, settings))
+    images = reconstruction.heat_maps(recoveries, truth, problem)
+    if problem.image_shape is not None:
+        images += reconstruction.eigen_images(recoveries, truth, problem.image_shape)
+    replay(
+        key="attack_view",
+        rounds=max(len(entry.estimates) for entry in recoveries.values()) - 1,
+        images=images,
+        panels=[
+            reconstruction.error_panel(recoveries, truth, outcome.yardsticks),
+            reconstruction.progress_panel(recoveries),
+        ],
+    )
+
+
+key = ("attack", settings.run_key(), problem.digest)
+job = jobs.show(key, work, draw, name="attack", seconds=120)
+
+adversary.card(settings, job.result)
+with st.container(horizontal=True):
+    share.copy_link(key="attack")
+    share.download_json(settings.to_json(), name="attack")
+    if job.result is not None and job.result.recoveries:
+        share.download_csv(lambda: adversary.error_table(job.result, truth), name="attack")
+    st.page_link(
+        "../pages/converge.py",
+        label="Compare the costs of this run",
+        icon=":material/show_chart:",
+        query_params=Configuration(**settings.as_dict()).query(),
+    )

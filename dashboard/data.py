@@ -1,0 +1,69 @@
+"""The problem controls that Converge and Attack share, and the problems they lead to."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import streamlit as st
+
+from dashboard import own_table
+from dashboard.controls import Controls
+from fedpca_core.config import Configuration
+from fedpca_core.laboratory import IMAGES, build_problem
+from fedpca_core.problems import Problem
+
+C = TypeVar("C", bound=Configuration)
+
+#: Everything that a problem depends on; other settings do not invalidate a cached problem.
+_PROBLEM_FIELDS = (
+    "problem",
+    "features",
+    "clients",
+    "samples",
+    "split",
+    "decay",
+    "condition",
+    "heterogeneity",
+    "seed",
+)
+
+
+def problem_controls(controls: Controls[C]) -> None:
+    """Draw the dials of the problem, only those that matter for the chosen kind."""
+    kind = controls.dial("problem")
+    if kind == "table":
+        own_table.upload()
+        controls.draw("clients", disabled=own_table.has_clients())
+        controls.dial("heterogeneity", disabled=own_table.has_clients())
+    elif kind in IMAGES:
+        controls.draw("clients", "split", "heterogeneity")
+    else:
+        controls.dial("decay" if kind == "decay_geometric" else "condition")
+        controls.draw("features", "clients", "samples", "split", "heterogeneity")
+    controls.dial("components")
+
+
+def current_problem(configuration: Configuration) -> Problem:
+    """The configuration's problem, cached by the settings it depends on.
+
+    Raises
+    ------
+    InvalidInput
+        Sizes that do not fit, or data that are not there.
+    """
+    if configuration.problem == "table":
+        return own_table.problem(
+            clients=configuration.clients,
+            heterogeneity=configuration.heterogeneity,
+            seed=configuration.seed,
+        )
+    chosen = {name: getattr(configuration, name) for name in _PROBLEM_FIELDS}
+    return _problem(Configuration(**chosen))
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _problem(configuration: Configuration) -> Problem:
+    problem = build_problem(configuration)
+    # What every reader needs, formed while the problem is made rather than at the first slider.
+    _ = problem.eigenvalues, problem.heterogeneity
+    return problem
