@@ -41,7 +41,12 @@ replay(
                 Yardstick("centralised", 1e-5, simulation_only=True),
             ),
             description="The error of three algorithms by round.",
-        )
+        ),
+        Panel("spectrum", "Spectrum", "component", "eigenvalue",
+              (Curve("SSI", ["first", "second"], np.stack([k + 1.0, 2 * k + 2.0], axis=1)),),
+              kind="bars", log_y=False),
+        Heat("angles", "Angles", np.stack([np.full((2, 2), r / 40) for r in k]),
+             ["a", "b"], ["a", "b"], low=0, high=1),
     ],
 )  # fmt: skip
 rates = np.linspace(0, 1, 11)

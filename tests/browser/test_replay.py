@@ -123,6 +123,29 @@ def test_scrubbing_moves_images_caption_readout_and_dots(page):
     assert places["line"] == pytest.approx(places["wanted"][0], abs=0.5)
 
 
+def test_panels_with_a_row_per_round_follow_it_on_a_steady_axis(page):
+    def shown(panel: str, part: str) -> list:
+        return page.evaluate(
+            f"() => [...document.querySelector('[data-panel={panel}]').data[0].{part}]"
+        )
+
+    def top() -> float:
+        return page.evaluate(
+            "() => document.querySelector('[data-panel=spectrum]')._fullLayout.yaxis.range[1]"
+        )
+
+    assert shown("spectrum", "y") == [21, 42]
+    before = top()
+    page.locator(RANGE).fill("4")
+    page.wait_for_function("() => document.querySelector('[data-panel=spectrum]').data[0].y[0] < 6")
+    assert shown("spectrum", "y") == [5, 10]
+    assert top() == before > 42
+    page.wait_for_function(
+        "() => document.querySelector('[data-panel=angles]').data[0].z[0][0] < 1"
+    )
+    assert shown("angles", "z[0]") == pytest.approx([0.1, 0.1])
+
+
 def test_playing_starts_only_by_hand_and_stops_at_the_end(page):
     page.wait_for_timeout(400)
     assert attribute(page, "playing") == "false"

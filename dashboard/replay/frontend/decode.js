@@ -25,6 +25,7 @@ function decode(bytes) {
       cutPadding(curve);
     }
   }
+  for (const panel of header.panels) steadyRange(panel);
   for (const row of header.images) for (const image of row) image.frames = open(image.frames);
   return header;
 }
@@ -42,6 +43,25 @@ function cutPadding(curve) {
   for (const part of ["x", "y", "lower", "upper"]) {
     if (curve[part]) curve[part] = curve[part].slice(0, curve.last + 1);
   }
+}
+
+// Curves that change with the round need one y axis for all rounds, or it would jump in play.
+function steadyRange(panel) {
+  if (panel.yRange || !panel.curves.some((curve) => curve.frames)) return;
+  let low = panel.kind === "bars" && !panel.logY ? 0 : Infinity;
+  let high = panel.kind === "bars" && !panel.logY ? 0 : -Infinity;
+  for (const curve of panel.curves) {
+    for (const value of curve.y) {
+      if (!Number.isFinite(value) || (panel.logY && value <= 0)) continue;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  if (!(low < high)) return;
+  const spread = 0.05 * (high - low);
+  const factor = (high / low) ** 0.05;
+  if (panel.logY) panel.yRange = [low / factor, high * factor];
+  else panel.yRange = [low === 0 ? 0 : low - spread, high === 0 ? 0 : high + spread];
 }
 
 // Whether the x values simply count the rounds.

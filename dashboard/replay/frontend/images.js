@@ -6,6 +6,7 @@ class ImageView {
     this.view = view;
     this.canvas = element("canvas", { width: image.columns, height: image.rows, role: "img", class: "fp-canvas",
       "data-testid": "replay-canvas" });
+    this.canvas.onpointermove = (event) => this.point(event);
     this.context = this.canvas.getContext("2d");
     this.pixels = this.context.createImageData(image.columns, image.rows);
     this.words = new Uint32Array(this.pixels.data.buffer);
@@ -19,6 +20,17 @@ class ImageView {
       image.captions.length ? this.caption : null);
   }
 
+  // The value under the pointer, as exactly as a byte can tell.
+  point(event) {
+    const { image } = this;
+    const row = Math.min(Math.floor((event.offsetY / this.canvas.clientHeight) * image.rows), image.rows - 1);
+    const column = Math.min(Math.floor((event.offsetX / this.canvas.clientWidth) * image.columns), image.columns - 1);
+    if (row < 0 || column < 0) return;
+    const byte = image.frames[(this.frame * image.rows + row) * image.columns + column];
+    const value = image.low + ((image.high - image.low) * byte) / 255;
+    this.canvas.title = `row ${row + 1}, column ${column + 1}: about ${written(value)}`;
+  }
+
   draw() {
     const { image, view, words } = this;
     const at = image.count === 1 ? 0 : Math.min(view.round, image.count - 1);
@@ -26,6 +38,7 @@ class ImageView {
     const { packed, gradient } = view.theme.ramps[image.palette];
     const size = image.rows * image.columns;
     const first = at * size;
+    this.frame = at;
     for (let i = 0; i < size; i += 1) words[i] = packed[image.frames[first + i]];
     this.context.putImageData(this.pixels, 0, 0);
     if (this.bar) this.bar.style.background = gradient;

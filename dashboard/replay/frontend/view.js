@@ -15,7 +15,7 @@ class View {
     this.pictures = [];
     this.gallery = element("div", { class: "fp-gallery" });
     this.grid = element("div", { class: "fp-grid" });
-    this.node = element("div", { class: "fp-replay", "data-testid": "replay" }, this.gallery, this.grid);
+    this.node = element("div", { class: "fp-replay" }, this.gallery, this.grid);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
     this.transport.face(false);
@@ -46,6 +46,7 @@ class View {
     else if (!this.touched && data.start === null) this.round = data.rounds;
     this.round = Math.min(Math.max(this.round, 0), data.rounds);
     this.node.dataset.key = data.key;
+    this.node.dataset.testid = data.playback ? "replay" : "chart";
     this.updateImages();
     this.updatePanels();
     if (data.playback) {

@@ -1,0 +1,101 @@
+"""The shell without a browser: navigation, shared pieces, links and downloads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import share
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_home_page_opens_through_the_navigation():
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60).run()
+    assert not app.exception
+    assert app.title[0].value
+
+
+def refuse_and_go_on() -> None:
+    import streamlit as st
+
+    from dashboard.layout import guard
+    from fedpca_core.errors import InvalidInput
+
+    with guard(otherwise=lambda: st.text("nothing to draw")):
+        st.text("before")
+        raise InvalidInput("The price is $5 of $4; choose 4 or less.")
+    st.text("after")
+
+
+def test_a_refusal_becomes_its_sentence_and_the_page_goes_on():
+    app = AppTest.from_function(refuse_and_go_on).run()
+    assert not app.exception
+    assert [text.value for text in app.text] == ["before", "nothing to draw", "after"]
+    assert app.warning[0].value == r"The price is \$5 of \$4; choose 4 or less."
+
+
+def break_inside_guard() -> None:
+    from dashboard.layout import guard
+
+    with guard():
+        raise ValueError("a mistake of ours")
+
+
+def test_a_mistake_of_ours_is_not_dressed_up_as_a_remedy():
+    app = AppTest.from_function(break_inside_guard).run()
+    assert app.exception
+    assert not app.warning
+
+
+def cards_and_threats() -> None:
+    from dashboard.layout import Card, about, heading, metric_cards, threat_card
+
+    heading("Title", "A lead.")
+    metric_cards([Card("Error", "0.1", note="after 3 rounds"), Card("Bytes", "1 MB")])
+    for protection in ("none", "heuristic", "formal"):
+        threat_card("Server", sees="s", does="d", outcome="o", protection=protection)
+    about("How to read it", "Words.", formula="x^2", source="A paper, eq. 1")
+
+
+def test_cards_and_protection_words():
+    app = AppTest.from_function(cards_and_threats).run()
+    assert not app.exception
+    assert [metric.label for metric in app.metric] == ["Error", "Bytes"]
+    badges = [text.value for text in app.markdown if "-badge[" in text.value]
+    assert len(badges) == 3
+    words = [set(badge.split("[", 1)[1].split("] ")[-1].lower().split()) for badge in badges]
+    colours = {badge.split("-badge[")[0] for badge in badges}
+    assert len(colours) == 3
+    assert not words[1] & words[2], "formal privacy and masking share a word"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "query"),
+    [
+        ({}, ""),
+        ({"seed": 3, "adaptive": True, "rho": 0.5}, "?seed=3&adaptive=true&rho=0.5"),
+        ({"method": ["SSI", "Local Power"]}, "?method=SSI&method=Local+Power"),
+        ({"note": "a&b=c"}, "?note=a%26b%3Dc"),
+    ],
+)
+def test_addresses_are_encoded(parameters, query):
+    got = share.address("https://lab.example/converge?old=1#part", parameters)
+    assert got == f"https://lab.example/converge{query}"
+
+
+def test_files_are_complete(monkeypatch):
+    offered = {}
+    monkeypatch.setattr(
+        share.st,
+        "download_button",
+        lambda label, data, file_name, **options: offered.update({file_name: data()}),
+    )
+    share.download_csv(lambda: pd.DataFrame({"round": [0, 1], "ε": [1.5, None]}), name="curve")
+    share.download_json({"seed": 3, "name": "ρ"}, name="settings")
+    assert offered["curve.csv"].decode() == "round,ε\n0,1.5\n1,\n"
+    assert json.loads(offered["settings.json"]) == {"seed": 3, "name": "ρ"}
