@@ -47,24 +47,17 @@ def new_page(chromium):
 
 
 @pytest.fixture(scope="session")
-def dashboard(chromium, tmp_path_factory):
+def dashboard(chromium):
     """The address of the dashboard's server that the tests share."""
-    with serve_dashboard(tmp_path_factory.mktemp("dashboard")) as address:
+    with serve(ROOT / "app.py", ROOT) as address:
         yield address
 
 
 @pytest.fixture
-def fresh_dashboard(chromium, tmp_path_factory):
+def fresh_dashboard(chromium):
     """A function that starts another server, without a memory of any session."""
     with ExitStack() as servers:
-        yield lambda: servers.enter_context(serve_dashboard(tmp_path_factory.mktemp("fresh")))
-
-
-def serve_dashboard(folder):
-    """Serve app.py from a folder that shows the project, so that logs stay out of the project."""
-    for name in ("app.py", "dashboard", "pages", "assets", "fedpca_core", ".streamlit"):
-        (folder / name).symlink_to(ROOT / name)
-    return serve(folder / "app.py", folder)
+        yield lambda: servers.enter_context(serve(ROOT / "app.py", ROOT))
 
 
 @pytest.fixture
