@@ -1,0 +1,36 @@
+"""Deterministic federated learning: one minimiser agreed on by all clients, and what is proved.
+
+Minimise ``sum_i f_i(x)`` by local work and averaging; the methods are inexact Uzawa iterations on
+the consensus form. The factors that were proved, the ones that are false as
+printed, and the exact ones on quadratics live side by side.
+"""
+
+from fedpca_core.consensus.generators import logistic, quadratics, ridge, scalar_pair
+from fedpca_core.consensus.methods import (
+    AugmentedUzawa,
+    FedAvg,
+    InexactUzawa,
+    Method,
+    ProxSkip,
+    State,
+)
+from fedpca_core.consensus.problems import ConsensusProblem, Logistic, Quadratic
+from fedpca_core.consensus.run import ConsensusTrace, run
+
+__all__ = [
+    "AugmentedUzawa",
+    "ConsensusProblem",
+    "ConsensusTrace",
+    "FedAvg",
+    "InexactUzawa",
+    "Logistic",
+    "Method",
+    "ProxSkip",
+    "Quadratic",
+    "State",
+    "logistic",
+    "quadratics",
+    "ridge",
+    "run",
+    "scalar_pair",
+]

@@ -1,0 +1,233 @@
+"""Methods: one round of local work, one average, one local correction.
+
+Each is a frozen dataclass of public parameters with a ``step`` over all clients at once. Wire, each
+client and round: x_i up and the average down, 8 d bytes each at float64; the multipliers H_i are
+computed from the average and never travel. (Deterministic federated learning as inexact Uzawa,
+algorithms 1 and 2.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
+from fedpca_core.errors import InvalidInput, require
+
+
+@dataclass(frozen=True)
+class State:
+    """Clients' points and multipliers H, (clients, features); the last average z, (features,)."""
+
+    points: Array
+    average: Array
+    multipliers: Array
+
+
+class Method(ABC):
+    """One method with its parameters.
+
+    Attributes
+    ----------
+    dual_step : float
+        omega, which is also the weight of the norm its factors are stated in (0: no multipliers,
+        progress is measured by the average alone).
+    """
+
+    title: ClassVar[str]
+    dual_step: float
+
+    @abstractmethod
+    def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
+        """One round; ``coin`` is uniform on [0, 1) and drawn by the server."""
+
+    def communicates(self, coin: float) -> bool:
+        """Whether this step sends anything."""
+        return True
+
+    @property
+    @abstractmethod
+    def gradients_per_round(self) -> int | None:
+        """Local gradients of one client in a round; None for an exact solve."""
+
+
+@dataclass(frozen=True)
+class FedAvg(Method):
+    """Local gradient steps, then the average; nothing corrects for differences between clients.
+
+    Parameters
+    ----------
+    local_steps : int
+    step_size : float
+    """
+
+    title: ClassVar[str] = "FedAvg"
+    local_steps: int
+    step_size: float
+    dual_step: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_steps(self.local_steps, self.step_size)
+
+    def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
+        start = np.broadcast_to(state.average, state.points.shape)
+        none = np.zeros_like(state.multipliers)
+        points = problem.descend(start, none, 0.0, self.step_size, self.local_steps)
+        return State(points, points.mean(axis=0), state.multipliers)
+
+    @property
+    def gradients_per_round(self) -> int:
+        return self.local_steps
+
+
+@dataclass(frozen=True)
+class InexactUzawa(Method):
+    """Inexact Uzawa on the augmented Lagrangian (algorithm 2).
+
+    Each client minimises ``f_i(x) - <H_i, x> + penalty |x - z|^2 / 2``, exactly or by gradient
+    steps from z; the server averages; ``H_i <- H_i + dual_step (z - x_i)``.
+
+    Parameters
+    ----------
+    penalty : float
+        r, at least 0.
+    dual_step : float
+        omega.
+    local_steps : int or None
+        n gradient steps; None solves exactly.
+    step_size : float or None
+        gamma of the gradient steps.
+
+    Notes
+    -----
+    With r = 0 and omega = 1/(n gamma) this is deterministic Scaffnew or SCAFFOLD (algorithm 1);
+    with the exact solve and omega = r it is ADMM. The printed average ``mean x - mean H / r`` is
+    corrected here to ``mean x``: the two agree in exact arithmetic, but the printed one multiplies
+    round-off in mean H by |1 - omega/r| a round and is undefined at r = 0.
+    """
+
+    title: ClassVar[str] = "Uzawa"
+    penalty: float
+    dual_step: float
+    local_steps: int | None = None
+    step_size: float | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            np.isfinite(self.penalty) and self.penalty >= 0,
+            f"The penalty must be at least 0, not {self.penalty}.",
+        )
+        require(
+            np.isfinite(self.dual_step) and self.dual_step > 0,
+            f"The dual step must be positive, not {self.dual_step}.",
+        )
+        if self.local_steps is not None:
+            require(
+                self.step_size is not None,
+                "Gradient steps need a step size; give one or leave the local steps out for an "
+                "exact solve.",
+            )
+            assert self.step_size is not None
+            _check_steps(self.local_steps, self.step_size)
+
+    def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
+        right = state.multipliers + self.penalty * state.average
+        start = np.broadcast_to(state.average, state.points.shape)
+        if self.local_steps is None:
+            points = problem.solve(self.penalty, right, start)
+        else:
+            assert self.step_size is not None
+            points = problem.descend(start, right, self.penalty, self.step_size, self.local_steps)
+        average = points.mean(axis=0)
+        return State(points, average, state.multipliers + self.dual_step * (average - points))
+
+    @property
+    def gradients_per_round(self) -> int | None:
+        return self.local_steps
+
+
+@dataclass(frozen=True)
+class ProxSkip(Method):
+    """One gradient step, and with probability p an average (Mishchenko et al.; deterministic f_i).
+
+    Parameters
+    ----------
+    step_size : float
+    probability : float
+        p in (0, 1]; 1/p steps lie between two communications on average.
+    """
+
+    title: ClassVar[str] = "ProxSkip"
+    step_size: float
+    probability: float
+
+    def __post_init__(self) -> None:
+        _check_steps(1, self.step_size)
+        require(
+            0 < self.probability <= 1,
+            f"The probability to communicate must lie in (0, 1], not {self.probability}.",
+        )
+
+    @property
+    def dual_step(self) -> float:  # type: ignore[override]
+        return self.probability / self.step_size
+
+    def communicates(self, coin: float) -> bool:
+        return coin < self.probability
+
+    def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
+        moved = state.points - self.step_size * (problem.gradient(state.points) - state.multipliers)
+        if not self.communicates(coin):
+            return State(moved, state.average, state.multipliers)
+        average = moved.mean(axis=0)
+        multipliers = state.multipliers + self.dual_step * (average - moved)
+        return State(np.broadcast_to(average, moved.shape), average, multipliers)
+
+    @property
+    def gradients_per_round(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class AugmentedUzawa(Method):
+    """Joint exact minimisation over all copies and the average, then a dual step (quadratics only).
+
+    The joint solve itself would need communication: a panel of the theory, not a method to run.
+    """
+
+    title: ClassVar[str] = "AL-Uzawa"
+    penalty: float
+    dual_step: float
+
+    def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
+        if not isinstance(problem, Quadratic):
+            raise InvalidInput(
+                f"The joint solve is written for quadratics, not for {problem.name.lower()}; "
+                "choose a quadratic problem or ridge regression."
+            )
+        # With mean H = 0 the average is that of the points, so (A + r I) x = b + H + r z; z follows
+        # from averaging x: (I - mean r (A + r)^{-1}) z = mean (A + r)^{-1} (b + H).
+        values, vectors = problem.spectrum
+        inverse = (vectors / (values + self.penalty)[:, None, :]) @ vectors.swapaxes(-1, -2)
+        free = (inverse @ (problem.linear + state.multipliers)[..., None])[..., 0]
+        reduced = np.eye(problem.features) - self.penalty * inverse.mean(axis=0)
+        average = np.linalg.solve(reduced, free.mean(axis=0))
+        points = free + self.penalty * (inverse @ average)
+        multipliers = state.multipliers + self.dual_step * (average - points)
+        return State(points, average, multipliers - multipliers.mean(axis=0))
+
+    @property
+    def gradients_per_round(self) -> None:
+        return None
+
+
+def _check_steps(local_steps: int, step_size: float) -> None:
+    require(local_steps >= 1, f"A client takes at least 1 local step, not {local_steps}.")
+    require(
+        np.isfinite(step_size) and step_size > 0,
+        f"The step size must be positive, not {step_size}; 1/L is safe.",
+    )

@@ -1,0 +1,249 @@
+"""Problems of consensus optimisation: client i owns a smooth strongly convex f_i.
+
+Client arrays have the client axis first. ``strong_convexity`` and ``smoothness`` are those of the
+worst client (the smallest and the largest over clients), not of the average: the sum is block
+separable over clients' copies, and that is what local work feels.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput, require
+
+_NEWTON_STEPS = 60
+_NEWTON_ACCURACY = 1e-13
+
+
+class ConsensusProblem(ABC):
+    """Clients' functions behind gradients and local solves.
+
+    Attributes
+    ----------
+    name : str
+    clients, features : int
+    strong_convexity, smoothness : float
+        lambda = min_i lambda_i and L = max_i L_i.
+    """
+
+    name: str
+    strong_convexity: float
+    smoothness: float
+
+    @property
+    @abstractmethod
+    def clients(self) -> int:
+        """Number of clients N."""
+
+    @property
+    @abstractmethod
+    def features(self) -> int:
+        """Dimension d of the shared variable."""
+
+    @property
+    def condition(self) -> float:
+        """kappa = L / lambda of the worst client."""
+        return self.smoothness / self.strong_convexity
+
+    @abstractmethod
+    def gradient(self, points: Array) -> Array:
+        """Every client's gradient at its own point, (clients, features)."""
+
+    @abstractmethod
+    def solve(self, penalty: float, right: Array, near: Array) -> Array:
+        """Points with ``grad f_i(x) + penalty x = right_i``; ``near`` is a start."""
+
+    @property
+    @abstractmethod
+    def solution(self) -> Array:
+        """x* minimising the sum, (features,)."""
+
+    def descend(
+        self, points: Array, right: Array, penalty: float, step: float, steps: int
+    ) -> Array:
+        """So many gradient steps ``x <- x - step (grad f_i(x) + penalty x - right_i)``."""
+        for _ in range(steps):
+            points = points - step * (self.gradient(points) + penalty * points - right)
+        return points
+
+    @cached_property
+    def multipliers(self) -> Array:
+        """H* = grad f_i(x*), centred so that it sums to zero exactly; (clients, features)."""
+        at_solution = self.gradient(np.tile(self.solution, (self.clients, 1)))
+        return at_solution - at_solution.mean(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic(ConsensusProblem):
+    """``f_i(x) = x^T A_i x / 2 - b_i^T x``.
+
+    Parameters
+    ----------
+    name : str
+    hessians : (clients, features, features) float64, symmetric positive definite
+    linear : (clients, features) float64
+    """
+
+    name: str
+    hessians: Array
+    linear: Array
+
+    def __post_init__(self) -> None:
+        lowest = float(self.spectrum[0].min())
+        require(
+            lowest > 0,
+            f"A client's quadratic has the eigenvalue {lowest:.3g}, so it is not strongly convex "
+            "and nothing is proved about it; add a multiple of the identity (ridge).",
+        )
+
+    @property
+    def clients(self) -> int:
+        return len(self.hessians)
+
+    @property
+    def features(self) -> int:
+        return self.hessians.shape[-1]
+
+    @cached_property
+    def spectrum(self) -> tuple[Array, Array]:
+        """Eigenvalues (clients, features) and eigenvectors of every Hessian."""
+        values, vectors = np.linalg.eigh(self.hessians)
+        return values, vectors
+
+    @cached_property
+    def strong_convexity(self) -> float:  # type: ignore[override]
+        return float(self.spectrum[0].min())
+
+    @cached_property
+    def smoothness(self) -> float:  # type: ignore[override]
+        return float(self.spectrum[0].max())
+
+    def gradient(self, points: Array) -> Array:
+        return (self.hessians @ points[..., None])[..., 0] - self.linear
+
+    def solve(self, penalty: float, right: Array, near: Array) -> Array:
+        values, vectors = self.spectrum
+        inner = (vectors.swapaxes(-1, -2) @ (right + self.linear)[..., None])[..., 0]
+        return (vectors @ (inner / (values + penalty))[..., None])[..., 0]
+
+    def descend(
+        self, points: Array, right: Array, penalty: float, step: float, steps: int
+    ) -> Array:
+        # In the eigenbasis n steps are one power, so a thousand local steps cost as much as one.
+        values, vectors = self.spectrum
+        target = self.solve(penalty, right, points)
+        inner = (vectors.swapaxes(-1, -2) @ (points - target)[..., None])[..., 0]
+        kept = (1.0 - step * (values + penalty)) ** steps
+        return target + (vectors @ (kept * inner)[..., None])[..., 0]
+
+    @cached_property
+    def solution(self) -> Array:
+        return np.linalg.solve(self.hessians.sum(axis=0), self.linear.sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic(ConsensusProblem):
+    """Logistic regression with ridge: ``scale (mean log(1 + exp(-y B x)) + ridge |x|^2 / 2)``.
+
+    Parameters
+    ----------
+    name : str
+    records : (clients, samples, features) float64
+    labels : (clients, samples) float64, -1 or 1
+    ridge : float
+    scale : float
+        Multiplies every f_i; it sets lambda = scale * ridge.
+    """
+
+    name: str
+    records: Array
+    labels: Array
+    ridge: float
+    scale: float = 1.0
+
+    @property
+    def clients(self) -> int:
+        return len(self.records)
+
+    @property
+    def features(self) -> int:
+        return self.records.shape[-1]
+
+    @property
+    def strong_convexity(self) -> float:  # type: ignore[override]
+        return self.scale * self.ridge
+
+    @cached_property
+    def smoothness(self) -> float:  # type: ignore[override]
+        return self.scale * (self.ridge + 0.25 * largest_gram(self.records))
+
+    def gradient(self, points: Array) -> Array:
+        margins = self.labels * (self.records @ points[..., None])[..., 0]
+        pulls = -self.labels / (1.0 + np.exp(np.clip(margins, -700, 700)))
+        data = (self.records.swapaxes(-1, -2) @ pulls[..., None])[..., 0] / self.labels.shape[1]
+        return self.scale * (data + self.ridge * points)
+
+    def hessian(self, points: Array) -> Array:
+        """Hessians at every client's own point, (clients, features, features)."""
+        margins = np.clip((self.records @ points[..., None])[..., 0], -700, 700)
+        share = 1.0 / (1.0 + np.exp(-margins))
+        weighted = self.records * (share * (1.0 - share))[..., None] / self.labels.shape[1]
+        return self.scale * (
+            self.records.swapaxes(-1, -2) @ weighted + self.ridge * np.eye(self.features)
+        )
+
+    def solve(self, penalty: float, right: Array, near: Array) -> Array:
+        identity = penalty * np.eye(self.features)
+        points = near.copy()
+        residual = self.gradient(points) + penalty * points - right
+        for _ in range(_NEWTON_STEPS):
+            sizes = np.linalg.norm(residual, axis=1)
+            if sizes.max() <= _NEWTON_ACCURACY * self.smoothness:
+                return points
+            inverse = np.linalg.solve(self.hessian(points) + identity, residual[..., None])
+            move = np.asarray(inverse[..., 0], dtype=float)
+            points, residual = self._damped(points, move, residual, penalty, right)
+        if sizes.max() <= 1e-9 * self.smoothness:
+            return points  # round-off: the residual no longer halves
+        raise InvalidInput(
+            f"A client's local solve stopped at a residual of {sizes.max():.1e}; "
+            "use fewer extreme features or a larger ridge."
+        )
+
+    def _damped(
+        self, points: Array, move: Array, residual: Array, penalty: float, right: Array
+    ) -> tuple[Array, Array]:
+        """Newton step, halved client by client until the residual shrinks."""
+        share = np.ones((self.clients, 1))
+        before = np.linalg.norm(residual, axis=1, keepdims=True)
+        for _ in range(30):
+            trial = points - share * move
+            after = self.gradient(trial) + penalty * trial - right
+            worse = np.linalg.norm(after, axis=1, keepdims=True) > before
+            if not worse.any():
+                break
+            share = np.where(worse, share / 2, share)
+        return trial, after
+
+    @cached_property
+    def solution(self) -> Array:
+        pooled = Logistic(
+            "pooled",
+            self.records.reshape(1, -1, self.features),
+            self.labels.reshape(1, -1),
+            self.ridge,
+            self.scale,
+        )
+        zeros = np.zeros((1, self.features))
+        return pooled.solve(0.0, zeros, zeros)[0]
+
+
+def largest_gram(records: Array) -> float:
+    """Largest eigenvalue of any client's second-moment matrix of (clients, samples, features)."""
+    grams = records.swapaxes(-1, -2) @ records / records.shape[1]
+    return float(np.linalg.eigvalsh(grams).max())

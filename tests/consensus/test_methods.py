@@ -1,0 +1,244 @@
+"""Consensus methods: exact small cases, conserved quantities, and what they fall back to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedpca_core.consensus import (
+    AugmentedUzawa,
+    FedAvg,
+    InexactUzawa,
+    ProxSkip,
+    Quadratic,
+    bounds,
+    leak,
+    logistic,
+    quadratics,
+    ridge,
+    run,
+    scalar_pair,
+)
+from fedpca_core.errors import InvalidInput
+
+MAKERS = [quadratics, ridge, logistic]
+
+
+def _problem(maker, **options):
+    return maker(**{"clients": 5, "features": 4, "seed": 2, **options})
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_the_worst_client_has_the_wanted_constants(maker) -> None:
+    problem = _problem(maker, strong_convexity=0.25, smoothness=5.0)
+    assert problem.strong_convexity == pytest.approx(0.25)
+    assert problem.smoothness == pytest.approx(5.0)
+    assert problem.condition == pytest.approx(20)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_gradients_agree_with_finite_differences(maker) -> None:
+    problem = _problem(maker)
+    points = np.random.default_rng(1).standard_normal((5, 4))
+    if isinstance(problem, Quadratic):
+
+        def values(x):
+            return 0.5 * np.einsum("ci,cij,cj->c", x, problem.hessians, x) - (
+                problem.linear * x
+            ).sum(axis=1)
+    else:
+
+        def values(x):
+            margins = problem.labels * np.einsum("csf,cf->cs", problem.records, x)
+            data = np.log1p(np.exp(-margins)).mean(axis=1)
+            return problem.scale * (data + problem.ridge / 2 * (x**2).sum(axis=1))
+
+    slope = np.zeros_like(points)
+    for axis in range(4):
+        shift = np.zeros(4)
+        shift[axis] = 1e-6
+        slope[:, axis] = (values(points + shift) - values(points - shift)) / 2e-6
+    np.testing.assert_allclose(problem.gradient(points), slope, atol=1e-7)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_solutions_and_local_solves_are_stationary(maker) -> None:
+    problem = _problem(maker, smoothness=50.0)
+    together = problem.gradient(np.tile(problem.solution, (5, 1)))
+    assert np.abs(together.sum(axis=0)).max() < 1e-10
+    right = np.random.default_rng(3).standard_normal((5, 4))
+    points = problem.solve(0.7, right, np.zeros((5, 4)))
+    np.testing.assert_allclose(problem.gradient(points) + 0.7 * points, right, atol=1e-10)
+
+
+def test_many_local_steps_in_the_eigenbasis_are_the_literal_loop() -> None:
+    problem = _problem(quadratics)
+    generator = np.random.default_rng(4)
+    start, right = generator.standard_normal((2, 5, 4))
+    points = start
+    for _ in range(37):
+        points = points - 0.1 * (problem.gradient(points) + 0.3 * points - right)
+    np.testing.assert_allclose(problem.descend(start, right, 0.3, 0.1, 37), points, atol=1e-12)
+
+
+def test_two_scalar_clients_arrive_in_two_rounds() -> None:
+    problem = scalar_pair(0.5, 5.0)
+    trace = run(problem, bounds.uzawa_exact(0.5, 5.0, 0.0), 2)
+    assert trace.method.dual_step == pytest.approx(10 / 11, rel=1e-15)
+    np.testing.assert_allclose(trace.points[1, :, 0], [2, 0.4], rtol=1e-14)
+    assert trace.averages[1, 0] == pytest.approx(1.2, rel=1e-14)
+    np.testing.assert_allclose(trace.multipliers[1, :, 0], [-8 / 11, 8 / 11], rtol=1e-14)
+    np.testing.assert_allclose(trace.multipliers[1], problem.multipliers, rtol=1e-13)
+    assert trace.averages[2, 0] == pytest.approx(6 / 11, rel=1e-14)
+    assert problem.solution[0] == pytest.approx(6 / 11, rel=1e-15)
+
+
+def _methods(problem) -> list:
+    low, high = problem.strong_convexity, problem.smoothness
+    return [
+        bounds.scaffnew(high, 3),
+        bounds.uzawa_exact(low, high, 0.4),
+        bounds.uzawa_steps(low, high, 0.4, 2),
+        bounds.uzawa_nine(low, high, 0.0, 3),
+        bounds.admm(np.sqrt(low * high)),
+    ]
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_pythagoras_gives_the_norm_from_the_points(maker) -> None:
+    problem = _problem(maker)
+    for method in _methods(problem):
+        trace = run(problem, method, 12)
+        for k in range(12):
+            joined = (problem.multipliers - trace.multipliers[k]) - method.dual_step * (
+                problem.solution - trace.points[k + 1]
+            )
+            assert np.linalg.norm(joined) == pytest.approx(trace.norms[k + 1], rel=1e-9, abs=1e-11)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_every_method_but_fedavg_finds_the_minimiser(maker) -> None:
+    problem = _problem(maker)
+    for method in [*_methods(problem), bounds.proxskip(0.5, 5.0)]:
+        trace = run(problem, method, 400, accuracy=1e-9)
+        assert trace.distances[-1] <= 1e-9, method
+    wrong = run(problem, bounds.fedavg(5.0, 10), 400)
+    assert wrong.distances[-1] > 1e-3
+    assert wrong.distances[-1] == pytest.approx(wrong.distances[-2], rel=1e-6)
+
+
+def test_multipliers_sum_to_zero_after_a_thousand_rounds() -> None:
+    problem = _problem(quadratics)
+    for method in (*_methods(problem), bounds.proxskip(0.5, 5.0)):
+        trace = run(problem, method, 1000)
+        assert np.abs(trace.multipliers[-1].sum(axis=0)).max() < 1e-12
+
+
+def test_one_local_step_is_gradient_descent_on_the_average() -> None:
+    problem = _problem(quadratics)
+    trace = run(problem, bounds.scaffnew(5.0, 1), 30)
+    average = np.zeros(4)
+    for k in range(30):
+        average = average - problem.gradient(np.tile(average, (5, 1))).mean(axis=0) / 5.0
+        np.testing.assert_allclose(trace.averages[k + 1], average, atol=1e-13)
+
+
+def test_scaffnew_is_its_own_pseudo_code() -> None:
+    problem = _problem(logistic)
+    trace = run(problem, bounds.scaffnew(5.0, 4), 6)
+    average, multipliers = np.zeros(4), np.zeros((5, 4))
+    for _ in range(6):
+        points = np.tile(average, (5, 1))
+        for _ in range(4):
+            points = points - (problem.gradient(points) - multipliers) / 5.0
+        average = points.mean(axis=0)
+        multipliers = multipliers + 5.0 / 4 * (average - points)
+    np.testing.assert_allclose(trace.averages[-1], average, atol=1e-13)
+    np.testing.assert_allclose(trace.multipliers[-1], multipliers, atol=1e-12)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_identical_clients_need_no_correction(maker) -> None:
+    problem = _problem(maker, heterogeneity=0.0)
+    if maker is logistic:  # labels are drawn client by client; give all the first client's
+        labels = np.broadcast_to(problem.labels[:1], problem.labels.shape)
+        problem = type(problem)("alike", problem.records, labels, problem.ridge, problem.scale)
+    elif maker is ridge:  # so is the noise in the answers
+        linear = np.broadcast_to(problem.linear[:1], problem.linear.shape)
+        problem = type(problem)("alike", problem.hessians, linear)
+    for steps in (1, 3, 20):
+        assert run(problem, bounds.fedavg(5.0, steps), 400).distances[-1] < 1e-12
+        trace = run(problem, bounds.scaffnew(5.0, steps), 20)
+        assert np.abs(trace.multipliers).max() < 1e-12
+
+
+def test_the_joint_solve_minimises_the_augmented_lagrangian() -> None:
+    problem = _problem(quadratics)
+    penalty = 0.8
+    trace = run(problem, AugmentedUzawa(penalty, penalty), 2)
+    points, average = trace.points[2], trace.averages[2]
+    in_points = problem.gradient(points) - trace.multipliers[1] - penalty * (average - points)
+    assert np.abs(in_points).max() < 1e-12
+    np.testing.assert_allclose(points.mean(axis=0), average, atol=1e-13)
+    with pytest.raises(InvalidInput, match="joint solve is written for quadratics"):
+        run(_problem(logistic), AugmentedUzawa(1.0, 1.0), 1)
+
+
+def test_proxskip_counts_only_rounds_that_communicate() -> None:
+    problem = _problem(quadratics)
+    trace = run(problem, ProxSkip(0.2, 0.25), 400, seed=1)
+    assert 70 < trace.communications[-1] < 130
+    assert trace.bytes_up[-1] == trace.communications[-1] * 8 * 4 * 5
+    quiet = np.diff(trace.communications) == 0
+    assert np.abs(np.diff(trace.multipliers, axis=0)[quiet]).max() == 0
+
+
+def test_a_divergent_run_stops_and_says_so() -> None:
+    trace = run(_problem(quadratics), InexactUzawa(0.0, 50.0), 500)
+    assert trace.diverged
+    assert trace.rounds < 500
+
+
+def test_one_local_step_gives_the_client_away() -> None:
+    problem = _problem(quadratics)
+    method = bounds.scaffnew(5.0, 1)
+    trace = run(problem, method, 6)
+    hessian, linear = leak.quadratic_client(trace.averages, trace.points[1:, 3], method)
+    np.testing.assert_allclose(hessian, problem.hessians[3], atol=1e-8)
+    np.testing.assert_allclose(linear, problem.linear[3], atol=1e-8)
+    found = leak.gradients(trace.averages, trace.points[1:, 3], method)
+    expected = [problem.gradient(np.tile(average, (5, 1)))[3] for average in trace.averages[:-1]]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    with pytest.raises(InvalidInput, match="watch at least 5"):
+        leak.quadratic_client(trace.averages[:4], trace.points[1:4, 3], method)
+    with pytest.raises(InvalidInput, match="choose n = 1"):
+        leak.gradients(trace.averages, trace.points[1:, 3], bounds.scaffnew(5.0, 2))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: quadratics(strong_convexity=5.0, smoothness=0.5), "0 < lambda < L"),
+        (lambda: quadratics(heterogeneity=2.0), "Heterogeneity runs from 0"),
+        (lambda: quadratics(features=1), "at least 2 features"),
+        (lambda: quadratics(clients=0), "at least 1 client"),
+        (lambda: FedAvg(0, 0.1), "at least 1 local step, not 0"),
+        (lambda: FedAvg(1, -0.1), "step size must be positive, not -0.1"),
+        (lambda: InexactUzawa(-1.0, 1.0), "penalty must be at least 0, not -1"),
+        (lambda: InexactUzawa(1.0, 0.0), "dual step must be positive, not 0"),
+        (lambda: InexactUzawa(1.0, 1.0, 3), "need a step size"),
+        (lambda: ProxSkip(0.1, 1.5), "must lie in .0, 1., not 1.5"),
+        (lambda: run(scalar_pair(), FedAvg(1, 0.1), 0), "at least 1 round, not 0"),
+        (
+            lambda: run(scalar_pair(), FedAvg(1, 0.1), 1, start=np.zeros(3)),
+            "problem has 1 features",
+        ),
+        (
+            lambda: Quadratic("x", -np.eye(2)[None], np.zeros((1, 2))),
+            "not strongly convex",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(make, sentence) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        make()
