@@ -226,9 +226,7 @@ def poison(
                 entry.index,
                 auc[hidden],
                 float(np.mean(rest)) if rest else float("nan"),
-                float(
-                    np.linalg.norm(duals[was_reset if was_reset.any() else slice(None)].sum(axis=0))
-                ),
+                float(np.linalg.norm(current.sum(axis=0))),
             )
         )
     table = np.array(points)

@@ -5,7 +5,7 @@ refuses, in a sentence, when the messages it needs are missing. `scores` and `si
 the other side: they need the private truth and serve the simulation's curves.
 """
 
-from fedpca_core.attacks import scores, simulation_only, yardsticks
+from fedpca_core.attacks import scores, simulation_only, stationary, yardsticks
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.linear import AttackPath, linear, linear_path
 from fedpca_core.attacks.membership import (
@@ -35,6 +35,7 @@ __all__ = [
     "ridge_path",
     "scores",
     "simulation_only",
+    "stationary",
     "symmetric",
     "symmetric_path",
     "testify",
