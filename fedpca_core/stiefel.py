@@ -126,19 +126,22 @@ def uniform_frame(generator: np.random.Generator, features: int, components: int
     return orthonormalise(generator.standard_normal((features, components)))
 
 
-def polar(frames: Array) -> Array:
+def polar(frames: Array, *, polish: bool = True) -> Array:
     """Nearest orthonormal matrix with the same span, ``F (F^T F)^{-1/2}``.
 
     Notes
     -----
     The inverse root comes from the components-by-components Gram matrix and one Newton-Schulz step
-    squares away its rounding; frames of condition number above 1e4 take a thin SVD instead.
+    squares away its rounding (``polish=False`` leaves it out, for iterates that are replaced at
+    once); frames of condition number above 1e4 take a thin SVD instead.
     """
     check_finite(frames)
     values, vectors = np.linalg.eigh(frames.swapaxes(-1, -2) @ frames)
     if bool((values[..., 0] > 1e-8 * values[..., -1]).all()):
         root = (vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
-        near = frames @ root
+        near: Array = frames @ root
+        if not polish:
+            return near
         return 1.5 * near - near @ (0.5 * (near.swapaxes(-1, -2) @ near))
     left, _, right = np.linalg.svd(frames, full_matrices=False)
     result: Array = left @ right

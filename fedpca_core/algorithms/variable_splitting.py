@@ -123,9 +123,12 @@ class VariableSplitting(Algorithm):
         frames = np.where(known, clients["frame"], received)
         multiplier = clients["multiplier"] - penalty * (frames - received)
         pull = multiplier + penalty * received
-        for _ in range(self.inner_steps):
+        for step in range(1, self.inner_steps + 1):
             image = cohort.apply(frames) + pull
-            frames = polar(image) if self.constraint == "stiefel" else _divided(image, penalty)
+            if self.constraint == "stiefel":
+                frames = polar(image, polish=step == self.inner_steps)
+            else:
+                frames = _divided(image, penalty)
         state = {
             "frame": frames,
             "multiplier": multiplier,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -51,6 +52,8 @@ class Cohort:
     products: IntArray = field(repr=False, compare=False)
     #: Positions of this view's clients in the whole cohort.
     members: IntArray = field(repr=False, compare=False)
+    #: What was computed once from all clients' data and is shared by every view of it.
+    facts: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
     # ------------------------------------------------------------------ construction
     @classmethod
@@ -136,7 +139,7 @@ class Cohort:
         """View of some clients (positions within this view); no data is copied."""
         return replace(self, members=self.members[np.asarray(clients, dtype=np.int64)])
 
-    @property
+    @cached_property
     def _whole(self) -> bool:
         return len(self.members) == len(self.samples) and bool(
             (self.members == np.arange(len(self.samples))).all()
@@ -214,13 +217,17 @@ class Cohort:
 
     def spectral_norms(self) -> Array:
         """||S_i||_2, shape (clients,). What a client computes once from its own data."""
+        if "spectral_norms" not in self.facts:
+            self.facts["spectral_norms"] = self._spectral_norms()
+        return self.facts["spectral_norms"][self.members]
+
+    def _spectral_norms(self) -> Array:
         if self.grams is not None:
-            dense = self.dense()
             if self.features <= _DENSE_FEATURES:
-                return np.asarray(np.linalg.eigvalsh(dense)[:, -1], dtype=float)
-            return np.array([_largest_eigenvalue(matrix) for matrix in dense])
+                return np.asarray(np.linalg.eigvalsh(self.grams)[:, -1], dtype=float)
+            return np.array([_largest_eigenvalue(matrix) for matrix in self.grams])
         assert self.factors is not None
-        return np.array([float(np.linalg.norm(self.factors[i], ord=2)) ** 2 for i in self.members])
+        return np.array([float(np.linalg.norm(factor, ord=2)) ** 2 for factor in self.factors])
 
     def top_eigenvectors(self, components: int) -> tuple[Array, Array]:
         """Leading eigenpairs of every S_i.
@@ -248,12 +255,10 @@ class Cohort:
         """The same for one client of a large cohort, by Lanczos iteration."""
         from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-        held = self.grams[member] if self.grams is not None else None
-        factor = self.factors[member] if self.factors is not None else None
+        own = self.only(np.flatnonzero(self.members == member))
 
         def difference(vector: Array) -> Array:
-            own = factor @ (factor.T @ vector) if factor is not None else held @ vector
-            result: Array = own - centre @ vector
+            result: Array = own._multiply(vector[:, None])[0, :, 0] - centre @ vector
             return result
 
         operator = LinearOperator((self.features, self.features), matvec=difference, dtype=float)
@@ -261,7 +266,7 @@ class Cohort:
         try:
             found = eigsh(operator, k=1, which="LM", v0=start, return_eigenvectors=False)
         except ArpackNoConvergence:
-            found = np.linalg.eigvalsh(self.only(np.array([member])).dense()[0] - centre)
+            found = np.linalg.eigvalsh(own.dense()[0] - centre)
         return float(np.abs(found).max())
 
     def mean(self) -> Array:
