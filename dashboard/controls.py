@@ -34,6 +34,7 @@ class Controls(Generic[S]):
 
     def __init__(self, settings: type[S], also_known: Sequence[str] = ()) -> None:
         self.settings_class = settings
+        self._also_known = tuple(also_known)
         self.dials: dict[str, Dial] = settings.dials()
         self.values: dict[str, Any] = {}
         family = settings.family or settings.kind
@@ -62,6 +63,10 @@ class Controls(Generic[S]):
 
     def _dismiss(self) -> None:
         st.session_state.pop(self._notes_key, None)
+        # Streamlit strips bad values of its own widgets; names that nobody knows are ours to strip.
+        known = {dial.key for dial in self.dials.values()} | {*_RESERVED, *self._also_known}
+        for name in [name for name in st.query_params if name not in known]:
+            del st.query_params[name]
 
     # ------------------------------------------------------------------ widgets
     def draw(self, *names: str, **options: Any) -> None:

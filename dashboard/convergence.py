@@ -11,6 +11,7 @@ from dashboard import layout
 from dashboard.replay import Curve, Panel, Yardstick
 from fedpca_core.arrays import Array
 from fedpca_core.config import METHODS, Configuration
+from fedpca_core.dials import short
 from fedpca_core.laboratory import Comparison
 from fedpca_core.problems import Problem
 
@@ -188,11 +189,11 @@ def verdict(summary: pd.DataFrame, accuracy: float) -> str:
     reached = summary[summary["reached"] > 0].sort_values("round")
     if reached.empty:
         return (
-            f"No method reaches {accuracy:.3g} within these rounds; allow more rounds or "
+            f"No method reaches {short(accuracy)} within these rounds; allow more rounds or "
             "a larger error."
         )
     best = reached.iloc[0]
-    text = f"**{best['method']}** needs the fewest rounds to {accuracy:.3g}: {best['round']:.0f}"
+    text = f"**{best['method']}** needs the fewest rounds to {short(accuracy)}: {best['round']:.0f}"
     if len(reached) > 1:
         others = [f"{row.method} {row.round:.0f}" for row in reached.iloc[1:].itertuples()]
         text += ", against " + ", ".join(others)

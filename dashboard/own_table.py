@@ -10,6 +10,8 @@ import streamlit as st
 from dashboard import layout
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
+from fedpca_core.problems.csv_file import read_csv
+from fedpca_core.problems.table import from_table
 
 _STATE = "_own_table"
 _EVEN = "(split evenly)"
@@ -92,12 +94,6 @@ def problem(*, clients: int, heterogeneity: float, seed: int) -> Problem:
     return _problem(table, state["frame"], clients, heterogeneity, seed)
 
 
-def report(problem: Problem) -> None:
-    """Say what was left out of the table and why."""
-    if problem.note:
-        layout.sentence(problem.note, kind="note")
-
-
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _problem(
     table: OwnTable, _frame: pd.DataFrame, clients: int, heterogeneity: float, seed: int
@@ -108,14 +104,14 @@ def _problem(
         client_column=table.client_column,
         clients=clients,
         scaling=table.scaling,
-        heterogeneity=heterogeneity,
+        heterogeneity=None if table.client_column else heterogeneity,
         seed=seed,
     )
 
 
 def _read(file_id: str, name: str, content: bytes) -> None:
     try:
-        frame = read_csv(content)
+        frame = read_csv(content, name=name)
     except InvalidInput as refusal:
         layout.sentence(str(refusal))
         st.session_state.pop(_STATE, None)

@@ -25,7 +25,9 @@ from fedpca_core.config import AttackConfiguration, Configuration
 from fedpca_core.errors import InvalidInput
 from fedpca_core.experiments import faps
 from fedpca_core.laboratory import build_problem, compare
-from fedpca_core.problems import Problem, from_table, read_csv
+from fedpca_core.problems import Problem
+from fedpca_core.problems.csv_file import read_csv
+from fedpca_core.problems.table import from_table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +75,7 @@ def _run(file: Path, out: Path | None, table: Path | None, client_column: str | 
             read_csv(table),
             client_column=client_column,
             clients=configuration.clients,
-            heterogeneity=configuration.heterogeneity,
+            heterogeneity=None if client_column else configuration.heterogeneity,
             seed=configuration.seed,
         )
         configuration = replace(configuration, problem="table")

@@ -67,7 +67,7 @@ class Dial:
         if isinstance(value, str):
             return self.choices.get(value, value)
         if isinstance(value, float):
-            return f"{value:g}"
+            return short(value)
         return str(value)
 
     def allowed(self) -> str:
@@ -133,6 +133,12 @@ class Dial:
             if not isinstance(value, str)
             else f"{self.label} cannot be “{value}”: it must be {self.allowed()}."
         )
+
+
+def short(number: float) -> str:
+    """A number as short as it can be said: 0.15, 1e-7."""
+    digits, exponent, power = f"{number:g}".partition("e")
+    return f"{digits}e{int(power)}" if exponent else digits
 
 
 def dial(default: Value, **description: Any) -> Any:

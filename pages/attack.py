@@ -71,6 +71,7 @@ def draw(outcome: adversary.Outcome) -> None:
 key = ("attack", settings.run_key(), problem.digest)
 job = jobs.show(key, work, draw, name="attack", seconds=120)
 
+st.caption(problem.note)
 adversary.card(settings, job.result)
 with st.container(horizontal=True):
     share.copy_link(key="attack")

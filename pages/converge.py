@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import streamlit as st
-from dashboard.guides import guide_curves
 
 from dashboard import convergence, jobs, layout, share
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
+from dashboard.guides import guide_curves
 from dashboard.replay import replay
 from fedpca_core.config import AttackConfiguration, Configuration
 from fedpca_core.laboratory import Comparison, compare
@@ -77,6 +77,7 @@ with chart:
     key = ("converge", settings.run_key(), problem.digest)
     job = jobs.show(key, work, draw, name="converge", seconds=180)
 with table:
+    st.caption(problem.note)
     if job.result is not None:
         summary = job.result.summary(settings.measure, settings.accuracy)
         st.dataframe(convergence.cost_table(summary), hide_index=True, width="stretch")
