@@ -118,7 +118,7 @@ def sentence(message: str, kind: SentenceKind = "remedy") -> None:
 
 
 @contextmanager
-def guard(otherwise: Callable[[], None] | None = None) -> Iterator[None]:
+def guard(otherwise: Callable[[], object] | None = None) -> Iterator[None]:
     """Turn an `InvalidInput` raised inside the block into its sentence on the page.
 
     The rest of the block is skipped and the page goes on after it; ``otherwise`` draws what
