@@ -134,9 +134,14 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
         f"{' and '.join(_PARQUET[key])}; or upload the public CSV.",
     )
     assert root is not None
-    tables = [pd.read_parquet(root / name) for name in _PARQUET[key]]
+    # Rows of no split (duplicates, further attacks) are never read.
+    kept = {"unsw": [("paper_test", "==", True)], "ton": [("split", "in", ("train", "test"))]}
+    tables = [
+        pd.read_parquet(root / name, filters=kept.get(key) if name == _PARQUET[key][-1] else None)
+        for name in _PARQUET[key]
+    ]
     if key == "unsw":
-        training, test = tables[0], tables[1][tables[1]["paper_test"]]
+        training, test = tables
     else:
         split = tables[0]["split"].astype(str)
         training, test = tables[0][split.isin(("train", "train20"))], tables[0][split == "test"]
