@@ -1,0 +1,1 @@
+"""Honest timings: medians, with the threads stated, as ratios to a reference."""

@@ -1,0 +1,36 @@
+"""Run the benchmarks: ``python -m bench`` all of them, ``python -m bench simulate`` one.
+
+Every module bench/bench_*.py with a ``main()`` is one. One BLAS thread is used unless
+OPENBLAS_NUM_THREADS says otherwise, because that is how the dashboard runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
+
+
+def names() -> list[str]:
+    """The benchmarks in this folder, without their prefix."""
+    files = Path(__file__).parent.glob("bench_*.py")
+    return sorted(path.stem.removeprefix("bench_") for path in files)
+
+
+def main(wanted: list[str]) -> int:
+    """Run the wanted benchmarks, all without a name; returns the exit status."""
+    known = names()
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        print(f"There is no benchmark {', '.join(unknown)}; there are: {', '.join(known)}.")
+        return 2
+    for name in wanted or known:
+        import_module(f"bench.bench_{name}").main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

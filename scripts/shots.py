@@ -1,0 +1,71 @@
+"""Screenshots of every page, light and dark, wide and narrow: ``make shots``.
+
+python -m scripts.shots                          every page
+python -m scripts.shots /attack?seed=3 /converge these addresses
+python -m scripts.shots --out pictures --window  into another folder, the window's part only
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from scripts.browser import FLAGS, NoBrowser, find
+from tests.browser.tools import ROOT, drawn, pages, serve
+
+SCHEMES = ("light", "dark")
+WIDTHS = {1440: 900, 390: 844}
+
+
+def names_and_addresses(wanted: list[str]) -> Iterator[tuple[str, str]]:
+    """File names for the wanted addresses, or for all pages."""
+    for address in wanted or [link.path for link in pages()]:
+        words = re.sub(r"[^\w.]+", "-", address).strip("-")
+        yield words or "home", address if address.startswith("/") else f"/{address}"
+
+
+def shoot(browser: Browser, url: str, file: Path, scheme: str, width: int, whole: bool) -> None:
+    """Save one picture, once every chart stands."""
+    size = {"width": width, "height": WIDTHS[width]}
+    page = browser.new_page(viewport=size, color_scheme=scheme)
+    page.goto(url)
+    drawn(page)
+    if whole:  # Streamlit scrolls inside the page, so the window must grow to show all of it
+        height = page.locator("[data-testid=stMain]").evaluate("(main) => main.scrollHeight")
+        page.set_viewport_size({"width": width, "height": max(height, WIDTHS[width])})
+        drawn(page)
+    page.screenshot(path=file)
+    page.close()
+    print(file, flush=True)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("addresses", nargs="*", help="path and query of a page, all without")
+    options.add_argument("--out", type=Path, default=ROOT / "shots", help="folder for the pictures")
+    options.add_argument("--window", action="store_true", help="only what the window shows")
+    chosen = options.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    try:
+        executable = find()
+    except NoBrowser as reason:
+        print(reason, file=sys.stderr)
+        return 1
+    with serve(ROOT / "app.py", ROOT) as server, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
+        for name, address in names_and_addresses(chosen.addresses):
+            for scheme in SCHEMES:
+                for width in WIDTHS:
+                    file = chosen.out / f"{name}-{scheme}-{width}.png"
+                    shoot(browser, server + address, file, scheme, width, not chosen.window)
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

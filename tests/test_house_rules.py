@@ -1,0 +1,262 @@
+"""Rules of the house that reading the sources can prove: who imports what, and who sees what."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import fedpca_core
+from fedpca_core.dials import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE = sorted((ROOT / "fedpca_core").rglob("*.py"))
+ROOMS = ("app.py", "dashboard", "pages", "fedpca_core")
+TOOL_ROOMS = ("tests", "bench", "scripts")
+
+# Modules of the standard library that speak to other machines.
+NETWORK = {
+    "asyncio", "ftplib", "http.client", "http.server", "imaplib", "multiprocessing.connection",
+    "poplib", "smtplib", "socket", "socketserver", "ssl", "telnetlib", "urllib.request",
+    "webbrowser", "xmlrpc",
+}  # fmt: skip
+
+# The other side of an attack: scores and yardsticks of the simulation, which holds the truth.
+SIMULATION_ONLY = {"scores.py", "simulation_only.py"}
+PRIVATE = re.compile(r"\b(Problem|Cohort)\b")
+
+
+def tracked() -> list[Path]:
+    """Every file of the project that git knows or would add."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+    return [ROOT / name for name in listing.stdout.split("\0") if (ROOT / name).is_file()]
+
+
+def imports(source: Path) -> Iterator[str]:
+    """Dotted names a file imports anywhere in it, inside functions too."""
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    return {Requirement(line).name.lower() for line in requirements}
+
+
+def lines_of(name: str) -> list[str]:
+    """The requirements of a file, with those of the files that it includes."""
+    found: list[str] = []
+    for line in (ROOT / name).read_text().splitlines():
+        text = line.split("#")[0].strip()
+        if text.startswith("-r "):
+            found += lines_of(text.removeprefix("-r ").strip())
+        elif text:
+            found.append(text)
+    return found
+
+
+def undeclared(sources: list[Path], declared: set[str]) -> list[str]:
+    """Imports of packages that are neither ours, nor Python's, nor declared."""
+    ours = {"fedpca_core", "dashboard", "pages", "tests", "bench", "scripts", "app", "__future__"}
+    owners = packages_distributions()
+    missing = []
+    for source in sources:
+        for name in imports(source):
+            top = name.split(".")[0]
+            if top in ours or top in sys.stdlib_module_names:
+                continue
+            if not declared & {owner.lower() for owner in owners.get(top, [])}:
+                missing.append(f"{source.relative_to(ROOT)} imports {top}")
+    return missing
+
+
+def python_files(*rooms: str) -> list[Path]:
+    return [
+        path
+        for path in tracked()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in rooms
+    ]
+
+
+def core_dependencies() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    dependencies: list[str] = project["dependencies"]
+    return dependencies
+
+
+def test_the_core_imports_only_what_pip_installs_with_it():
+    assert len(CORE) > 20
+    assert undeclared(CORE, distributions(core_dependencies())) == []
+
+
+def test_the_core_opens_no_connection_and_hides_no_import():
+    found = [
+        f"{source.relative_to(ROOT)} imports {name}"
+        for source in CORE
+        for name in imports(source)
+        if any(f"{name}.".startswith(f"{module}.") for module in (*NETWORK, "importlib"))
+    ]
+    found += [str(source) for source in CORE if "__import__" in source.read_text()]
+    assert found == []
+
+
+def test_importing_the_whole_core_loads_no_dashboard():
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in CORE
+        if path.stem != "__main__"
+    ]
+    code = (
+        "import importlib, sys\n"
+        f"for name in {modules!r}: importlib.import_module(name)\n"
+        "print(*sorted({'streamlit', 'plotly', 'requests', 'dashboard'} & set(sys.modules)))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stdout.strip()) == (0, ""), answer.stderr
+
+
+def test_the_rooms_import_only_what_the_requirements_name():
+    assert undeclared(python_files(*ROOMS), distributions(lines_of("requirements.txt"))) == []
+    tools = distributions(lines_of("requirements-dev.txt")) | {"packaging"}  # comes with pytest
+    assert undeclared(python_files(*TOOL_ROOMS), tools) == []
+
+
+def test_requirements_are_pinned_and_within_the_ranges_of_the_core():
+    pins = {}
+    for line in lines_of("requirements-dev.txt"):
+        requirement = Requirement(line)
+        specifiers = list(requirement.specifier)
+        assert [one.operator for one in specifiers] == ["=="], f"{line} is not pinned"
+        pins[requirement.name] = specifiers[0].version
+    for dependency in map(Requirement, core_dependencies()):
+        assert dependency.specifier.contains(pins[dependency.name]), (
+            f"{dependency} excludes the pin"
+        )
+
+
+def public_signatures(source: Path) -> Iterator[tuple[str, ast.arguments]]:
+    """Public functions of a module, and methods of its public classes, constructors included."""
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        members = node.body if isinstance(node, ast.ClassDef) else [node]
+        for member in members:
+            if not isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+            if not f"{owner}{member.name}".startswith("_"):
+                yield f"{source.stem}.{owner}{member.name}", member.args
+
+
+ATTACKS = [
+    path
+    for path in CORE
+    if path.parent.name == "attacks" and path.name not in SIMULATION_ONLY | {"__init__.py"}
+]
+
+
+@pytest.mark.parametrize("source", ATTACKS, ids=[path.stem for path in ATTACKS])
+def test_an_attack_is_never_handed_the_private_data(source):
+    for name, arguments in public_signatures(source):
+        assert arguments.kwarg is None, f"{name} takes anything"
+        everything = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        if arguments.vararg is not None:
+            everything.append(arguments.vararg)
+        for argument in everything:
+            if argument.arg in ("self", "cls"):
+                continue
+            assert argument.arg not in ("problem", "cohort", "blocks", "truth"), name
+            assert argument.annotation is not None, f"{name}: {argument.arg} has no type"
+            kind = ast.unparse(argument.annotation)
+            assert kind not in ("Any", "object"), f"{name} takes anything as {argument.arg}"
+            assert not PRIVATE.search(kind), f"{name} takes {argument.arg}: {kind}"
+    for name in imports(source):
+        assert not name.endswith(".Problem"), f"{source.name} knows of problems"
+        assert not re.search(r"\.attacks\.(scores|simulation_only)\b", name), (
+            f"{source.name}: {name}"
+        )
+
+
+def test_a_transcript_has_no_way_back_to_the_problem():
+    source = ROOT / "fedpca_core" / "transcript.py"
+    assert [name for name in imports(source) if "problems" in name or PRIVATE.search(name)] == []
+
+
+def test_every_algorithm_fits_on_a_few_screens():
+    files = (ROOT / "fedpca_core" / "algorithms").rglob("*.py")
+    long = {path.name: len(path.read_text().splitlines()) for path in files}
+    assert {name: lines for name, lines in long.items() if lines > 180} == {}
+
+
+def test_no_pages_folder_stands_beside_the_navigation():
+    """Streamlit would take such a folder for its own navigation and cover deep links."""
+    assert (ROOT / "dashboard" / "main.py").is_file()
+    assert not (ROOT / "dashboard" / "pages").exists()
+
+
+def settings_classes() -> list[type[Settings]]:
+    """Every configuration of the core, whichever module declares it."""
+    for module in pkgutil.walk_packages(fedpca_core.__path__, "fedpca_core."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found, waiting = [], [Settings]
+    while waiting:
+        waiting += (children := waiting.pop().__subclasses__())
+        found += children
+    assert found
+    return found
+
+
+def test_every_key_of_a_configuration_is_its_own():
+    for settings in settings_classes():
+        keys = Counter(dial.key for dial in settings.dials().values())
+        twice = [key for key, times in keys.items() if times > 1]
+        assert twice == [], f"{settings.__name__}: two dials share a name in the link"
+
+
+def bound_keys(source: Path) -> list[str]:
+    """Keys of the widgets that a file binds to the link; those of dials are checked above."""
+    keys = []
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        options = {option.arg: option.value for option in node.keywords}
+        if "bind" in options:
+            assert "key" in options, f"{source.name}, line {node.lineno}: bound without a key"
+            keys.append(ast.unparse(options["key"]))
+    return keys
+
+
+def test_every_bound_key_is_its_own_on_a_page():
+    for page in sorted((ROOT / "pages").glob("*.py")):
+        dials = {repr(dial.key) for one in settings_classes() for dial in one.dials().values()}
+        keys = Counter(bound_keys(page))
+        assert [key for key, times in keys.items() if times > 1] == [], page.name
+        assert dials & set(keys) == set(), f"{page.name} uses the name of a dial in its link"
+
+
+def test_no_file_names_a_machine_or_leaves_work_undone():
+    places = re.compile(r"(?<![\w.])/(work|root|farm|opt/wheels|opt/pypi[\w-]*|tmp/[a-z])\b")
+    undone = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|NotImplemented[E]rror|no co[v]er)\b")
+    found = []
+    for path in tracked():
+        if path.suffix in (".woff2", ".png", ".ico", ".npz") or ".min." in path.name:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if places.search(line) or (path.suffix == ".py" and undone.search(line)):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
+    assert found == []
