@@ -2,22 +2,32 @@
 
 from fedpca_core.problems.block_model import block_model
 from fedpca_core.problems.cohort import Cohort
+from fedpca_core.problems.csv_file import read_csv
 from fedpca_core.problems.heterogeneity import DIAL
+from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.personal import PersonalProblem, personal
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.spectrum import decay_spectrum
 from fedpca_core.problems.spiked import spiked_covariance
 from fedpca_core.problems.splits import samples_per_client
+from fedpca_core.problems.table import from_table
+from fedpca_core.problems.table_cleaning import TableReport, clean_table
 
 __all__ = [
     "DIAL",
+    "LIVE_RESOLUTION",
     "Cohort",
     "PersonalProblem",
     "Problem",
+    "TableReport",
     "block_model",
+    "clean_table",
     "decay_spectrum",
     "from_blocks",
+    "from_table",
+    "images",
     "personal",
+    "read_csv",
     "samples_per_client",
     "spiked_covariance",
 ]

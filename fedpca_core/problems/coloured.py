@@ -121,6 +121,7 @@ def _largest_drop(
     highest = drop = 0.0
     for position in positions:
         moments = coloured(white, turns.maps(float(position)), weights, turns.roots).moments
+        assert moments is not None
         eta = float(np.abs(np.linalg.eigvalsh(moments - centre)).max())
         highest = max(highest, eta)
         drop = max(drop, highest - eta)

@@ -100,12 +100,12 @@ def checked_sizes(samples: Sequence[int]) -> tuple[int, ...]:
     check_clients(len(samples))
     for client, size in enumerate(samples):
         require(
-            isinstance(size, Integral) or (isinstance(size, float) and size.is_integer()),
+            isinstance(size, Integral) or (isinstance(size, float) and float(size).is_integer()),
             f"Client {client} has {size!r} samples; give a whole number.",
         )
         require(
             size >= 1,
-            f"Client {client} is empty ({int(size)} samples); leave it out or give it at least one.",
+            f"Client {client} is empty ({int(size)} samples); leave it out or give it some.",
         )
     return tuple(int(size) for size in samples)
 

@@ -1,0 +1,175 @@
+"""Image data dealt to clients: pixels are features, images are records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from fedpca_core.arrays import AnyArray, Array, IntArray
+from fedpca_core.errors import require
+from fedpca_core.problems.heterogeneity import (
+    check_heterogeneity,
+    exchange,
+    steadiest_attempt,
+)
+from fedpca_core.problems.image_files import SOURCES, data_folder, file_stamp, load_images
+from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.splits import samples_per_client
+from fedpca_core.streams import Streams
+
+#: Pixels along a side at which every method answers while a slider moves.
+LIVE_RESOLUTION: Mapping[str, int] = {
+    "digits": 8,
+    "mnist": 14,
+    "fashion_mnist": 14,
+    "cifar10": 16,
+    "olivetti": 16,
+}
+
+
+def images(
+    name: str = "digits",
+    clients: int | None = None,
+    *,
+    heterogeneity: float = 0.0,
+    seed: int = 0,
+    centre: bool = True,
+    max_samples: int | None = None,
+    resolution: int | None = None,
+    split: str = "even",
+    weights: str | Sequence[float] = "records",
+    folder: str | os.PathLike[str] | None = None,
+    download: bool = False,
+) -> Problem:
+    """Problem whose records are images.
+
+    Parameters
+    ----------
+    name : {"digits", "mnist", "fashion_mnist", "cifar10", "olivetti"}
+        Digits come with scikit-learn; the others from the data folder or a download.
+    clients : int, optional
+        10 by default; for the faces 40, one for each person.
+    heterogeneity : float
+        The dial: 0 deals random shares, 1 sorts by class (digit, garment, object, person), so that
+        each client holds classes of its own.
+    seed : int
+        Seed of the streams ``"data"`` (order and choice of images), ``"heterogeneity"`` and
+        ``"split"``.
+    centre : bool
+        Subtract the mean image of the pooled data; without it the mean is the first component.
+    max_samples : int, optional
+        Use a random choice of at most so many images.
+    resolution : int, optional
+        Pixels along a side after averaging over areas; by default as stored.
+        `LIVE_RESOLUTION` suggests a size for each data set.
+    split : {"even", "uneven", "dirichlet"}
+        Sizes of the clients.
+    weights : {"records", "equal"} or sequence of float
+        How clients count in S.
+    folder : path, optional
+        The folder of data files; by default the one the environment variable FEDPCA_DATA names.
+    download : bool
+        Whether scikit-learn may fetch a data set that is not in the folder.
+
+    Returns
+    -------
+    Problem
+        With ``image_shape`` set and pixels scaled to [0, 1].
+
+    Raises
+    ------
+    InvalidInput
+        Data that are not there, or sizes that do not fit.
+    """
+    check_heterogeneity(heterogeneity)
+    if clients is None:
+        clients = 40 if name == "olivetti" else 10
+    where = data_folder(folder)
+    dealt = _dealt(
+        name,
+        where,
+        file_stamp(name, where),
+        download,
+        clients,
+        seed,
+        centre,
+        max_samples,
+        resolution,
+        split,
+    )
+    held = exchange(dealt.home, dealt.sizes, heterogeneity, seed, dealt.attempt)
+    side = round(dealt.records.shape[1] ** 0.5)
+    mean = (
+        "centred on the pooled mean, which takes one secure sum over clients beforehand"
+        if centre
+        else "not centred"
+    )
+    return from_blocks(
+        [dealt.records[own].T for own in held],
+        weights=weights,
+        name=SOURCES[name].title,
+        image_shape=(side, side),
+        note=f"{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Dealt:
+    """Everything about the images that does not depend on the dial."""
+
+    records: Array
+    home: IntArray
+    sizes: tuple[int, ...]
+    attempt: int
+
+
+@lru_cache(maxsize=3)
+def _dealt(
+    name: str,
+    folder: str,
+    stamp: int,
+    download: bool,
+    clients: int,
+    seed: int,
+    centre: bool,
+    max_samples: int | None,
+    resolution: int | None,
+    split: str,
+) -> _Dealt:
+    """Prepare the images once for all positions of the dial; ``stamp`` notices a changed file."""
+    pixels, classes = load_images(name, folder, download)
+    require(
+        max_samples is None or max_samples >= 2,
+        f"At most {max_samples} images were asked for; choose at least 2.",
+    )
+    chosen = Streams(seed).generator("data").permutation(len(pixels))[:max_samples]
+    sizes = samples_per_client(split, clients, len(chosen), seed=seed)
+    records = _resampled(pixels[chosen], SOURCES[name].side, resolution)
+    if centre:
+        records -= records.mean(axis=0)
+    # A stable sort of shuffled images: those of a class stay in random order.
+    home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
+    return _Dealt(records, home, sizes, steadiest_attempt(records, home, sizes, seed))
+
+
+def _resampled(pixels: AnyArray, side: int, resolution: int | None) -> Array:
+    """Images of ``resolution`` pixels a side, each the mean over the area it covers."""
+    if resolution is None:
+        return pixels.astype(float)
+    require(
+        2 <= resolution <= side,
+        f"A resolution of {resolution} pixels a side does not fit images of {side}; "
+        f"choose between 2 and {side}.",
+    )
+    # Row r of the averaging matrix covers the interval [r, r + 1] * side / resolution.
+    edges = np.arange(resolution + 1) * side / resolution
+    begin = np.maximum(edges[:-1, None], np.arange(side))
+    end = np.minimum(edges[1:, None], np.arange(1, side + 1))
+    average = np.clip(end - begin, 0.0, None) * resolution / side
+    grid = pixels.reshape(-1, side, side).astype(float)
+    result: Array = (average @ grid @ average.T).reshape(len(pixels), -1)
+    return result

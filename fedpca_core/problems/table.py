@@ -1,0 +1,116 @@
+"""A visitor's own table: columns are features, rows are records, a column may name the client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import require
+from fedpca_core.problems.heterogeneity import (
+    check_heterogeneity,
+    exchange,
+    leading_scores,
+    steadiest_attempt,
+)
+from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.splits import samples_per_client
+from fedpca_core.problems.table_cleaning import clean_table
+from fedpca_core.streams import Streams
+
+SCALINGS = ("standardise", "centre", "none")
+
+
+def from_table(
+    frame: pd.DataFrame,
+    columns: Sequence[str] | None = None,
+    client_column: str | None = None,
+    *,
+    clients: int = 10,
+    scaling: str = "standardise",
+    missing: str = "drop",
+    heterogeneity: float | None = None,
+    seed: int = 0,
+    split: str = "even",
+    weights: str | Sequence[float] = "records",
+    name: str = "own table",
+) -> Problem:
+    """Problem whose records are the rows of a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One record a row.
+    columns : sequence of str, optional
+        The features; by default every numeric column except the client column.
+    client_column : str, optional
+        Which column names the client a row belongs to.
+    clients : int
+        Number of clients where no column names them.
+    scaling : {"standardise", "centre", "none"}
+        Pooled mean 0 and variance 1, pooled mean 0, or nothing. Both take secure sums over the
+        clients beforehand.
+    missing : {"drop", "refuse"}
+        Drop rows with a missing or infinite value, or refuse the table.
+    heterogeneity : float, optional
+        The dial. At 1 every client has its own rows (without a client column: a range of the
+        leading principal score of its own), at 0 rows are dealt at random. By default 1 with a
+        client column and 0 without.
+    seed : int
+        Seed of the streams ``"data"``, ``"heterogeneity"`` and ``"split"``.
+    split : {"even", "uneven", "dirichlet"}
+        Sizes of the clients where no column names them.
+    weights : {"records", "equal"} or sequence of float
+        How clients count in S.
+
+    Raises
+    ------
+    InvalidInput
+        Whatever `clean_table` refuses, and sizes that do not fit.
+    """
+    require(
+        scaling in SCALINGS,
+        f"The scaling must be 'standardise', 'centre' or 'none', not {scaling!r}.",
+    )
+    if heterogeneity is None:
+        heterogeneity = 0.0 if client_column is None else 1.0
+    check_heterogeneity(heterogeneity)
+    table = clean_table(frame, columns, client_column, missing)
+    records = _scaled(table.records, scaling)
+    shuffled = Streams(seed).generator("data").permutation(len(records))
+    if table.clients is None:
+        sizes = samples_per_client(split, clients, len(records), seed=seed)
+        key = leading_scores(records, 1)[:, 0] if records.shape[1] > 1 else records[:, 0]
+        names: tuple[str, ...] = ()
+    else:
+        names = tuple(table.report.counts)
+        sizes = tuple(table.report.counts.values())
+        key = table.clients.astype(float)
+    # Shuffled first, so that rows with the same key come in random order and not as in the file.
+    home: IntArray = shuffled[np.argsort(key[shuffled], kind="stable")].astype(np.int64)
+    attempt = 0 if heterogeneity == 1 else steadiest_attempt(records, home, sizes, seed)
+    held = exchange(home, sizes, heterogeneity, seed, attempt)
+    done = {
+        "standardise": "Standardised by pooled means and variances, which takes two secure sums.",
+        "centre": "Centred on the pooled mean, which takes one secure sum.",
+        "none": "Neither centred nor scaled.",
+    }
+    return from_blocks(
+        [records[own].T for own in held],
+        weights=weights,
+        name=name,
+        client_names=names,
+        feature_names=table.report.features,
+        note=f"{table.report.sentences()} {done[scaling]}",
+    )
+
+
+def _scaled(records: Array, scaling: str) -> Array:
+    if scaling == "none":
+        return records
+    centred: Array = records - records.mean(axis=0)
+    if scaling == "centre":
+        return centred
+    return centred / centred.std(axis=0)

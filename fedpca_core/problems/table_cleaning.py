@@ -1,0 +1,255 @@
+"""Cleaning a visitor's table: what can be analysed, and a report of what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import require
+
+#: More numeric columns or clients than this are refused: nothing would answer in time.
+MAX_FEATURES = 1000
+MAX_CLIENTS = 200
+#: Squares of larger values, summed, could overflow.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What became of a table.
+
+    Attributes
+    ----------
+    rows_read, rows_used : int
+    features : tuple of str
+        Columns that became features.
+    text_columns, constant_columns, empty_columns : tuple of str
+        Columns left out, and why.
+    missing : mapping of str to int
+        Missing or infinite values in each feature (and client column) that has any.
+    counts : mapping of str to int
+        Records of each natural client; empty for a split that is not natural.
+    clients_lost : tuple of str
+        Natural clients of whose rows none was complete.
+    reading : str
+        How the file was understood, where that is not plain.
+    """
+
+    rows_read: int
+    rows_used: int
+    features: tuple[str, ...]
+    text_columns: tuple[str, ...] = ()
+    constant_columns: tuple[str, ...] = ()
+    empty_columns: tuple[str, ...] = ()
+    missing: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    clients_lost: tuple[str, ...] = ()
+    reading: str = ""
+
+    def sentences(self) -> str:
+        """The report in words."""
+        parts = [f"{self.rows_used:,} records with {len(self.features)} features."]
+        dropped = self.rows_read - self.rows_used
+        if dropped:
+            worst = max(self.missing, key=lambda column: self.missing[column])
+            parts.append(
+                f"{dropped:,} of {self.rows_read:,} rows were dropped for missing values, "
+                f"most of them in “{worst}” ({self.missing[worst]:,})."
+            )
+        for columns, why in (
+            (self.text_columns, "not numeric"),
+            (self.constant_columns, "constant"),
+            (self.empty_columns, "without a value"),
+        ):
+            if columns:
+                parts.append(f"Left out, {why}: {listed(columns)}.")
+        if self.clients_lost:
+            parts.append(f"Clients without a complete row: {listed(self.clients_lost)}.")
+        return " ".join(part for part in (*parts, self.reading) if part)
+
+
+@dataclass(frozen=True, eq=False)
+class CleanTable:
+    """The usable part of a table.
+
+    Attributes
+    ----------
+    records : (records, features) float64
+        Unscaled.
+    clients : (records,) int64, or None
+        Position in ``report.counts`` of each record's natural client.
+    report : TableReport
+    """
+
+    records: Array
+    clients: IntArray | None
+    report: TableReport
+
+
+def clean_table(
+    frame: pd.DataFrame,
+    columns: Sequence[str] | None = None,
+    client_column: str | None = None,
+    missing: str = "drop",
+) -> CleanTable:
+    """Choose what of a table can be analysed, and say what was left out.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    columns : sequence of str, optional
+        The features; by default every numeric column except the client column.
+    client_column : str, optional
+        Which column names the client a row belongs to.
+    missing : {"drop", "refuse"}
+        Drop rows with a missing or infinite value, or refuse the table.
+
+    Raises
+    ------
+    InvalidInput
+        Unknown or repeated columns, fewer than two usable ones, too many, too few complete rows,
+        missing values under "refuse", a client column that names one client or too many.
+    """
+    require(
+        missing in ("drop", "refuse"), f"Missing values are 'drop' or 'refuse', not {missing!r}."
+    )
+    frame = _named(frame, columns, client_column)
+    numeric, text = _numeric_columns(frame, columns, client_column)
+    values = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
+    holes = ~np.isfinite(values)
+    empty = holes.all(axis=0)
+    gaps = {
+        c: int(n) for c, n in zip(numeric, holes.sum(axis=0), strict=True) if 0 < n < len(frame)
+    }
+    complete = ~holes[:, ~empty].any(axis=1)
+    owners = None if client_column is None else frame[client_column]
+    if owners is not None:
+        unknown = owners.isna().to_numpy(dtype=bool)
+        if unknown.any():
+            gaps[str(client_column)] = int(unknown.sum())
+        complete &= ~unknown
+    _check_gaps(gaps, int(complete.sum()), len(frame), missing)
+    values = values[complete]
+    size = np.abs(values).max(axis=0)
+    # Columns without a value are NaN throughout here, and every comparison with NaN is false.
+    constant = np.ptp(values, axis=0) <= 1e-12 * size
+    for column, largest in zip(numeric, size, strict=True):
+        require(
+            not largest > LARGEST,
+            f"Column “{column}” holds values up to {largest:.3g}, whose squares overflow; "
+            "rescale the column or leave it out.",
+        )
+    usable = ~(constant | empty)
+    left_out = [*text, *(c for c, kept in zip(numeric, usable, strict=True) if not kept)]
+    found = int(usable.sum())
+    require(
+        found >= 2,
+        f"Only {found} numeric column{' varies' if found == 1 else 's vary'} but at least 2 are "
+        f"needed{f' (left out: {listed(left_out)})' if left_out else ''}; choose other columns.",
+    )
+    codes, counts, lost = None, {}, ()
+    if owners is not None:
+        codes, counts, lost = _natural_clients(owners, complete, str(client_column))
+    pick = {
+        "features": usable,
+        "constant_columns": constant & ~empty,
+        "empty_columns": empty,
+    }
+    report = TableReport(
+        rows_read=len(frame),
+        rows_used=len(values),
+        text_columns=tuple(text),
+        missing=gaps,
+        counts=counts,
+        clients_lost=lost,
+        reading=str(frame.attrs.get("reading", "")),
+        **{name: tuple(np.array(numeric, dtype=object)[mask]) for name, mask in pick.items()},
+    )
+    return CleanTable(np.ascontiguousarray(values[:, usable]), codes, report)
+
+
+def _named(
+    frame: pd.DataFrame, columns: Sequence[str] | None, client_column: str | None
+) -> pd.DataFrame:
+    """The table with text names, all of them different, and every wanted column among them."""
+    names = [str(column) for column in frame.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    require(not repeated, f"Several columns are called {listed(repeated)}; rename them.")
+    wanted = [*(columns or ()), *(() if client_column is None else (client_column,))]
+    for name in wanted:
+        require(name in names, f"There is no column “{name}”; the columns are {listed(names)}.")
+    return frame.set_axis(names, axis=1)
+
+
+def _numeric_columns(
+    frame: pd.DataFrame, columns: Sequence[str] | None, client_column: str | None
+) -> tuple[list[str], list[str]]:
+    """Columns that can be features, and columns of text."""
+    chosen = [c for c in dict.fromkeys(columns or frame.columns) if c != client_column]
+    numeric = [
+        c
+        for c in chosen
+        if pd.api.types.is_any_real_numeric_dtype(frame[c]) or pd.api.types.is_bool_dtype(frame[c])
+    ]
+    text = [c for c in chosen if c not in numeric]
+    require(
+        not columns or not text,
+        f"Not numeric: {listed(text)}; choose numeric columns only.",
+    )
+    require(
+        len(numeric) <= MAX_FEATURES,
+        f"There are {len(numeric):,} numeric columns, more than {MAX_FEATURES:,}; choose fewer.",
+    )
+    return numeric, text
+
+
+def _check_gaps(gaps: Mapping[str, int], complete: int, rows: int, missing: str) -> None:
+    counted = [f"{column} ({count:,})" for column, count in gaps.items()]
+    require(
+        missing == "drop" or not gaps,
+        f"Values are missing in {listed(counted)}; drop these rows or leave these columns out.",
+    )
+    worst = f", most of them for want of “{max(gaps, key=lambda c: gaps[c])}”" if gaps else ""
+    remedy = "leave that column out or give more rows" if gaps else "give more rows"
+    require(
+        complete >= 2,
+        f"Only {complete} of {rows:,} rows can be used{worst}; {remedy}.",
+    )
+
+
+def _natural_clients(
+    owners: pd.Series, complete: NDArray[np.bool_], column: str
+) -> tuple[IntArray, dict[str, int], tuple[str, ...]]:
+    """Position of each complete row's client, records of each, and clients without any."""
+    codes, labels = pd.factorize(owners[complete].map(_label))
+    require(
+        len(labels) >= 2,
+        f"Every usable row has “{labels[0]}” in the client column “{column}”, which makes one "
+        "client; choose another column or an even split.",
+    )
+    require(
+        len(labels) <= MAX_CLIENTS,
+        f"The client column “{column}” names {len(labels):,} clients, more than {MAX_CLIENTS}; "
+        "choose a column with fewer values or an even split.",
+    )
+    counts = {str(c): int(n) for c, n in zip(labels, np.bincount(codes), strict=True)}
+    every = [str(label) for label in owners.dropna().map(_label).unique()]
+    return codes.astype(np.int64), counts, tuple(c for c in every if c not in counts)
+
+
+def _label(value: object) -> str:
+    """A client's name: 3.0 and 3 are the same client."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names for a sentence, cut short when there are many."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
