@@ -128,9 +128,14 @@ def solve(rule: InnerRule, cohort: Cohort, state: dict[str, Array], received: Ar
     running = rule.budget > 0
     for step in range(1, most + 1):
         before = frames
-        # QR factors are unique, so between products a rough one serves; the last is exact.
-        final = rule.test != "none" or bool((rule.budget[running] <= step).any())
-        moved = orthonormalise(images) if final else recondition(images)
+        # QR factors are unique, so between products a rough one serves, and not after each; the
+        # last of a client is exact. The vector that follows a_i needs a frame in step 1.
+        if rule.test != "none" or bool((rule.budget[running] <= step).any()):
+            moved = orthonormalise(images)
+        elif step % 2 == int(rule.follow):
+            moved = recondition(images)
+        else:
+            moved = images
         whole = bool(running.all())
         frames = moved if whole else np.where(running[:, None, None], moved, frames)
         if step == 1 and rule.follow:

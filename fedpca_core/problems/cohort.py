@@ -145,6 +145,16 @@ class Cohort:
             (self.members == np.arange(len(self.samples))).all()
         )
 
+    @cached_property
+    def _gathered(self) -> Array | None:
+        """This view's S_i side by side, where they need no copy or are small; gathered once."""
+        if self.grams is None:
+            return None
+        if self._whole:
+            return self.grams
+        small = self.grams[0].nbytes <= _GATHER_BYTES
+        return self.grams[self.members] if small else None
+
     # ------------------------------------------------------------------ products
     def apply(self, frames: Array, active: BoolArray | None = None) -> Array:
         """Products ``S_i X_i`` for every client of this view.
@@ -163,6 +173,11 @@ class Cohort:
         members = self.members
         if active is not None:
             chosen = np.flatnonzero(active)
+            small = self.grams is not None and self.grams[0].nbytes <= _GATHER_BYTES
+            if len(chosen) < len(members) and small:
+                # Small products cost less than picking out the matrices of the chosen clients.
+                self.charge(active)
+                return np.where(active[:, None, None], self._multiply(frames), 0.0)
             if len(chosen) < len(members):
                 stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
                 result = np.zeros(stacked.shape)
@@ -181,11 +196,13 @@ class Cohort:
 
     def _multiply(self, frames: Array) -> Array:
         members = self.members
+        held = self._gathered
+        if held is not None:
+            if frames.ndim == 2:  # one frame for all: a single product with the stacked matrices
+                rows = held.reshape(-1, self.features) @ frames
+                return rows.reshape(len(members), self.features, -1)
+            return np.matmul(held, frames)
         if self.grams is not None:
-            if self._whole:
-                return np.matmul(self.grams, frames)
-            if self.grams[0].nbytes <= _GATHER_BYTES:
-                return np.matmul(self.grams[members], frames)
             stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
             result = np.empty(stacked.shape)
             # One BLAS call a client: at this size a single product outweighs the loop, and
