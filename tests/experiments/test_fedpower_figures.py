@@ -1,0 +1,187 @@
+"""FedPower's figures at live size: the orders and ratios the presets claim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedpca_core as fp
+from fedpca_core.errors import InvalidInput
+from fedpca_core.experiments import error_budget
+from fedpca_core.experiments.fedpower import FIGURES, MODELS, Band, curves, figure, utility
+from fedpca_core.privacy import Calibration
+
+
+@pytest.fixture(scope="module")
+def bands() -> dict[str, dict[str, Band]]:
+    return {
+        key: {band.label: band for band in curves(figure(key), repetitions=6)}
+        for key in ("3a", "3b", "3c", "3d", "4b", "4d", "4e")
+    }
+
+
+def plateaus(bands: dict[str, Band]) -> list[float]:
+    return [band.plateau for band in bands.values()]
+
+
+def test_longer_gaps_are_ahead_at_equal_rounds_and_end_together(
+    bands: dict[str, dict[str, Band]],
+) -> None:
+    one, two, four = bands["3a"].values()
+    # The fourth communication of p = 4 is its last; the orders hold for the means of log angles.
+    for round_ in (1, 2):
+        assert four.median[round_] < two.median[round_]
+    assert np.log(four.sines[:, 1:4]).mean() < np.log(two.sines[:, 1:4]).mean()
+    assert np.log(two.sines[:, 1:4]).mean() < np.log(one.sines[:, 1:4]).mean() + 0.1
+    assert np.allclose(plateaus(bands["3a"]), 0.2, rtol=0.2)
+
+
+def test_plateaus_are_almost_in_proportion_to_one_over_epsilon(
+    bands: dict[str, dict[str, Band]],
+) -> None:
+    ten, one, half = plateaus(bands["3b"])
+    assert ten < one < half
+    assert one / ten == pytest.approx(10, rel=0.25)
+    assert half / one == pytest.approx(2, rel=0.25)
+
+
+def test_drawing_as_many_as_there_are_is_worse_than_everybody(
+    bands: dict[str, dict[str, Band]],
+) -> None:
+    full, twenty, twelve, eight = plateaus(bands["3c"])
+    assert full < 0.9 * twenty
+    assert twenty < twelve < eight
+    assert eight / twenty == pytest.approx(1.3, rel=0.2)
+
+
+def test_exact_noise_lowers_the_plateau_nine_times(bands: dict[str, dict[str, Band]]) -> None:
+    published, exact = bands["3b"]["ε = 0.5"].plateau, bands["3d"]["ε = 0.5"].plateau
+    assert published / exact == pytest.approx(9.2, rel=0.15)
+
+
+def test_model_two_fails_as_stated_and_works_with_many_networks(
+    bands: dict[str, dict[str, Band]],
+) -> None:
+    assert min(plateaus(bands["4b"])) > 0.95
+    assert max(plateaus(bands["4d"])) < 2e-3
+    ten, one, half = plateaus(bands["4e"])
+    assert ten < one < half < 0.2
+    # Without noise the shelf while gaps are above one, then the drop.
+    shelf = bands["4d"]["p = 4, no noise"].median
+    assert 1e-3 < shelf[2] < 1e-2 and 0.5 < shelf[3] / shelf[2] < 2 and shelf[4] < shelf[3] / 4
+
+
+def test_claims_at_the_papers_size_hold_for_its_noise() -> None:
+    """Averaged noise of Model II over the signal: 2.4 at epsilon = 10, 49 at 0.5."""
+    for epsilon, ratio in ((10.0, 2.4), (0.5, 49.0)):
+        noise = float(Calibration("published", epsilon, 1e-4, 10, 2).noise(1000))
+        averaged = noise * (np.sqrt(1000) + np.sqrt(2)) / np.sqrt(20)
+        assert averaged / 0.0231 == pytest.approx(ratio, rel=0.05)
+
+
+def test_figures_are_complete_and_unknown_ones_refused() -> None:
+    assert [entry.key for entry in FIGURES] == [
+        "3a",
+        "3b",
+        "3c",
+        "3d",
+        "4a",
+        "4b",
+        "4c",
+        "4d",
+        "4e",
+    ]
+    assert all(entry.model in MODELS and entry.verdict for entry in FIGURES)
+    with pytest.raises(InvalidInput, match="choose one of 3a"):
+        figure("5")
+    with pytest.raises(InvalidInput, match="live and a paper size"):
+        next(curves(figure("3a"), size="huge"))
+
+
+def test_a_stopped_figure_yields_what_it_has() -> None:
+    reports: list[str] = []
+
+    def progress(fraction: float, text: str) -> bool:
+        reports.append(text)
+        return len(reports) < 3
+
+    found = list(curves(figure("3a"), repetitions=2, progress=progress))
+    assert [band.label for band in found] == ["p = 1"]
+
+
+@pytest.mark.parametrize("draws", [None, 8])
+@pytest.mark.parametrize("period", [1, 4, 5])
+def test_one_round_identity(draws: int | None, period: int) -> None:
+    problem = fp.problems.spiked_covariance(features=20, samples=500, clients=12, seed=1)
+    run = fp.FedPower(3, 4, period=period, draws=draws, noise=1e-3)
+    trace = fp.simulate(problem, run, rounds=99, seed=3)
+    found = error_budget.one_round_identity(problem, trace)
+    assert len(found.residual) == len(run.times)
+    assert found.residual.max() < 1e-11
+    gaps = np.diff(error_budget.communication_times(run))[: len(run.times)]
+    single = gaps == 1
+    assert np.all(found.sampling[single] < 1e-12)
+    assert np.all(found.rho[single] == 0)
+    if draws is None:
+        # With equal frames and everybody the deviations cancel; otherwise they do not.
+        assert np.all(found.heterogeneity[single] < 1e-12)
+    else:
+        assert np.all(found.heterogeneity > 1e-6)
+    if period > 1:
+        assert found.rho[0] > 0.01
+
+
+def test_only_noise_makes_the_noise_term() -> None:
+    problem = fp.problems.spiked_covariance(features=20, samples=500, clients=12, seed=1)
+    for noise in (0.0, 2e-3):
+        run = fp.FedPower(3, 4, period=3, draws=5, noise=noise)
+        trace = fp.simulate(problem, run, rounds=99, seed=3)
+        found = error_budget.one_round_identity(problem, trace)
+        assert np.all((found.noise > 0) == (noise > 0))
+
+
+def test_ladder_ends_at_the_run_and_increments_add_up() -> None:
+    problem = fp.problems.spiked_covariance(features=20, samples=500, clients=12, seed=1)
+    run = fp.FedPower(3, 4, period=3, draws=5, noise=2e-3)
+    found = error_budget.ladder(problem, run, seed=4)
+    trace = fp.simulate(problem, run, rounds=99, seed=4)
+    table = fp.metrics.frame(trace, problem)
+    assert np.allclose(found.sines[-1], table["sin_theta"])
+    assert np.allclose(found.increments.sum(axis=0), found.sines[-1] ** 2)
+    same = error_budget.ladder(problem, fp.FedPower(3, 4, period=1), seed=4)
+    assert np.abs(same.increments[1:]).max() == 0
+
+
+def test_theory_terms_say_vacuous_rather_than_a_number() -> None:
+    problem = MODELS["spiked"].live(0)
+    noise = float(Calibration("published", 0.5, 1e-4, 10, 5).noise(30_000))
+    loud, single = fp.FedPower(4, 5, period=2, draws=20, noise=noise), fp.FedPower(4, 5, period=1)
+    for run, vacuous in ((loud, True), (single, False)):
+        trace = fp.simulate(problem, run, rounds=99)
+        rho = error_budget.largest_drift(problem, trace)
+        assert 0 <= rho <= np.sqrt(2) + 1e-9
+        terms = error_budget.theory_terms(problem, run, trace.setting, rho)
+        assert terms.vacuous is vacuous
+        assert (terms.noise is None) == (terms.drift is None) == vacuous
+        assert terms.allowed < 0.1
+    assert terms.rho == 0 and terms.drift > 0 and terms.sampling is None
+
+
+@pytest.mark.parametrize("draws", [None, 8])
+def test_noise_floor_predicts_the_final_angle(draws: int | None) -> None:
+    problem = MODELS["spiked"].live(0)
+    noise = float(Calibration("published", 1.0, 1e-4, 10, 5).noise(30_000))
+    run = fp.FedPower(4, 5, period=1, noise=noise, draws=draws)
+    setting = fp.simulate(problem, run, rounds=1).setting
+    predicted = error_budget.noise_floor(problem, run, setting)
+    finals = utility(
+        problem,
+        run,
+        calibration="published",
+        epsilons=(1.0,),
+        delta=1e-4,
+        clip_norm=1.0,
+        seeds=range(9),
+    )
+    angle = np.arcsin(np.median(finals))
+    assert np.tan(angle) == pytest.approx(predicted, rel=0.2)

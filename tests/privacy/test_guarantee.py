@@ -1,0 +1,171 @@
+"""Guarantees carry their meaning; clipping is enforced; every machine pays what it released."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedpca_core as fp
+from fedpca_core.algorithm import Setting
+from fedpca_core.errors import InvalidInput
+from fedpca_core.privacy import (
+    Calibration,
+    Guarantee,
+    Refusal,
+    account,
+    check_norms,
+    clip,
+    expected_releases,
+    guarantee,
+    normalise,
+    releases_made,
+    spent,
+    treated,
+)
+from fedpca_core.privacy.clipping import largest_norm
+
+
+@pytest.fixture(scope="module")
+def problem() -> fp.problems.Problem:
+    return fp.problems.spiked_covariance(features=15, samples=2000, clients=10)
+
+
+@pytest.fixture(scope="module")
+def setting(problem: fp.problems.Problem) -> Setting:
+    return Setting(15, 10, problem.cohort.samples, problem.cohort.weights)
+
+
+def run(kind: str = "exact", epsilon: float = 2.0, **changes: object) -> fp.FedPower:
+    noise = float(Calibration(kind, epsilon, 1e-5, 10, 3).noise(2000))
+    return fp.FedPower(2, 3, noise=noise, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("period", [1, 2, 4, 5])
+def test_every_schedule_composes_all_local_products(setting: Setting, period: int) -> None:
+    found = account(run(period=period), setting, delta=1e-5)
+    assert isinstance(found, Guarantee)
+    assert found.releases == found.composition == 10
+    assert found.epsilon == pytest.approx(2.0)
+
+
+def test_published_noise_buys_more_than_it_says(setting: Setting) -> None:
+    found = account(run("published"), setting, delta=1e-5)
+    assert isinstance(found, Guarantee)
+    assert found.epsilon < 2.0 / 4
+
+
+def test_sampling_is_named_and_does_not_amplify(setting: Setting) -> None:
+    full, drawn = (account(run(draws=k), setting, delta=1e-5) for k in (None, 4))
+    assert isinstance(full, Guarantee) and isinstance(drawn, Guarantee)
+    assert full.epsilon == drawn.epsilon
+    assert drawn.sampling.startswith("4 clients drawn with replacement")
+    assert "no amplification" in drawn.sampling
+
+
+def test_beside_epsilon_stand_the_words_that_give_it_a_meaning(setting: Setting) -> None:
+    found = account(run(), setting, delta=1e-5, clip_norm=1.0)
+    assert isinstance(found, Guarantee)
+    for words in ("ε = 2", "δ: 1e-05", "one record of one client", "clip norm: 1", "GDP"):
+        assert words in found.sentence()
+    assert set(found.terms()) == {"δ", "unit", "clip norm", "sampling", "accountant"}
+
+
+@pytest.mark.parametrize("method", [fp.FedPower(2), fp.SSI(2), fp.BlockKrylov(2)])
+def test_without_noise_epsilon_is_infinite_never_a_number(setting: Setting, method: fp.SSI) -> None:
+    found = account(method, setting, delta=1e-5)
+    assert isinstance(found, Guarantee)
+    assert found.epsilon == np.inf and not found.private
+    assert found.budget == "∞" and found.mu == np.inf
+    assert "ε = ∞" in found.sentence()
+
+
+@pytest.mark.parametrize(
+    "method", [fp.FAPS(2), fp.FedPE(2), fp.FedPG(2), fp.LocalPower(2), fp.algorithms.OneShot(2)]
+)
+def test_no_epsilon_where_a_step_cannot_be_accounted(setting: Setting, method: fp.FAPS) -> None:
+    found = account(method, setting, delta=1e-5)
+    assert isinstance(found, Refusal)
+    assert found.reason.endswith(".") and "no ε" in found.reason
+
+
+def test_uneven_clients_share_one_epsilon() -> None:
+    uneven = fp.problems.spiked_covariance(features=12, samples=(100, 500, 2000), clients=3)
+    setting = Setting(12, 3, uneven.cohort.samples, uneven.cohort.weights)
+    found = [account(run(), setting, delta=1e-5, client=i) for i in range(3)]
+    values = [entry.epsilon for entry in found if isinstance(entry, Guarantee)]
+    assert len(values) == 3 and np.allclose(values, values[0])
+    made = [entry.noise for entry in found if isinstance(entry, Guarantee)]
+    assert made[0] == pytest.approx(20 * made[2])
+
+
+def test_each_machine_pays_for_the_rounds_it_uploaded(problem: fp.problems.Problem) -> None:
+    algorithm = run(period=4, draws=3)
+    trace = fp.simulate(problem, algorithm, rounds=99, seed=2)
+    made = releases_made(trace)
+    gaps = [4, 3, 2, 1]
+    expected = np.zeros(10, dtype=int)
+    for gap, exchange in zip(gaps, trace.transcript.exchanges, strict=True):
+        expected[exchange.participants] += gap
+    assert np.array_equal(made, expected)
+    assert made[0] == 10 and made.min() < 10
+    paid = spent(trace, algorithm, delta=1e-5)
+    assert paid[0] == pytest.approx(2.0)
+    assert np.all(paid[made < 10] < 2.0) and np.all(paid[made == 0] == 0)
+
+
+def test_expected_releases_match_the_draws(problem: fp.problems.Problem, setting: Setting) -> None:
+    algorithm = run(draws=4)
+    made = np.mean(
+        [
+            releases_made(fp.simulate(problem, algorithm, rounds=99, seed=seed))
+            for seed in range(150)
+        ],
+        axis=0,
+    )
+    assert np.allclose(made, expected_releases(algorithm, setting), rtol=0.18)
+    assert np.all(expected_releases(run(), setting) == 10)
+
+
+def test_a_run_without_its_last_communication_still_costs_all_products(
+    problem: fp.problems.Problem,
+) -> None:
+    trace = fp.simulate(problem, run(period=5), rounds=99)
+    assert np.all(releases_made(trace) == 10)
+
+
+def test_norms_are_bounded_before_second_moments_are_formed() -> None:
+    generator = np.random.default_rng(0)
+    block = generator.standard_normal((6, 40))
+    block[:, 3] = 0.0
+    block[:, 4] *= 1e-3
+    clipped, normalised = clip(block, 1.0), normalise(block, 1.0)
+    lengths = np.linalg.norm(normalised, axis=0)
+    assert lengths[3] == 0 and np.allclose(np.delete(lengths, 3), 1.0)
+    assert np.linalg.norm(clipped, axis=0).max() <= 1 + 1e-12
+    short = np.linalg.norm(block, axis=0) <= 1
+    assert np.array_equal(clipped[:, short], block[:, short])
+    raw = fp.problems.from_blocks([block, 2 * block])
+    with pytest.raises(InvalidInput, match="above the clip norm 1, so the stated noise protects"):
+        check_norms(raw, 1.0)
+    for treatment in ("clipped", "normalised"):
+        safe = treated(raw, treatment, 0.5)
+        check_norms(safe, 0.5)
+        assert largest_norm(safe) == pytest.approx(0.5)
+        assert np.all(safe.cohort.traces() <= 0.25 + 1e-12)
+
+
+def test_second_moments_cannot_be_clipped_afterwards(problem: fp.problems.Problem) -> None:
+    with pytest.raises(InvalidInput, match="cannot be clipped after"):
+        treated(problem, "clipped")
+    check_norms(problem, 1.0)
+    raw = fp.problems.spiked_covariance(15, 200, 3, treatment="raw")
+    with pytest.raises(InvalidInput, match="switch clipping on"):
+        check_norms(raw, 1.0)
+    bare = fp.problems.Problem("bare", raw.cohort)
+    with pytest.raises(InvalidInput, match="no sensitivity can be stated"):
+        check_norms(bare, 1.0)
+
+
+def test_more_noise_means_a_smaller_epsilon() -> None:
+    values = [guarantee(0.1 + i / 100, 1e-5, 10, 0.02, 1.0).epsilon for i in range(200)]
+    assert np.all(np.diff(values) < 0)
