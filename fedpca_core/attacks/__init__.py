@@ -5,7 +5,7 @@ refuses, in a sentence, when the messages it needs are missing. `scores` and `si
 the other side: they need the private truth and serve the simulation's curves.
 """
 
-from fedpca_core.attacks import scores, simulation_only, stationary, yardsticks
+from fedpca_core.attacks import personal, scores, simulation_only, stationary, yardsticks
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.linear import AttackPath, linear, linear_path
 from fedpca_core.attacks.membership import (
@@ -28,6 +28,7 @@ __all__ = [
     "linear_path",
     "membership_score",
     "membership_separation",
+    "personal",
     "pooled",
     "pooled_path",
     "recover_samples",

@@ -1,0 +1,332 @@
+"""What the uploads of personalised PCA reveal: the private frame, then the data behind it.
+
+The server knows every common frame V it sent, the steps and the prior variance, so each upload
+gives ``h_i`` exactly. Writing ``V^T U_i = M + W`` (symmetric and skew) and ``C = (I - V V^T) U_i``,
+
+    -variance h_i = V (W M + M W)/2 + C M,
+
+as many numbers as a frame has degrees of freedom: one upload determines U_i up to finitely many
+branches. The branch with all angles to V below 45 degrees is the natural one. Two consecutive
+frames give the client's own gradient and, after a few rounds, S_i up to a multiple of the identity.
+Under secure aggregation the server sees the sum only, and none of this applies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import solve_sylvester
+from scipy.optimize import root
+
+from fedpca_core.algorithms.personalized import PersonalizedPCA
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.personal_model import data_scale
+from fedpca_core.stiefel import polar_by_gram, symmetric_part, tangent
+from fedpca_core.transcript import Transcript
+
+#: A recovered frame explains its message when its columns are this close to orthonormal.
+EXACT = 1e-9
+#: Second moments of more features than this have too many unknowns for one dense solve.
+LARGEST = 40
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """A frame recovered from one upload.
+
+    Attributes
+    ----------
+    round : int
+    frame : (features, components) float64, orthonormal
+    residual : float
+        Largest departure from orthonormality before rounding to a frame: 0 up to round-off when
+        the message is explained exactly.
+    """
+
+    round: int
+    frame: Array
+    residual: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether the frame explains the message."""
+        return self.residual < EXACT
+
+
+@dataclass(frozen=True)
+class SecondMoment:
+    """A client's S_i as recovered from its frames.
+
+    Attributes
+    ----------
+    matrix : (features, features) float64
+    misfit : float
+        Relative residual of the equations: far above round-off when the frames do not belong to
+        one S_i, that is, when a wrong branch was followed or messages were disturbed.
+    rounds : int
+        Pairs of consecutive frames used.
+    probed : int
+        Directions of the feature space the frames covered.
+    """
+
+    matrix: Array
+    misfit: float
+    rounds: int
+    probed: int
+
+
+def frame(
+    transcript: Transcript, algorithm: PersonalizedPCA, client: int = 0, round_: int | None = None
+) -> Recovered:
+    """Recover U_i from a single upload, on the natural branch, without any earlier knowledge.
+
+    Parameters
+    ----------
+    transcript : Transcript
+    algorithm : PersonalizedPCA
+        Public parameters.
+    client : int
+    round_ : int, optional
+        Which upload; the last one the client sent when left out.
+
+    Raises
+    ------
+    InvalidInput
+        Secure aggregation, messages not recorded, unknown client or round.
+    """
+    messages = _messages(transcript, algorithm, client)
+    wanted = max(messages) if round_ is None else round_
+    require(
+        wanted in messages,
+        f"Client {client} sent nothing in round {wanted}; it did in "
+        f"{min(messages)} to {max(messages)}.",
+    )
+    return _solve(wanted, *messages[wanted], guess=None)
+
+
+def frames(
+    transcript: Transcript,
+    algorithm: PersonalizedPCA,
+    client: int = 0,
+    rounds: int | None = None,
+) -> list[Recovered]:
+    """Track U_i through all uploads, each solve starting from the answer before.
+
+    With a common start the first frame is the first broadcast itself, so round 0 is known and the
+    natural branch is followed from there.
+    """
+    known: Array | None = None
+    found: list[Recovered] = []
+    for number, (centre, sent) in _messages(transcript.until(rounds), algorithm, client).items():
+        if known is None and algorithm.start_from == "common":
+            known = centre
+            found.append(Recovered(number - 1, centre, 0.0))
+        best = _solve(number, centre, sent, guess=known)
+        if known is not None and not best.exact:
+            cold = _solve(number, centre, sent, guess=None)
+            best = min(best, cold, key=lambda item: item.residual)
+        known = best.frame
+        found.append(best)
+    return found
+
+
+def enclosing_space(
+    transcript: Transcript, algorithm: PersonalizedPCA, client: int = 0, round_: int = 1
+) -> Array:
+    """Orthonormal basis of a space of twice the components that contains U_i: no solving needed."""
+    messages = _messages(transcript, algorithm, client)
+    require(round_ in messages, f"Client {client} sent nothing in round {round_}.")
+    centre, sent = messages[round_]
+    return np.asarray(np.linalg.qr(np.hstack([centre, sent]))[0], dtype=float)
+
+
+def second_moment(
+    transcript: Transcript,
+    algorithm: PersonalizedPCA,
+    client: int = 0,
+    rounds: int | None = None,
+) -> SecondMoment:
+    """Recover S_i from the frames of consecutive rounds.
+
+    Each round gives ``(I - U U^T) S U``: linear equations that fix S, on the directions covered,
+    up to a multiple of the identity. Fewer records than directions make S singular there, which
+    fixes the multiple and, by least rank, the part that was not covered; otherwise the trace
+    expected by the public model fixes it.
+
+    Raises
+    ------
+    InvalidInput
+        No two consecutive frames could be recovered; steps chosen from private data; too many
+        features for a dense solve.
+    """
+    features = transcript.features
+    require(
+        features <= LARGEST,
+        f"Solving for S_i of {features} features takes too long; use at most {LARGEST}.",
+    )
+    equations = _equations(transcript.until(rounds), algorithm, client)
+    require(
+        len(equations) > 0,
+        "No two consecutive frames of this client could be recovered, so there is no equation in "
+        "S_i; the attack needs a common start, or more rounds.",
+    )
+    upper = np.triu_indices(features)
+    blocks = []
+    for at, _ in equations:
+        outside = np.eye(features) - at @ at.T
+        # vec((I - UU^T) S U) row by row, as a function of the upper triangle of S.
+        full = np.einsum("ai,bj->abij", outside, at.T).reshape(-1, features, features)
+        full = full + full.swapaxes(1, 2)
+        full[:, np.arange(features), np.arange(features)] /= 2
+        blocks.append(full[:, upper[0], upper[1]])
+    system, right = np.vstack(blocks), np.concatenate([answer.ravel() for _, answer in equations])
+    solution = np.linalg.lstsq(system, right, rcond=1e-10)[0]
+    misfit = float(np.linalg.norm(system @ solution - right) / np.linalg.norm(right))
+    moment = np.zeros((features, features))
+    moment[upper] = solution
+    moment = moment + np.triu(moment, 1).T
+    left, sizes, _ = np.linalg.svd(np.hstack([at for at, _ in equations]), full_matrices=False)
+    covered = left[:, sizes > 1e-7 * sizes[0]]
+    expected = algorithm.components + features * algorithm.noise_variance
+    matrix = _completed(moment, covered, int(transcript.samples[client]), expected)
+    return SecondMoment(matrix, misfit, len(equations), covered.shape[1])
+
+
+def _equations(
+    transcript: Transcript, algorithm: PersonalizedPCA, client: int
+) -> list[tuple[Array, Array]]:
+    """Pairs of a recovered frame U and ``(I - U U^T) S U``."""
+    if algorithm.step is None:
+        raise InvalidInput(
+            "The client's step was chosen from the data, so it is not in the public configuration; "
+            "pass the parameters with the step written out (PersonalizedPCA.prepared)."
+        )
+    variance = algorithm.variance(transcript.features)
+    samples = transcript.samples[client : client + 1]
+    scale = data_scale(samples, algorithm.noise_variance, algorithm.gradient)[0]
+    messages = _messages(transcript, algorithm, client)
+    found = []
+    for before, after in pairwise(frames(transcript, algorithm, client)):
+        if not (before.exact and after.exact):
+            continue
+        at, centre = before.frame, messages[after.round][0]
+        slope = _slope(at, after.frame, algorithm.step)
+        found.append((at, -(slope - tangent(at, tangent(centre, at)) / variance) / scale))
+    return found
+
+
+def _completed(moment: Array, covered: Array, samples: int, expected_trace: float) -> Array:
+    """Fix the multiple of the identity, and the directions that no frame covered."""
+    inside = covered.T @ moment @ covered
+    size, features = inside.shape[0], len(moment)
+    if samples >= size:
+        return moment + np.eye(features) * (expected_trace - float(np.trace(moment))) / features
+    values, vectors = np.linalg.eigh(inside)
+    values = values - values[0]
+    across = moment @ covered - covered @ inside  # rows outside the covered directions
+    kept = np.arange(size) >= size - samples  # S_i has no more rank than records
+    kept &= values > 1e-12 * values[-1]
+    root_inverse = vectors[:, kept] / np.sqrt(values[kept])
+    factor = covered @ (vectors[:, kept] * np.sqrt(values[kept])) + across @ root_inverse
+    return np.asarray(factor @ factor.T, dtype=float)
+
+
+def records(
+    transcript: Transcript,
+    algorithm: PersonalizedPCA,
+    client: int = 0,
+    rounds: int | None = None,
+) -> Array:
+    """Recover a client's records up to a rotation among them; a single record up to its sign.
+
+    Returns
+    -------
+    (features, samples) float64
+        ``Y`` with ``Y Y^T / samples`` equal to the recovered S_i.
+    """
+    count = int(transcript.samples[client])
+    require(
+        count < transcript.features,
+        f"Client {client} has {count} records and {transcript.features} features; records are "
+        "recovered only when there are fewer of them than features.",
+    )
+    moment = second_moment(transcript, algorithm, client, rounds).matrix
+    values, vectors = np.linalg.eigh(moment)
+    kept = np.sqrt(count * np.clip(values[::-1][:count], 0, None))
+    return np.asarray(vectors[:, ::-1][:, :count] * kept, dtype=float)
+
+
+# ---------------------------------------------------------------------- solving
+def _messages(
+    transcript: Transcript, algorithm: PersonalizedPCA, client: int
+) -> dict[int, tuple[Array, Array]]:
+    """By round: the broadcast V and ``-variance h_i`` read off the client's upload."""
+    variance = algorithm.variance(transcript.features)
+    step = algorithm.centre_step or algorithm.pace * variance
+    result: dict[int, tuple[Array, Array]] = {}
+    for exchange, row in transcript.seen(client):
+        assert exchange.uploads is not None
+        if "moved_centre" not in exchange.uploads:
+            raise InvalidInput(
+                "This attack reads uploads of personalised PCA, but round "
+                f"{exchange.round} carried {sorted(exchange.uploads)}; "
+                "choose an attack made for this method."
+            )
+        centre = exchange.downlink["centre"]
+        moved = exchange.uploads["moved_centre"][row]
+        result[exchange.round] = centre, tangent(centre, (moved - centre) * (variance / step))
+    require(len(result) > 0, f"Client {client} took part in no round, so nothing is known of it.")
+    return result
+
+
+def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Recovered:
+    components = centre.shape[1]
+    skew = centre.T @ sent
+    outer = sent - centre @ skew
+    inner = outer.T @ outer
+    rows, columns = np.triu_indices(components)
+
+    def unpack(entries: Array) -> Array:
+        matrix = np.zeros((components, components))
+        matrix[rows, columns] = entries
+        return matrix + np.triu(matrix, 1).T
+
+    def parts(aligned: Array) -> tuple[Array, Array]:
+        """Skew part from W M + M W = 2 K, and the inverse of M."""
+        values, vectors = np.linalg.eigh(aligned)
+        values = np.where(np.abs(values) < 1e-12, 1e-12, values)
+        sums = values[:, None] + values
+        sums = np.where(np.abs(sums) < 1e-12, 1e-12, sums)
+        turned = vectors.T @ (2 * skew) @ vectors / sums
+        return vectors @ turned @ vectors.T, (vectors / values) @ vectors.T
+
+    def misfit(entries: Array) -> Array:
+        aligned = unpack(entries)
+        turn, inverse = parts(aligned)
+        whole = aligned + turn
+        gram = whole.T @ whole + inverse @ inner @ inverse
+        return (gram - np.eye(components))[rows, columns]
+
+    if guess is None:
+        # Without the skew part, cos^2 = (1 + sqrt(1 - 4 g))/2 on the branch below 45 degrees.
+        values, vectors = np.linalg.eigh(inner)
+        squares = 0.5 * (1 + np.sqrt(np.clip(1 - 4 * values, 0, None)))
+        start = (vectors * np.sqrt(squares)) @ vectors.T
+    else:
+        start = symmetric_part(centre.T @ guess)
+    answer = root(misfit, start[rows, columns], method="hybr", options={"xtol": 1e-15})
+    aligned = unpack(answer.x)
+    turn, inverse = parts(aligned)
+    raw = centre @ (aligned + turn) + outer @ inverse
+    residual = float(np.abs(raw.T @ raw - np.eye(components)).max())
+    return Recovered(round_, polar_by_gram(raw), residual)
+
+
+def _slope(before: Array, after: Array, step: float) -> Array:
+    """Invert the retraction: the tangent gradient that leads from one frame to the next."""
+    turn = before.T @ after
+    stretch = np.asarray(solve_sylvester(turn, turn.T, 2 * np.eye(len(turn))), dtype=float)
+    return np.asarray((before - after @ symmetric_part(stretch)) / step, dtype=float)
