@@ -11,7 +11,7 @@ import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -135,7 +135,10 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
     )
     assert root is not None
     # Rows of no split (duplicates, further attacks) are never read.
-    kept = {"unsw": [("paper_test", "==", True)], "ton": [("split", "in", ("train", "test"))]}
+    kept: dict[str, list[tuple[str, str, Any]]] = {
+        "unsw": [("paper_test", "==", True)],
+        "ton": [("split", "in", ("train", "test"))],
+    }
     tables = [
         pd.read_parquet(root / name, filters=kept.get(key) if name == _PARQUET[key][-1] else None)
         for name in _PARQUET[key]
