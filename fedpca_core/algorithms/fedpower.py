@@ -10,7 +10,6 @@ each machine draws N from entropy of its own; a simulation draws it from the run
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -18,16 +17,14 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.algorithms.local_products import REFERENCE, align, local_path
 from fedpca_core.algorithms.schedule import synchronisation_times
-from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.arrays import Array, Arrays
 from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
 from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, procrustes, uniform_frame
+from fedpca_core.stiefel import orthonormalise, uniform_frame
 from fedpca_core.streams import Streams
-
-#: Machine 1 of the paper: always uploads and is aligned to, but is averaged only when drawn.
-REFERENCE = 0
 
 
 @dataclass(frozen=True)
@@ -180,33 +177,3 @@ class FedPower(Algorithm):
             f"and {setting.clients}, or None for full participation.",
         )
         synchronisation_times(self.products, self.period, self.decay)
-
-
-def local_path(
-    cohort: Cohort, start: Array, time: int, plan: Plan, noise: Array, streams: Streams
-) -> Iterator[tuple[Array, Array, Array]]:
-    """The local products of one round: (frame that entered, noisy product, noise) of each.
-
-    ``cohort`` and ``noise`` (standard deviations, one each) hold the plan's participants only. The
-    noise of product t is the same for every schedule and every draw of machines.
-    """
-    frames = start
-    everyone = len(cohort.samples)
-    for step in range(plan.local_steps):
-        products = cohort.apply(frames)
-        added = np.zeros(products.shape)
-        if noise.any():
-            # Drawn for all machines and indexed, so that sampling never shifts the stream.
-            generator = streams.generator("noise", time + step + 1)
-            draws = generator.standard_normal((everyone, *products.shape[1:]))
-            added = noise[:, None, None] * draws[cohort.members]
-        products = products + added
-        yield frames, products, added
-        if step + 1 < plan.local_steps:
-            frames = orthonormalise(products)
-
-
-def align(frames: Array, participants: IntArray) -> Array:
-    """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
-    reference = int(np.searchsorted(participants, REFERENCE))
-    return procrustes(frames, frames[reference])

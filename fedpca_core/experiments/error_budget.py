@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.algorithm import Plan, Setting
-from fedpca_core.algorithms.fedpower import FedPower, align, local_path
+from fedpca_core.algorithms.fedpower import FedPower
+from fedpca_core.algorithms.local_products import align, local_path
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.channel import Channel
 from fedpca_core.problems.problem import Problem

@@ -7,7 +7,8 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.algorithm import Setting
-from fedpca_core.algorithms.fedpower import FedPower, align
+from fedpca_core.algorithms.fedpower import FedPower
+from fedpca_core.algorithms.local_products import align
 from fedpca_core.algorithms.schedule import synchronisation_times
 from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput

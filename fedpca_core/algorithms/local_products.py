@@ -1,0 +1,46 @@
+"""FedPower's local products and the rotation of their results onto a reference machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedpca_core.algorithm import Plan
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, procrustes
+from fedpca_core.streams import Streams
+
+#: Machine 1 of the paper: always uploads and is aligned to, but is averaged only when drawn.
+REFERENCE = 0
+
+
+def local_path(
+    cohort: Cohort, start: Array, time: int, plan: Plan, noise: Array, streams: Streams
+) -> Iterator[tuple[Array, Array, Array]]:
+    """The local products of one round: (frame that entered, noisy product, noise) of each.
+
+    ``cohort`` and ``noise`` (standard deviations, one each) hold the plan's participants only. The
+    noise of product t is the same for every schedule and every draw of machines.
+    """
+    frames = start
+    everyone = len(cohort.samples)
+    for step in range(plan.local_steps):
+        products = cohort.apply(frames)
+        added = np.zeros(products.shape)
+        if noise.any():
+            # Drawn for all machines and indexed, so that sampling never shifts the stream.
+            generator = streams.generator("noise", time + step + 1)
+            draws = generator.standard_normal((everyone, *products.shape[1:]))
+            added = noise[:, None, None] * draws[cohort.members]
+        products = products + added
+        yield frames, products, added
+        if step + 1 < plan.local_steps:
+            frames = orthonormalise(products)
+
+
+def align(frames: Array, participants: IntArray) -> Array:
+    """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
+    reference = int(np.searchsorted(participants, REFERENCE))
+    return procrustes(frames, frames[reference])
