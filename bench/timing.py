@@ -89,9 +89,9 @@ def table(
         f"  {'':<{width}}{'median ms':>12}{'min':>10}{'max':>10}{ratio}",
     ]
     for name, timing in lines:
-        numbers = (1e3 * timing.median, 1e3 * timing.minimum, 1e3 * timing.maximum)
+        median, low, high = 1e3 * timing.median, 1e3 * timing.minimum, 1e3 * timing.maximum
         share = "" if reference is None else f"{timing.ratio(reference[1]):>8.1f}"
-        text.append("  {:<{}}{:>12.2f}{:>10.2f}{:>10.2f}{}".format(name, width, *numbers, share))
+        text.append(f"  {name:<{width}}{median:>12.2f}{low:>10.2f}{high:>10.2f}{share}")
     return "\n".join(text)
 
 

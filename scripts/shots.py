@@ -12,13 +12,15 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
 from scripts.browser import FLAGS, NoBrowser, find
 from tests.browser.tools import ROOT, drawn, pages, serve
 
-SCHEMES = ("light", "dark")
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 WIDTHS = {1440: 900, 390: 844}
 
 
@@ -29,10 +31,9 @@ def names_and_addresses(wanted: list[str]) -> Iterator[tuple[str, str]]:
         yield words or "home", address if address.startswith("/") else f"/{address}"
 
 
-def shoot(browser: Browser, url: str, file: Path, scheme: str, width: int, whole: bool) -> None:
+def shoot(browser: Browser, url: str, file: Path, scheme: Scheme, width: int, whole: bool) -> None:
     """Save one picture, once every chart stands."""
-    size = {"width": width, "height": WIDTHS[width]}
-    page = browser.new_page(viewport=size, color_scheme=scheme)
+    page = browser.new_page(viewport={"width": width, "height": WIDTHS[width]}, color_scheme=scheme)
     page.goto(url)
     drawn(page)
     if whole:  # Streamlit scrolls inside the page, so the window must grow to show all of it
