@@ -149,14 +149,14 @@ def _widget(
 ) -> Any:
     if dial.choices:
         options = [key for key in dial.choices if only is None or key in only]
-        names = {"options": options, "format_func": dial.text}
+        names: dict[str, Any] = {"options": options, "format_func": dial.text}
         if dial.many:
             default = [key for key in cast(tuple[str, ...], dial.default) if key in options]
             chosen = st.pills(label, default=default, selection_mode="multi", **names, **common)
             return tuple(key for key in options if key in chosen)
         if as_buttons:
             return st.segmented_control(
-                label, default=dial.default, required=True, **names, **common
+                label, default=cast(str, dial.default), required=True, **names, **common
             )
         index = options.index(dial.default) if dial.default in options else 0
         return st.selectbox(label, index=index, **names, **common)
@@ -172,10 +172,13 @@ def _widget(
             label, options=numbers, value=dial.default, format_func=dial.text, **common
         )
     assert dial.low is not None and dial.high is not None and dial.step is not None
-    kind = int if isinstance(dial.default, int) else float
+    default_number: Any = dial.default
+    kind: Any = int if isinstance(dial.default, int) else float
     top = kind(dial.high if high is None else min(high, dial.high))
     if dial.high - dial.low > 2000 * dial.step:
         return st.number_input(
-            label, kind(dial.low), top, value=dial.default, step=kind(dial.step), **common
+            label, kind(dial.low), top, value=default_number, step=kind(dial.step), **common
         )
-    return st.slider(label, kind(dial.low), top, value=dial.default, step=kind(dial.step), **common)
+    return st.slider(
+        label, kind(dial.low), top, value=default_number, step=kind(dial.step), **common
+    )

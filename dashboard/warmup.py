@@ -6,7 +6,7 @@ import gc
 import importlib
 from functools import cache
 
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 _HEAVY = (
     "numpy",
