@@ -6,6 +6,7 @@ import io
 import os
 import re
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -170,10 +171,8 @@ def _is_data(header: list[str]) -> bool:
     if not all(_NUMBER.fullmatch(cell) for cell in header):
         return False
     numbers = [float(cell.replace(",", ".")) for cell in header]
-    return (
-        any(after != before + 1 for before, after in zip(numbers, numbers[1:], strict=False))
-        or not numbers[0].is_integer()
-    )
+    counting = all(after == before + 1 for before, after in pairwise(numbers))
+    return not (counting and numbers[0].is_integer())
 
 
 def _numeric(frame: pd.DataFrame) -> int:

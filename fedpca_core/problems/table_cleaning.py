@@ -152,7 +152,9 @@ def clean_table(
         f"Only {found} numeric column{' varies' if found == 1 else 's vary'} but at least 2 are "
         f"needed{f' (left out: {listed(left_out)})' if left_out else ''}; choose other columns.",
     )
-    codes, counts, lost = None, {}, ()
+    codes: IntArray | None = None
+    counts: dict[str, int] = {}
+    lost: tuple[str, ...] = ()
     if owners is not None:
         codes, counts, lost = _natural_clients(owners, complete, str(client_column))
     pick = {
