@@ -5,6 +5,8 @@ PYTHON  ?= python3
 PORT    ?= 8501
 ADDRESS ?= localhost
 ARGS    ?=
+# Where there is a screen, make app opens the browser too.
+HEADLESS ?= $(if $(or $(DISPLAY),$(WAYLAND_DISPLAY),$(filter Darwin,$(shell uname))),false,true)
 VENV    := .venv
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -17,7 +19,7 @@ help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 app: $(VENV)/.app ## Open the dashboard on http://localhost:8501 (PORT=8600 for another port)
-	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
+	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) --server.headless $(HEADLESS)
 
 test: $(VENV)/.dev $(VENV)/.browser ## Run all tests (ARGS="-k faps" for some)
 	$(BIN)/python -m pytest $(ARGS)
