@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms.admm import ConsensusADMM, losses, smooth_gradient
+from fedpca_core.algorithms.admm import ConsensusADMM
+from fedpca_core.algorithms.consensus_tools import losses, smooth_gradient
 from fedpca_core.algorithms.fedpe import FedPE, excess, surrogate_gradient, surrogate_value
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.arrays import Array

@@ -1,15 +1,10 @@
 """What FedPE and FedPG share: consensus ADMM with client sampling (Nguyen et al., FedPCA for IoT).
 
-The problem is ``min sum_i f_i(U_i)`` subject to ``U_i = Z`` and orthonormal ``U_i``, with
-``f_i(U) = ||(I - U U^T) A_i||_F^2 / m_i``, a function of S_i alone. A client keeps a frame U_i and
-a dual Y_i; a round is: Z down, C local steps, the frame up, the average back down, and then the
-dual step ``Y_i += penalty (U_i - Z)`` with the Z of that very round, which keeps ``sum_i Y_i = 0``.
-
-Corrected here: f_i is divided by m_i, and the penalty and the steps are multiples of the clients'
-own curvature, so that no position of a dial diverges; the server averages the U_i alone, because
-``sum_i Y_i`` vanishes at the solution only over *all* clients, and adding ``Y_i/penalty`` of a
-sample leaves a noise floor; the model is the polar factor of Z, which is an average and not
-orthonormal. The paper's own rules remain available as ``"printed"``.
+``min sum_i f_i(U_i)`` subject to ``U_i = Z``, with ``f_i(U) = ||(I - U U^T) A_i||_F^2 / m_i``, a
+function of S_i alone. Corrected here: f_i is divided by m_i, penalty and steps are multiples of the
+clients' own curvature, so no position of a dial diverges; the server averages the U_i alone, since
+``sum_i Y_i`` vanishes at the solution only over *all* clients and adding a sample's ``Y_i/penalty``
+leaves a noise floor; the model is the polar factor of Z, which is an average and not orthonormal.
 """
 
 from __future__ import annotations
@@ -21,11 +16,12 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.algorithms.consensus_tools import average, in_turn, one_of
+from fedpca_core.arrays import Array, Arrays
 from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
 from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import polar, transpose, uniform_frame
+from fedpca_core.stiefel import polar, uniform_frame
 from fedpca_core.streams import Streams
 
 
@@ -33,37 +29,36 @@ from fedpca_core.streams import Streams
 class ConsensusADMM(Algorithm):
     """Rounds and dual bookkeeping; subclasses give the local steps.
 
+    A round: Z down, C local steps, U_i up, the average down, ``Y_i += penalty (U_i - Z)`` with
+    the Z of that very round, which keeps ``sum_i Y_i = 0``.
+
     Wire, each participant and round: ``frame`` (Z) and ``penalty`` (one number) down, one matrix
-    up, the new ``frame`` down; every matrix is features x components. The upload is called
-    ``frame`` when it is U_i itself, and ``shifted`` when it is ``U_i + Y_i/penalty`` (averages
-    "printed" and "memory"). Before the first round each client sends one number, ||S_i||_2.
+    up, the new ``frame`` down. The upload is ``frame``, U_i itself, or ``shifted``,
+    ``U_i + Y_i/penalty`` (averages "printed" and "memory"); each matrix is features x components.
+    Before the first round each client sends one number, ||S_i||_2.
 
     Parameters
     ----------
     components : int
         Rank k; place it at an eigengap of S.
     penalty_factor : float
-        r > 0 in ``penalty = r * mean_i ||S_i||_2``. The descent condition asks for r >= 4 on the
-        manifold.
+        r > 0 in ``penalty = r * mean_i ||S_i||_2``; the descent condition asks for r >= 4.
     step_factor : float
         s in (0, 1], the share of the safe step.
     local_steps : int
         C, gradient steps before an upload.
     average : {"mean", "printed", "memory", "polar"}
-        How the server forms Z: mean of the participants' U_i; their mean of U_i + Y_i/penalty
-        (paper, eq. 8); the mean of that over all clients' last uploads (exact and slower, holds
-        one matrix a client); mean of the polar factors of the uploads (weakens forged uploads).
-        The last two read single uploads.
+        Z is the mean of the participants' U_i; of their U_i + Y_i/penalty (paper, eq. 8); of that
+        over all clients' last uploads (exact, slower); of the uploads' polar factors (weakens
+        forged ones). The last two read single uploads.
     local_start : {"own", "consensus"}
         Local steps begin at the client's last U_i or at the polar factor of Z.
     sampling : {"random", "round robin"}
-        Participants drawn afresh each round, or in turn along shuffled lists, so that everybody
-        takes part within two passes.
+        Drawn afresh each round, or in turn along shuffled lists: everybody within two passes.
     initial : {"orthonormal", "uniform"}
-        First Z: QR of a Gaussian matrix, or entries uniform in [0, 1) as in the authors' scripts.
+        First Z: QR of a Gaussian matrix, or uniform in [0, 1) as in the authors' scripts.
     dual_reset : int
-        Round from which clients start again with Y_i = 0 (the cure after a corrupted upload);
-        0 for never.
+        Round from which Y_i = 0 starts afresh (the cure for a corrupted upload); 0 for never.
     """
 
     components: int = 5
@@ -88,20 +83,16 @@ class ConsensusADMM(Algorithm):
             f"The step factor must lie in (0, 1], not {self.step_factor}; "
             "1 is the longest step that is safe.",
         )
+        steps, reset = self.local_steps, self.dual_reset
         require(
-            self.local_steps >= 1,
-            f"There must be at least 1 local step, not {self.local_steps}; 10 suits most data.",
+            steps >= 1, f"There must be at least 1 local step, not {steps}; 10 suits most data."
         )
-        require(
-            self.dual_reset >= 0,
-            f"Duals are reset at a round of at least 1, or never (0), not {self.dual_reset}.",
-        )
+        require(reset >= 0, f"Duals are reset at round 1, 2, ..., or never (0), not {reset}.")
         one_of("The server's average", self.average, ("mean", "printed", "memory", "polar"))
         one_of("The local start", self.local_start, ("own", "consensus"))
         one_of("The sampling", self.sampling, ("random", "round robin"))
         one_of("The first frame", self.initial, ("orthonormal", "uniform"))
 
-    # ------------------------------------------------------------------ a round
     def start(
         self, cohort: Cohort, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
@@ -114,9 +105,8 @@ class ConsensusADMM(Algorithm):
         scale = setting.clients * setting.weights
         norms = scale * cohort.spectral_norms()
         penalty = self.penalty_factor * float(norms.mean())
-        everyone = (setting.clients, 1, 1)
         clients = {
-            "frame": np.tile(self.first_local(frame), everyone),
+            "frame": np.tile(self.first_local(frame), (setting.clients, 1, 1)),
             "dual": np.zeros((setting.clients, *shape)),
             "scale": scale,
             "norm": norms,
@@ -161,17 +151,7 @@ class ConsensusADMM(Algorithm):
         return {"frame": state["frame"]}, state
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        state = dict(server)
-        if self.average == "mean":
-            state["frame"] = inbox.mean("frame")
-        elif self.average == "polar":
-            state["frame"] = polar(inbox.individual("frame")).mean(axis=0)
-        elif self.average == "printed":
-            state["frame"] = inbox.mean("shifted")
-        else:
-            memory = server["memory"].copy()
-            memory[inbox.participants] = inbox.individual("shifted")
-            state |= {"memory": memory, "frame": memory.mean(axis=0)}
+        state = average(self.average, server, inbox)
         return Reply(state, feedback={"frame": state["frame"]})
 
     def finish(self, cohort: Cohort, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
@@ -185,10 +165,14 @@ class ConsensusADMM(Algorithm):
     def frames(self, server: ServerState, clients: Arrays) -> Array:
         return clients["frame"]
 
-    # ------------------------------------------------------------------ for subclasses
     @abstractmethod
     def descend(self, cohort: Cohort, clients: Arrays, consensus: Array) -> Array:
-        """C local steps from ``clients["frame"]``; returns the new frames (clients, d, k)."""
+        """C local steps from ``clients["frame"]``, (clients, features, components)."""
+
+    def descend_on(self, matrices: Array, clients: Arrays, consensus: Array) -> Array:
+        """The same local steps on any matrices (clients, d, d): the code itself is public."""
+        samples = np.ones(len(matrices), dtype=np.int64)
+        return self.descend(Cohort.from_grams(matrices, samples), clients, consensus)
 
     def first_local(self, frame: Array) -> Array:
         """U_i before the first round."""
@@ -197,48 +181,3 @@ class ConsensusADMM(Algorithm):
     def extra_state(self, setting: Setting) -> dict[str, Array]:
         """Further client state."""
         return {}
-
-
-def smooth_gradient(products: Array, frames: Array) -> Array:
-    """Gradient of f_i at any U: ``-4 SU + 2 SU (U^T U) + 2 U (U^T S U)``.
-
-    Parameters
-    ----------
-    products : (..., features, components) float64
-        ``S_i U``.
-    frames : (..., features, components) float64
-        U, orthonormal or not.
-    """
-    gram = transpose(frames) @ frames
-    result: Array = (
-        -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (transpose(frames) @ products)
-    )
-    return result
-
-
-def losses(traces: Array, products: Array, frames: Array) -> Array:
-    """f_i(U) = tr S - 2 tr(U^T S U) + tr(U^T S U U^T U), one value for each client."""
-    inner = transpose(frames) @ products
-    gram = transpose(frames) @ frames
-    return np.asarray(
-        traces
-        - 2.0 * np.trace(inner, axis1=-2, axis2=-1)
-        + np.einsum("...ij,...ji->...", inner, gram)
-    )
-
-
-def in_turn(round_: int, setting: Setting, streams: Streams) -> IntArray:
-    """Participants of a round when everybody takes turns along a list shuffled at every pass."""
-    size = setting.participants_per_round
-    groups = -(-setting.clients // size)
-    list_, group = divmod(round_ - 1, groups)
-    order = streams.generator("sampling", list_).permutation(setting.clients)
-    # The last group of a pass is filled up from the one before it.
-    begin = min(group * size, setting.clients - size)
-    return np.sort(order[begin : begin + size]).astype(np.int64)
-
-
-def one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a choice that is not among ``allowed``."""
-    listed = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
-    require(value in allowed, f"{what} is {listed}, not {value!r}.")

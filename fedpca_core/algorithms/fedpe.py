@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithm import Plan, Setting
-from fedpca_core.algorithms.admm import ConsensusADMM, smooth_gradient
+from fedpca_core.algorithms.admm import ConsensusADMM
+from fedpca_core.algorithms.consensus_tools import smooth_gradient
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.problems.cohort import Cohort
 from fedpca_core.stiefel import transpose

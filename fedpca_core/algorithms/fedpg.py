@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedpca_core.algorithms.admm import ConsensusADMM, one_of, smooth_gradient
+from fedpca_core.algorithms.admm import ConsensusADMM
+from fedpca_core.algorithms.consensus_tools import one_of, smooth_gradient
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.problems.cohort import Cohort
 from fedpca_core.stiefel import orthonormalise, polar, tangent, transpose

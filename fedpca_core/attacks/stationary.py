@@ -18,7 +18,6 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpe import FedPE, excess
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems.cohort import Cohort
 from fedpca_core.stiefel import polar, remove_span
 from fedpca_core.transcript import Transcript
 
@@ -227,9 +226,6 @@ class _Fit:
         """Landing points minus uploads, (candidates, equations)."""
         count, runs = len(entries), len(self.begin)
         matrices = self.matrices(entries)
-        cohort = Cohort.from_grams(
-            np.repeat(matrices, runs, axis=0), np.ones(count * runs, np.int64)
-        )
         clients = {
             "frame": np.tile(self.begin, (count, 1, 1)),
             "dual": np.tile(self.dual, (count, 1, 1)),
@@ -238,7 +234,9 @@ class _Fit:
             "norm": np.repeat(np.linalg.eigvalsh(matrices)[:, -1], runs),
             "penalty": np.tile(self.penalty, count),
         }
-        landed = self.algorithm.descend(cohort, clients, np.tile(self.consensus, (count, 1, 1)))
+        landed = self.algorithm.descend_on(
+            np.repeat(matrices, runs, axis=0), clients, np.tile(self.consensus, (count, 1, 1))
+        )
         ended = np.tile(self.end, (count, 1, 1))
         return np.asarray((landed - ended).reshape(count, -1))
 

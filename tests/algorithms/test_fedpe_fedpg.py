@@ -6,7 +6,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import progress
 from fedpca_core.algorithm import Setting
-from fedpca_core.algorithms.admm import in_turn, losses, smooth_gradient
+from fedpca_core.algorithms.consensus_tools import in_turn, losses, smooth_gradient
 from fedpca_core.algorithms.fedpe import surrogate_gradient, surrogate_value
 from fedpca_core.stiefel import orthonormalise, polar, remove_span, transpose, uniform_frame
 from fedpca_core.streams import Streams

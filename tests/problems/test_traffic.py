@@ -1,0 +1,251 @@
+"""Traffic files: recognised by their columns, read in bounded memory, refused in sentences."""
+
+import io
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core import InvalidInput
+from fedpca_core.problems import traffic, traffic_files
+from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS, recognise
+
+
+def unsw_table(rows=200, seed=0):
+    generator = np.random.default_rng(seed)
+    names = SCHEMAS["unsw"].numeric
+    table = pd.DataFrame(generator.integers(0, 50, (rows, len(names))), columns=list(names))
+    table.insert(0, "id", np.arange(rows))
+    table["proto"] = "tcp"
+    attack = np.arange(rows) % 4 == 0
+    table["attack_cat"] = np.where(attack, "Fuzzers", "Normal")
+    table["label"] = attack.astype(int)
+    return table
+
+
+def csv(table, name="mine.csv", **options):
+    file = io.BytesIO(table.to_csv(index=False, **options).encode())
+    file.name = name
+    return file
+
+
+def read(table, **options):
+    return traffic.load_csv(csv(table, **options))
+
+
+# ---------------------------------------------------------------------- reading
+def test_a_public_csv_is_recognised_and_nothing_is_lost():
+    table = unsw_table()
+    found = read(table)
+    assert found.name == "UNSW-NB15"
+    assert found.feature_names == SCHEMAS["unsw"].numeric
+    assert len(found.normal) + len(found.test) == 200
+    assert found.attack.sum() == 50
+    assert set(found.types[found.attack]) == {"Fuzzers"}
+    kept = np.concatenate([found.normal, found.test])
+    original = table[list(found.feature_names)].to_numpy(float)
+    np.testing.assert_array_equal(np.sort(kept, axis=0), np.sort(original, axis=0))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators_and_capitals(separator):
+    table = unsw_table().rename(columns=str.upper)
+    assert len(read(table, sep=separator).test) == 50 + 60
+
+
+def test_two_files_train_and_test():
+    found = traffic.load_csv(csv(unsw_table()), csv(unsw_table(80, seed=1)))
+    assert len(found.normal) == 150
+    assert len(found.test) == 80
+
+
+def test_the_files_of_nsl_kdd_have_no_header():
+    generator = np.random.default_rng(0)
+    rows = pd.DataFrame(generator.integers(0, 9, (120, len(HEADERLESS))), columns=list(HEADERLESS))
+    rows = rows.astype(object)
+    rows["protocol_type"], rows["service"], rows["flag"] = "tcp", "http", "SF"
+    rows["attack"] = np.where(np.arange(120) % 3 == 0, "neptune", "normal")
+    found = traffic.load_csv(csv(rows, header=False))
+    assert found.name == "NSL-KDD"
+    assert len(found.feature_names) == 34
+    assert found.attack.sum() == 40
+
+
+def test_dashes_flags_and_categories_of_ton_iot():
+    schema = SCHEMAS["ton"]
+    assert len(schema.feature_names) == 49
+    table = pd.DataFrame({name: ["1", "2", "3"] for name in schema.numeric})
+    table["dns_AA"] = ["-", "F", "T"]
+    table["http_trans_depth"] = ["-", "1", "2"]
+    table["proto"], table["conn_state"] = ["tcp", "udp", "icmp"], ["SF", "S0", "REJ"]
+    table["service"] = ["-", "dns", "smb;gssapi"]
+    values = pd.DataFrame(schema.values(table, 0, "x"), columns=list(schema.feature_names))
+    assert list(values["dns_AA"]) == [-1, 0, 1]
+    assert list(values["http_trans_depth"]) == [0, 1, 2]
+    assert list(values["service=none"]) == [1, 0, 0]
+    assert list(values["service=smb;gssapi"]) == [0, 0, 1]
+    assert values.filter(like="proto=").to_numpy().sum() == 3
+
+
+def test_benign_is_normal_in_iot_23():
+    schema = SCHEMAS["iot23"]
+    table = pd.DataFrame({"label": ["Benign", "Malicious   C&C", "benign"]})
+    attack, types = schema.labels(table, "x")
+    assert list(attack) == [False, True, False]
+    assert types[1] == "Malicious   C&C" and types[0] == "normal"
+
+
+def test_rows_with_empty_or_infinite_cells_are_counted():
+    table = unsw_table().astype({"dur": float})
+    table.loc[[3, 7], "dur"] = np.nan
+    table.loc[5, "dur"] = np.inf
+    found = read(table)
+    assert len(found.normal) + len(found.test) == 197
+    assert "3 with empty or infinite cells left out" in found.note
+
+
+def test_long_files_are_sampled_evenly_and_say_so(monkeypatch):
+    monkeypatch.setattr(traffic_files, "MAX_RECORDS", 100)
+    monkeypatch.setattr(traffic_files, "_PIECE", 70)
+    table = unsw_table(1000)
+    table["dur"] = np.arange(1000)
+    found = read(table)
+    assert found.attack.sum() == 100
+    assert len(found.normal) + (~found.attack).sum() == 100
+    assert "1,000 records read, 200 kept" in found.note
+    kept = np.concatenate([found.normal, found.test])[:, found.feature_names.index("dur")]
+    assert 400 < kept.mean() < 600
+
+
+# ---------------------------------------------------------------------- refusals
+def spoil(**changes):
+    return unsw_table().assign(**changes)
+
+
+@pytest.mark.parametrize(
+    "table,words",
+    [
+        (pd.DataFrame({"a": [1], "b": [2]}), r"columns of mine.csv \(a, b, …\) fit none of UNSW"),
+        (
+            unsw_table().drop(columns=["dur", "sttl"]),
+            r"looks like UNSW-NB15, but 2 .*\(dur, sttl\)",
+        ),
+        (spoil(rate="fast"), "Column 'rate' of mine.csv holds text .*“fast” in record 1"),
+        (unsw_table().drop(columns=["label", "attack_cat"]), "mine.csv has no labels"),
+        (spoil(label=0, attack_cat="Normal"), "test records hold no attacks"),
+        (spoil(label=1, attack_cat="DoS"), "only 0 normal records remain"),
+        (unsw_table().iloc[:0], "holds a header but no records"),
+        (spoil(dur=np.nan), "Every record of mine.csv has an empty or infinite cell"),
+        (unsw_table(24), "only 10 normal records remain"),
+    ],
+)
+def test_bad_files_get_a_sentence(table, words):
+    with pytest.raises(InvalidInput, match=words):
+        read(table)
+
+
+def test_files_that_are_no_tables_get_a_sentence():
+    for content, words in (
+        (b"", "the file is empty"),
+        (b"\xff\xfe\x00\x80\x00", "is not a text file"),
+        (csv(unsw_table()).getvalue() + b'"open,1\n', "could not be read as a table"),
+        (csv(unsw_table()).getvalue().replace(b"Fuzzers", b"\xff\xff", 1), "not UTF-8 text"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            traffic.load_csv(io.BytesIO(content))
+
+
+def test_too_large_a_file_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "huge.csv"
+    with path.open("wb") as file:
+        file.truncate(traffic_files.MAX_BYTES + 2**20)  # sparse: nothing is written
+    with pytest.raises(InvalidInput, match=r"huge.csv has 201 MB, more than the 200 MB"):
+        traffic.load_csv(path)
+    with pytest.raises(InvalidInput, match=r"There is no file nowhere\.csv"):
+        traffic.load_csv(tmp_path / "nowhere.csv")
+
+
+def test_missing_data_sets_say_where_they_should_be(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDPCA_DATA", str(tmp_path))
+    assert traffic.available() == ()
+    with pytest.raises(InvalidInput, match="TON-IoT was not found: FEDPCA_DATA must name"):
+        traffic.load("ton")
+    with pytest.raises(InvalidInput, match="no data set called 'kdd99'"):
+        traffic.load("kdd99")
+
+
+def test_the_widest_data_set_that_fits_is_recognised():
+    both = (*SCHEMAS["iot23"].needed, *SCHEMAS["unsw"].needed)
+    assert recognise(both, "x").key == "unsw"
+
+
+# ---------------------------------------------------------------------- preparing
+def test_training_records_are_standardised_and_split():
+    source = traffic.synthetic(normal=1000, test=80)
+    detection = traffic.prepare(source, clients=30)
+    assert detection.problem.clients == 30
+    assert set(detection.problem.cohort.samples) == {33}
+    np.testing.assert_allclose(detection.training.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(detection.training.std(axis=0), 1, atol=1e-12)
+    key = detection.problem.feature_names.index(source.split_key)
+    blocks = detection.problem.blocks
+    assert blocks is not None
+    assert all(a[key].max() <= b[key].min() for a, b in itertools.pairwise(blocks))
+
+
+def test_local_standardising_makes_every_client_standard():
+    detection = traffic.prepare(traffic.synthetic(normal=2000, test=80), scaling="local")
+    assert detection.problem.blocks is not None
+    for block in detection.problem.blocks:
+        np.testing.assert_allclose(block.mean(axis=1), 0, atol=1e-12)
+        np.testing.assert_allclose(block.std(axis=1), 1, atol=1e-9)
+
+
+def test_a_shuffled_split_is_less_heterogeneous():
+    source = traffic.synthetic(normal=4000, test=80)
+    eta = {
+        split: traffic.prepare(source, split=split).problem.heterogeneity
+        for split in ("sorted", "iid")
+    }
+    assert eta["iid"] < 0.7 * eta["sorted"]
+
+
+def test_constant_features_are_dropped_and_named():
+    table = spoil(dur=3.7, sttl=0)
+    detection = traffic.prepare(read(table), clients=20, transform="none")
+    assert detection.dropped == ("dur", "sttl")
+    assert detection.problem.features == 37
+    flat = {name: 1 for name in SCHEMAS["unsw"].numeric if name != "rate"}
+    with pytest.raises(InvalidInput, match="Only 1 of the 39 features of UNSW-NB15 vary"):
+        traffic.prepare(read(spoil(**flat)), clients=20)
+
+
+def test_too_many_clients_are_refused():
+    with pytest.raises(InvalidInput, match="cannot be split over 300 clients"):
+        traffic.prepare(traffic.synthetic(normal=500, test=80), clients=300)
+
+
+def test_synthetic_traffic_says_so_and_keeps_its_seed():
+    first, again, other = (traffic.synthetic(500, 80, seed=seed) for seed in (3, 3, 4))
+    assert first.synthetic and first.note.startswith("Synthetic")
+    np.testing.assert_array_equal(first.normal, again.normal)
+    assert not np.array_equal(first.normal, other.normal)
+    assert set(first.types) == {"normal", "flood", "scan", "exfiltration", "beacon"}
+
+
+@pytest.mark.parametrize(
+    "key,features,train,normal,attacks",
+    [
+        ("unsw", 39, 56_000, 20_000, 45_332),
+        ("ton", 49, 31_940, 10_000, 56_557),
+        ("nsl", 34, 13_449, 9_711, 12_833),
+        ("iot23", 8, 29_539, 7_260, 7_728),
+    ],
+)
+def test_real_sets_have_the_published_sizes(data_folder, key, features, train, normal, attacks):
+    found = traffic.load(key, data_folder)
+    assert found.normal.shape == (train, features)
+    assert int(found.attack.sum()) == attacks
+    assert int((~found.attack).sum()) == normal
+    assert (found.types[~found.attack] == "normal").all()
