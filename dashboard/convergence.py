@@ -50,8 +50,8 @@ def panel(comparison: Comparison, configuration: Configuration, guides: Sequence
     measure, axis = configuration.measure, configuration.axis
     curves = [
         curve
-        for method, tables in comparison.tables.items()
-        if (curve := _curve(method, tables, measure, axis, configuration.rounds)) is not None
+        for method in comparison.tables
+        if (curve := _curve(comparison, method, measure, axis)) is not None
     ]
     return Panel(
         key="convergence",
@@ -77,15 +77,14 @@ def drawable(comparison: Comparison, measure: str) -> bool:
     )
 
 
-def _curve(
-    method: str, tables: Sequence[pd.DataFrame], measure: str, axis: str, rounds: int
-) -> Curve | None:
+def _curve(comparison: Comparison, method: str, measure: str, axis: str) -> Curve | None:
+    tables, rounds = comparison.tables[method], comparison.rounds
     values = np.stack([table[measure].to_numpy(dtype=float) for table in _even(tables)])
     if not np.isfinite(values).any():
         return None
     values = np.maximum(values, ROUNDING)
     positions = np.median(np.stack([_position(table, axis) for table in _even(tables)]), axis=0)
-    stopped = values.shape[1] <= rounds
+    stopped = values.shape[1] <= rounds and method != comparison.unfinished
     if stopped and axis == "round":
         # A method that has finished keeps its estimate while the others go on.
         missing = rounds + 1 - values.shape[1]

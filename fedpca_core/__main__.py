@@ -115,14 +115,11 @@ def _changed(changes: Sequence[str]) -> Configuration:
 
 
 def _presets(name: str | None) -> None:
-    known = {preset.name: preset for preset in faps.PRESETS}
-    if name is None:
-        for preset in known.values():
-            print(f"{preset.name:<24} {preset.point}")
+    if name is not None:
+        print(faps.preset(name).configuration().to_json())
         return
-    if name not in known:
-        raise InvalidInput(f"There is no preset “{name}”; choose one of {', '.join(known)}.")
-    print(known[name].configuration().to_json())
+    for preset in faps.PRESETS:
+        print(f"{preset.name:<22} {preset.point}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ from fedpca_core.trace import Trace
 
 #: Told after every few rounds how far a comparison has come; answers whether to go on.
 Progress = Callable[[float, str], bool]
+#: Seconds between two partial results of a comparison.
+PARTIAL_SECONDS = 1.0
 IMAGES = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti")
 
 
@@ -153,12 +156,20 @@ class Comparison:
     problem : Problem
     complete : bool
         False when the comparison was stopped early.
+    unfinished : str or None
+        The method whose last table ends in the middle of a run.
     """
 
     tables: Mapping[str, tuple[pd.DataFrame, ...]]
     refusals: Mapping[str, str]
     problem: Problem
     complete: bool
+    unfinished: str | None = None
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the longest run."""
+        return max((len(t) - 1 for tables in self.tables.values() for t in tables), default=0)
 
     def curves(self) -> pd.DataFrame:
         """All metrics frames below each other, with columns method and start in front."""
@@ -240,7 +251,7 @@ def compare(
     progress : callable
         Gets the fraction done and a text; answers False to stop.
     partial : callable
-        Gets the comparison so far after every finished run.
+        Gets the comparison so far, now and then.
     """
     require(
         len(configuration.methods) > 0,
@@ -250,9 +261,13 @@ def compare(
     tables: dict[str, list[pd.DataFrame]] = {method: [] for method in configuration.methods}
     refusals: dict[str, str] = {}
 
-    def result(complete: bool) -> Comparison:
+    def result(complete: bool, current: Simulation | None = None, of: str = "") -> Comparison:
         kept = {method: tuple(found) for method, found in tables.items() if found}
-        return Comparison(kept, dict(refusals), problem, complete)
+        if current is not None and of not in kept:
+            kept[of] = (metrics.frame(current.trace(), problem),)
+        return Comparison(kept, dict(refusals), problem, complete, of or None)
+
+    shown = time.monotonic()
 
     for position, (method, start) in enumerate(runs):
         if method in refusals:
@@ -263,6 +278,9 @@ def compare(
             for entry in run:
                 if rest.reached(entry.estimate):
                     break
+                if time.monotonic() - shown > PARTIAL_SECONDS:
+                    partial(result(False, run, method))
+                    shown = time.monotonic()
                 if entry.index % 20 == 0:
                     share = (position + entry.index / configuration.rounds) / len(runs)
                     text = f"{METHODS[method]}, start {start + 1} of {configuration.starts}"
@@ -274,9 +292,7 @@ def compare(
             refusals[method] = str(refusal)
             continue
         if not wanted:
-            return result(False)
-        if position + 1 < len(runs):
-            partial(result(False))
+            return result(False, of=method)
     return result(True)
 
 

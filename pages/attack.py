@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import adversary, jobs, layout, reconstruction, share
+from dashboard import adversary, jobs, layout, presets, reconstruction, share
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
 from dashboard.replay import replay
@@ -36,6 +36,7 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     controls.draw("attack", "client")
 
 settings = controls.settings()
+presets.note(settings)
 with layout.guard(otherwise=st.stop):
     problem = current_problem(settings)
     truth = adversary.private_matrix(problem, settings.client)

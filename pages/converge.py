@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import convergence, jobs, layout, share
+from dashboard import convergence, jobs, layout, presets, share
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
 from dashboard.guides import guide_curves
@@ -43,6 +43,8 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
 table = st.container()
 
 settings = controls.settings()
+with chart:
+    presets.note(settings)
 with layout.guard(otherwise=st.stop):
     problem = current_problem(settings)
 
@@ -65,10 +67,9 @@ def draw(comparison: Comparison) -> None:
     summary = comparison.summary(settings.measure, settings.accuracy)
     st.markdown(convergence.verdict(summary, settings.accuracy))
     guides = guide_curves(comparison, settings) if settings.guide else ()
-    longest = max(len(table) for tables in comparison.tables.values() for table in tables)
     replay(
         key="converge_view",
-        rounds=longest - 1,
+        rounds=comparison.rounds,
         panels=[convergence.panel(comparison, settings, guides)],
     )
 

@@ -1,0 +1,157 @@
+"""The Converge page end to end: move, see, zoom, play, copy the link, same numbers."""
+
+from __future__ import annotations
+
+import re
+
+from tests.browser.tools import drawn, set_slider, settled
+
+QUICK = {"starts": 1, "rounds": 50}
+ROOT_NODE = "[data-testid=replay]"
+
+
+def digest(page) -> str:
+    return page.locator("[data-digest]").first.get_attribute("data-digest")
+
+
+def read_out(page) -> str:
+    return page.get_by_test_id("replay-readout").inner_text()
+
+
+def x_range(page) -> list[float]:
+    return page.evaluate(
+        "() => document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range.map(Number)"
+    )
+
+
+def test_a_slider_changes_the_curve_and_keeps_zoom_and_round(open_page):
+    page = open_page("/converge", QUICK)
+    page.evaluate("() => { document.querySelector('.js-plotly-plot').dataset.mark = 'same'; }")
+    page.evaluate(
+        "() => window.Plotly.relayout(document.querySelector('.js-plotly-plot'),"
+        " {'xaxis.range': [5, 25]})"
+    )
+    page.get_by_test_id("replay-range").focus()
+    page.keyboard.press("Home")
+    for _ in range(7):
+        page.keyboard.press("ArrowRight")
+    before, numbers = digest(page), read_out(page)
+    assert "round 7" in numbers
+    set_slider(page, "heterogeneity", 0.1)
+    drawn(page)
+    assert digest(page) != before
+    assert read_out(page) != numbers and "round 7" in read_out(page)
+    assert x_range(page) == [5, 25]
+    assert page.locator(".js-plotly-plot[data-mark=same]").count() == 1, "the chart was remounted"
+
+
+def test_play_steps_through_the_rounds_without_the_server(open_page):
+    page = open_page("/converge", QUICK)
+    page.get_by_test_id("replay-range").focus()
+    page.keyboard.press("Home")
+    sent = []
+    page.on("websocket", sent.append)
+    page.get_by_test_id("replay-play").click()
+    page.wait_for_function(
+        "() => Number(document.querySelector('[data-round]').dataset.round) >= 5", timeout=20_000
+    )
+    page.get_by_test_id("replay-play").click()
+    at = int(page.locator("[data-round]").first.get_attribute("data-round"))
+    page.get_by_test_id("replay-forward").click()
+    assert int(page.locator("[data-round]").first.get_attribute("data-round")) == at + 1
+    assert not sent
+
+
+def test_the_copied_link_gives_the_same_numbers_on_a_fresh_server(open_page, fresh_dashboard):
+    page = open_page("/converge", QUICK)
+    set_slider(page, "heterogeneity", 0.2)
+    set_slider(page, "components", 4)
+    page.get_by_text("Largest angle").click()
+    drawn(page)
+    page.get_by_role("button", name=re.compile("Copy link")).click()
+    link = page.locator("[data-testid=stCode] code").inner_text().strip()
+    query = link.split("?")[1]
+    for part in ("starts=1", "rounds=50", "heterogeneity=0.2", "components=4", "Largest+angle"):
+        assert part in query, link
+    other = open_page("/converge", query, address=fresh_dashboard())
+    assert digest(other) == digest(page)
+    assert read_out(other) == read_out(page)
+
+
+def test_settings_travel_to_the_attack_page_and_back(open_page):
+    page = open_page("/converge", QUICK)
+    set_slider(page, "heterogeneity", 0.3)
+    page.get_by_role("link", name="What leaks?").click()
+    page.wait_for_url(re.compile("/attack"))
+    drawn(page)
+    assert "heterogeneity=0.3" in page.url
+    page.get_by_role("link", name="How fast?").click()
+    page.wait_for_url(re.compile("/converge"))
+    drawn(page)
+    assert "heterogeneity=0.3" in page.url
+
+
+def test_a_bad_link_is_explained_and_the_page_works(open_page):
+    page = open_page("/converge", {**QUICK, "features": 9999, "moon": 1})
+    notes = page.locator(".st-key-link_notes_laboratory")
+    assert "Features cannot be “9999”: it must be a whole number from 4 to 300." in (
+        notes.inner_text()
+    )
+    assert "There is no setting called “moon”" in notes.inner_text()
+    assert page.locator(".js-plotly-plot").count() == 1
+    notes.get_by_role("button", name="Dismiss").click()
+    settled(page)
+    page.wait_for_function("() => !document.querySelector('.st-key-link_notes_laboratory')")
+    assert "moon" not in page.url and "rounds=50" in page.url
+
+
+def test_sizes_that_do_not_fit_are_a_sentence(open_page):
+    page = open_page("/converge", {**QUICK, "features": 5, "components": 8})
+    assert "8 components do not fit 5 features; choose between 1 and 4 components." in (
+        page.locator("[data-testid=stMain]").inner_text()
+    )
+    set_slider(page, "components", 3)
+    drawn(page)
+    assert page.locator(".js-plotly-plot").count() == 1
+
+
+def test_a_long_run_shows_progress_can_be_stopped_and_keeps_what_it_has(open_page):
+    page = open_page("/converge", QUICK)
+    heavy = {"features": 200, "clients": 40, "rounds": 3000, "starts": 10, "decay": "1.005"}
+    address = page.url.split("/converge")[0]
+    query = "&".join(f"{name}={value}" for name, value in heavy.items())
+    page.goto(f"{address}/converge?{query}")
+    stop = page.locator(".st-key-converge_stop button")
+    stop.wait_for(timeout=30_000)
+    page.wait_for_function(
+        "() => document.querySelectorAll('.js-plotly-plot').length > 0", timeout=60_000
+    )
+    stop.click()
+    page.get_by_text("Stopped early").wait_for(timeout=30_000)
+    drawn(page)
+    assert page.locator(".js-plotly-plot").count() == 1
+
+
+def test_own_table_is_read_split_and_compared(open_page, data_folder):
+    page = open_page("/converge", {**QUICK, "problem": "Your own table"})
+    main = page.locator("[data-testid=stMain]")
+    assert "There is no table yet, and a link cannot carry one" in main.inner_text()
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(
+        data_folder / "beijing_air_daily.csv"
+    )
+    page.get_by_text("beijing_air_daily.csv:").wait_for()
+    drawn(page)
+    assert page.locator(".js-plotly-plot").count() == 1
+    assert "records with" in main.inner_text()
+
+
+def test_a_bad_table_is_a_sentence(open_page, tmp_path):
+    page = open_page("/converge", {**QUICK, "problem": "Your own table"})
+    bad = tmp_path / "words.csv"
+    bad.write_text("name,colour\nanna,red\nbert,blue\n")
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(bad)
+    settled(page)
+    page.wait_for_timeout(500)
+    drawn(page)
+    assert "numeric" in page.locator("[data-testid=stMain]").inner_text()
+    assert page.locator("[data-testid=stException]").count() == 0
