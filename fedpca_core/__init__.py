@@ -6,7 +6,7 @@
 >>> fp.metrics.frame(trace, problem)
 """
 
-from fedpca_core import attacks, metrics, privacy, problems
+from fedpca_core import attacks, lagrangian, metrics, privacy, problems, rates
 from fedpca_core.algorithms import (
     FAPS,
     SSI,
@@ -40,9 +40,11 @@ __all__ = [
     "Simulation",
     "VariableSplitting",
     "attacks",
+    "lagrangian",
     "metrics",
     "privacy",
     "problems",
+    "rates",
     "simulate",
     "stream",
 ]

@@ -110,9 +110,7 @@ class FAPS(Algorithm):
         features, components, clients = setting.features, self.components, setting.clients
         frame = random_frame(streams.generator("start"), features, components)
         norms = cohort.spectral_norms()
-        penalty = self.penalty_factor * norms
-        if self.private_penalty:
-            penalty = penalty * streams.generator("private", 1).uniform(0.5, 2.0, clients)
+        penalty = self.first_penalties(norms, streams)
         frames = np.tile(frame, (clients, 1, 1))
         if self.private_start:
             hidden = streams.generator("private", 0).uniform(-1.0, 1.0, frames.shape)
@@ -128,6 +126,12 @@ class FAPS(Algorithm):
             "direction": np.zeros((clients, features, 1)),  # estimate of the eigenvector of a_i
             "outside": norms,  # estimate of a_i; ||S_i|| bounds it
         }
+
+    def first_penalties(self, norms: Array, streams: Streams) -> Array:
+        """beta_i at the start from ||S_i||_2, (clients,)."""
+        if self.private_penalty:
+            norms = norms * streams.generator("private", 1).uniform(0.5, 2.0, len(norms))
+        return self.penalty_factor * norms
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         participants = setting.participants(round_, streams)

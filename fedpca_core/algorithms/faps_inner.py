@@ -216,7 +216,7 @@ def _conditions(
     residual = np.linalg.norm(remove_span(now[1], now[0]), axis=(1, 2))
     fallen = 0.5 * ((now[0] * now[1]).sum(axis=(1, 2)) - (first[0] * first[1]).sum(axis=(1, 2)))
     curvature = CURVATURE * state["ceiling"] / 2.0 + state["penalty"]
-    result: BoolArray = (fallen >= DECREASE / curvature * start_residual**2) & (
+    result: BoolArray = (curvature * fallen >= DECREASE * start_residual**2) & (
         residual <= rule.tolerance * start_residual
     )
     return result

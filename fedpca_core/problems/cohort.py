@@ -200,7 +200,7 @@ class Cohort:
         if held is not None:
             if frames.ndim == 2:  # one frame for all: a single product with the stacked matrices
                 rows = held.reshape(-1, self.features) @ frames
-                return rows.reshape(len(members), self.features, -1)
+                return rows.reshape(len(members), self.features, frames.shape[1])
             return np.matmul(held, frames)
         if self.grams is not None:
             stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))

@@ -1,0 +1,45 @@
+"""Small problems and helpers that the tests of several algorithms share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import fedpca_core as fp
+from fedpca_core.algorithm import Algorithm
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import largest_sine
+
+FEATURES, COMPONENTS = 24, 3
+SAMPLES = (400, 900, 600, 1500)
+
+
+def mixed(seed: int = 0) -> fp.problems.Problem:
+    """Four clients of different size and spectrum, pooled spectrum 1.15^(-2j)."""
+    return fp.problems.decay_spectrum(FEATURES, SAMPLES, 1.15, seed=seed)
+
+
+def identical(decay: float = 1.02, features: int = 40, clients: int = 3) -> fp.problems.Problem:
+    """Clients that all hold the same diagonal matrix."""
+    matrix = np.diag(decay ** (-2.0 * np.arange(features)))
+    cohort = Cohort.from_grams(np.stack([matrix] * clients), np.full(clients, 100))
+    return fp.problems.Problem(name="identical clients", cohort=cohort)
+
+
+def reordered(problem: fp.problems.Problem, order: list[int]) -> fp.problems.Problem:
+    """The same clients in another order."""
+    cohort = problem.cohort
+    return fp.problems.Problem(
+        name="reordered", cohort=Cohort.from_grams(cohort.dense()[order], cohort.samples[order])
+    )
+
+
+def rounds_to_angle(
+    problem: fp.problems.Problem, algorithm: Algorithm, accuracy: float, limit: int, seed: int = 0
+) -> int | None:
+    """First round with sin theta <= accuracy; None if there is none up to the limit."""
+    target = problem.target(algorithm.components)
+    channel = fp.Channel(record="estimates")
+    for round_ in fp.stream(problem, algorithm, rounds=limit, seed=seed, channel=channel):
+        if float(largest_sine(round_.estimate, target)) <= accuracy:
+            return round_.index
+    return None

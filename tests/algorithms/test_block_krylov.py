@@ -1,0 +1,112 @@
+"""Block Krylov: optimal over its basis, safe at breakdown and restart, patient with absentees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedpca_core as fp
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import largest_sine
+from tests.algorithms.small_problems import COMPONENTS, mixed
+
+
+def rounds_to_relative_error(problem: fp.problems.Problem, algorithm: fp.BlockKrylov) -> int:
+    table = fp.metrics.frame(fp.simulate(problem, algorithm, rounds=20), problem)
+    return int((table.relative_error <= 1.07e-7).to_numpy().argmax())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_few_rounds_on_the_rotated_uneven_spectrum(seed: int) -> None:
+    sizes = [1000 * i for i in range(1, 9)]
+    problem = fp.problems.decay_spectrum(200, sizes, 1.01, seed=seed)
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    cohort = Cohort.from_grams(turn @ problem.cohort.dense() @ turn.T, np.array(sizes))
+    rotated = fp.problems.Problem(name="rotated", cohort=cohort)
+    assert 1 <= rounds_to_relative_error(rotated, fp.BlockKrylov(10)) <= 13
+    assert 1 <= rounds_to_relative_error(rotated, fp.BlockKrylov(10, blocks=40)) <= 12
+
+
+def test_estimate_is_the_best_of_everything_the_server_was_sent() -> None:
+    problem = mixed()
+    trace = fp.simulate(problem, fp.BlockKrylov(COMPONENTS), rounds=6)
+    probes = [exchange.downlink["frame"] for exchange in trace.transcript.exchanges]
+    basis = np.concatenate(probes, axis=1)
+    assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() < 1e-13
+    # The Krylov space of the pooled matrix, formed directly from the same start.
+    powers = [probes[0]]
+    for _ in range(5):
+        powers.append(np.linalg.qr(problem.covariance @ powers[-1])[0])
+    assert largest_sine(basis, np.linalg.qr(np.concatenate(powers, axis=1))[0]) < 1e-6
+    _, vectors = np.linalg.eigh(basis.T @ problem.covariance @ basis)
+    best = basis @ vectors[:, ::-1][:, :COMPONENTS]
+    assert largest_sine(trace.estimate, best) < 1e-10
+
+
+def test_it_stops_when_the_start_is_exhausted() -> None:
+    problem = mixed()
+    trace = fp.simulate(problem, fp.BlockKrylov(5, blocks=10), rounds=50)
+    widths = [exchange.downlink["frame"].shape[1] for exchange in trace.transcript.exchanges]
+    assert widths == [5, 5, 5, 5, 4]  # 24 features
+    assert np.diff(trace.bytes_up).tolist() == [8 * 24 * 4 * width for width in widths]
+    assert fp.metrics.frame(trace, problem).sin_theta.iloc[-1] < 1e-13
+
+
+def test_breakdown_drops_columns() -> None:
+    # Rank 4: after the first product there are at most 4 new directions, then none.
+    matrix = np.diag([4.0, 3.0, 2.0, 1.0, *[0.0] * 8])
+    cohort = Cohort.from_grams(np.stack([matrix, matrix]), np.array([5, 5]))
+    problem = fp.problems.Problem(name="low rank", cohort=cohort)
+    trace = fp.simulate(problem, fp.BlockKrylov(3), rounds=30)
+    widths = [exchange.downlink["frame"].shape[1] for exchange in trace.transcript.exchanges]
+    assert widths == [3, 3, 1]
+    assert largest_sine(trace.estimate, problem.target(3)) < 1e-12
+
+
+def test_restarts_keep_converging_to_rounding() -> None:
+    problem = fp.problems.decay_spectrum(60, (3000, 2000), 1.01)
+    trace = fp.simulate(problem, fp.BlockKrylov(4, blocks=3), rounds=120)
+    table = fp.metrics.frame(trace, problem)
+    assert trace.rounds == 120
+    assert table.sin_theta.iloc[-1] < 1e-10
+
+
+def test_with_memory_the_probe_waits_until_everyone_has_answered_it_once() -> None:
+    problem = mixed()
+    full = fp.simulate(problem, fp.BlockKrylov(COMPONENTS), rounds=6, seed=1)
+    part = fp.simulate(problem, fp.BlockKrylov(COMPONENTS), rounds=40, participation=0.5, seed=1)
+    estimates = [part.estimates[0]]
+    for estimate in part.estimates[1:]:
+        if not np.array_equal(estimate, estimates[-1]):
+            estimates.append(estimate)
+    for waited, direct in zip(estimates[1:], full.estimates[1:], strict=False):
+        assert largest_sine(waited, direct) < 1e-8
+    answers = np.zeros(problem.clients)
+    for exchange in part.transcript.exchanges:
+        answers[exchange.participants] += 1
+    assert np.ptp(answers) <= 1
+    assert len(estimates) - 1 == answers.min()
+    secret = fp.simulate(
+        problem,
+        fp.BlockKrylov(COMPONENTS),
+        rounds=40,
+        participation=0.5,
+        seed=1,
+        channel=fp.Channel(secure_aggregation=True),
+    )
+    assert np.array_equal(secret.estimates, part.estimates)
+
+
+def test_present_clients_only_leave_a_floor() -> None:
+    problem = mixed()
+    trace = fp.simulate(
+        problem, fp.BlockKrylov(COMPONENTS), rounds=60, participation=0.5, absent="present"
+    )
+    assert fp.metrics.frame(trace, problem).sin_theta.min() > 1e-3
+
+
+def test_too_small_a_basis_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="2 blocks leaves no room"):
+        fp.simulate(mixed(), fp.BlockKrylov(3, blocks=2), rounds=1)
