@@ -42,5 +42,11 @@ st.navigation(
             icon=":material/visibility:",
             url_path="attack",
         ),
+        st.Page(
+            PAGES / "privacy.py",
+            title="What does privacy cost?",
+            icon=":material/verified_user:",
+            url_path="privacy",
+        ),
     ]
 ).run()

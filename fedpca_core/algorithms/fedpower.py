@@ -174,6 +174,6 @@ class FedPower(Algorithm):
         require(
             self.draws is None or 1 <= self.draws <= setting.clients,
             f"{self.draws} machines cannot be drawn from {setting.clients}; choose K between 1 "
-            f"and {setting.clients}, or None for full participation.",
+            f"and {setting.clients}, or leave it out for full participation.",
         )
         synchronisation_times(self.products, self.period, self.decay)

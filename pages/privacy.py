@@ -1,0 +1,107 @@
+"""What does privacy cost, and what does it protect?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from dashboard import jobs, layout, share
+from dashboard.controls import Controls
+from dashboard.privacy import protection_card, show_guarantee
+from dashboard.privacy_attacks import attack, draw_attacks
+from dashboard.privacy_budget import decompose, draw_budget
+from dashboard.privacy_figures import account_all, draw_accountants, draw_figure, reproduce
+from dashboard.privacy_run import converge, draw_convergence, draw_price, price, table
+from fedpca_core.experiments.private_run import accountable, build_problem
+from fedpca_core.privacy.configuration import PrivacyConfiguration
+
+controls = Controls(PrivacyConfiguration)
+layout.heading(
+    "What does privacy cost?",
+    "Noise on every product with a client's data hides single records, provably. Turn ε and watch "
+    "what it does to the answer, and to an attacker.",
+)
+controls.show_notes()
+view = controls.dial("view", as_buttons=True)
+
+with st.sidebar:
+    figures = view == "figures"
+    if not figures:
+        st.header("Budget", anchor=False)
+        method = controls.dial("method")
+        accounted = accountable(PrivacyConfiguration(method=method))
+        if accounted:
+            private = controls.dial("noise")
+            controls.dial("epsilon", disabled=not private)
+            controls.draw("delta", "calibration", disabled=not private)
+        else:
+            controls.dial("mask")
+        st.header("Run", anchor=False)
+        controls.dial("products")
+        if method == "fedpower":
+            controls.draw("period", "draws")
+            with st.expander("Schedule and messages"):
+                controls.draw("decay", "alignment", "literal", "surplus")
+        st.header("Data", anchor=False)
+        model = controls.dial("model")
+        controls.draw("features", "clients", "components")
+        controls.dial("networks" if model == "blocks" else "samples")
+        if model == "spiked":
+            controls.draw("treatment", "clip_norm")
+    else:
+        controls.draw("figure", "paper_size")
+    controls.draw("repetitions", "seed")
+    if view == "accountants":
+        controls.dial("multiplier")
+
+settings = controls.settings()
+if not figures:
+    with layout.guard(otherwise=st.stop):
+        show_guarantee(settings)
+
+
+def on_data(work: Callable[..., Any]) -> Callable[[jobs.Job], Any]:
+    """The work of a view that needs the problem, drawn in the background too."""
+
+    def both(job: jobs.Job) -> Any:
+        job.report(0.0, "Drawing the data")
+        return work(settings, build_problem(settings), job)
+
+    return both
+
+
+WORK: dict[str, Callable[[jobs.Job], Any]] = {
+    "run": on_data(converge),
+    "utility": on_data(price),
+    "budget": on_data(decompose),
+    "attacks": on_data(attack),
+    "accountants": lambda job: account_all(settings, job),
+    "figures": lambda job: reproduce(settings, job),
+}
+DRAW: dict[str, Callable[[Any, PrivacyConfiguration], None]] = {
+    "run": draw_convergence,
+    "utility": draw_price,
+    "budget": draw_budget,
+    "attacks": draw_attacks,
+    "accountants": draw_accountants,
+    "figures": draw_figure,
+}
+shown = settings if figures else settings.run_key()
+job = jobs.show(
+    ("privacy", view, shown),
+    WORK[view],
+    lambda result: DRAW[view](result, settings),
+    name="privacy",
+    seconds=300,
+)
+
+if not figures:
+    layout.section("What this protects, and what not")
+    protection_card(settings)
+with st.container(horizontal=True):
+    share.copy_link(key="privacy")
+    share.download_json(settings.to_json(), name="privacy")
+    if view == "run" and job.result is not None:
+        share.download_csv(lambda: table(job.result), name="distances")
