@@ -22,8 +22,10 @@ COLOURS: Mapping[str, str] = {
     "local_power_decay": "LocalPower (decay)",
     "faps": "FAPS",
     "variable_splitting": "VariableSplitting",
+    "variable_splitting_free": "VariableSplitting (free)",
     "block_krylov": "BlockKrylov",
     "one_shot": "OneShot",
+    "one_shot_stacked": "OneShot (stacked)",
     "centralized": "Centralized",
 }
 

@@ -35,13 +35,17 @@ ALGORITHMS: dict[str, Style] = {
     "LocalPower": Style("#c2410c", "#ff8f5e", "solid", "diamond"),
     "LocalPower (decay)": Style("#8f4a1b", "#e0b089", "dash", "diamond"),
     "VariableSplitting": Style("#6d3fc0", "#b89bff", "dashdot", "triangle-up"),
+    "VariableSplitting (free)": Style("#8f6fd0", "#d5c4ff", "longdash", "triangle-up"),
     "BlockKrylov": Style("#b3264a", "#ff86a2", "dot", "triangle-down"),
     "OneShot": Style("#5b6470", "#aab4c0", "dash", "x"),
+    "OneShot (stacked)": Style("#6f6257", "#c9bcae", "dot", "x"),
     "Centralized": Style("#1f2a2e", "#f3f5f2", "dot", "cross"),
     "FedPower": Style("#a21d8c", "#f08be0", "solid", "square"),
     "FedPE": Style("#4d7c0f", "#a3d65c", "dash", "triangle-up"),
     "FedPG": Style("#0b6f99", "#5ecbf0", "solid", "star"),
     "PersonalizedPCA": Style("#7a5c00", "#e8c54a", "longdashdot", "hexagon"),
+    "LocalTraining": Style("#7f3b52", "#e3a3b8", "dot", "square"),
+    "GlobalAveraging": Style("#2f5d50", "#93c7b4", "dash", "star"),
 }
 
 ROLES: dict[str, Style] = {

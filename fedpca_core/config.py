@@ -24,8 +24,10 @@ METHODS = {
     "local_power_decay": "LocalPower (decay)",
     "faps": "FAPS",
     "variable_splitting": "Variable splitting",
+    "variable_splitting_free": "Variable splitting (free)",
     "block_krylov": "Block Krylov",
     "one_shot": "One-shot",
+    "one_shot_stacked": "One-shot (stacked)",
     "centralized": "Centralised",
 }
 
@@ -129,14 +131,14 @@ class Configuration(Settings):
         choices=METHODS,
     )
     rounds: int = dial(
-        100,
+        75,
         key="rounds",
         label="Rounds",
         help="Communication rounds: one message down and one up for each participating client.",
         grid=(10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000),
     )
     starts: int = dial(
-        3,
+        2,
         key="starts",
         label="Starts",
         help="Random starts. Round counts depend strongly on the start, so curves are medians and "

@@ -103,8 +103,15 @@ def build_algorithm(method: str, configuration: Configuration) -> Algorithm:
         "variable_splitting": lambda: VariableSplitting(
             c.components, penalty_factor=c.penalty_factor, inner_steps=c.inner_steps
         ),
+        "variable_splitting_free": lambda: VariableSplitting(
+            c.components,
+            penalty_factor=c.penalty_factor,
+            inner_steps=c.inner_steps,
+            constraint="free",
+        ),
         "block_krylov": lambda: BlockKrylov(c.components),
-        "one_shot": lambda: OneShot(c.components),
+        "one_shot": lambda: OneShot(c.components, "projectors"),
+        "one_shot_stacked": lambda: OneShot(c.components, "stacked"),
         "centralized": lambda: Centralized(c.components),
     }
     return makers[method]()
