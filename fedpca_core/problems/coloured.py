@@ -32,16 +32,16 @@ def coloured(
     ----------
     white : WhiteShares
         Overwritten unless it is remembered for later.
-    maps : iterable of (features, features) float64
-        T_i for each client.
+    maps : iterable of (features, features) or (features,) float64
+        T_i for each client; a vector stands for a diagonal matrix.
     weights : (clients,) float64
     target : (features,) float64, or None
         Square roots of the spectrum that M restores; None when the pool is exact without.
     """
-    moments, blocks = white.moments, None if white.blocks is None else list(white.blocks)
-    if moments is not None and white.remembered:
-        moments = moments.copy()
-    result = WhiteShares(white.samples, blocks, moments)
+    result = WhiteShares(white.samples, white.blocks, white.moments)
+    if white.remembered:
+        result.blocks = None if white.blocks is None else list(white.blocks)
+        result.moments = None if white.moments is None else white.moments.copy()
     for client, own in enumerate(maps):
         _apply(own, result, client)
     if target is not None:
@@ -52,11 +52,14 @@ def coloured(
 
 
 def _apply(left: Array, shares: WhiteShares, client: int) -> None:
+    """Multiply one client's data from the left by a matrix, or by a diagonal given as a vector."""
     if shares.moments is not None:
-        moved = left @ shares.moments[client] @ left.T
+        held = shares.moments[client]
+        moved = left[:, None] * held * left if left.ndim == 1 else left @ held @ left.T
         shares.moments[client] = 0.5 * (moved + moved.T)
     if shares.blocks is not None:
-        shares.blocks[client] = left @ shares.blocks[client]
+        block = shares.blocks[client]
+        shares.blocks[client] = left[:, None] * block if left.ndim == 1 else left @ block
 
 
 def _pooled(shares: WhiteShares, weights: Array) -> Array:

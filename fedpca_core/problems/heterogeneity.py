@@ -79,7 +79,8 @@ def steadiest_attempt(records: Array, home: IntArray, sizes: tuple[int, ...], se
 
     Random shares of few records differ by accident, and bringing some records home may undo such
     an accident: the dial would first go down. Draws are compared by measurement and the first one
-    that rises throughout is taken; with many records a client that is nearly always draw 0.
+    that rises throughout is taken; with many records a client that is nearly always draw 0. Where
+    clients at home differ hardly more than random shares do, no draw can rise.
 
     Parameters
     ----------

@@ -52,17 +52,22 @@ class Turns:
         return 0 if squares[-1] == 1.0 else int((squares >= _NEGLIGIBLE).sum())
 
     def maps(self, value: float) -> Iterator[Array]:
-        """``R_i D^(1/2) R_i^T`` client by client, each (features, features)."""
+        """``R_i D^(1/2) R_i^T`` client by client, each (features, features).
+
+        Where nothing turns it is diagonal, and its diagonal (features,) is given instead.
+        """
         turning = self.turning
+        if turning < 2 or value == 0:
+            yield from [self.roots] * self.clients
+            return
         streams = Streams(self.seed)
         angles = self.sign * value * _angles(turning)
         for client in range(self.clients):
+            generator = streams.generator("heterogeneity", self.attempt, client)
+            planes = orthonormalise(generator.standard_normal((turning, turning)))
+            rotation = _turned(planes, angles) @ planes.T
             result = np.diag(self.roots)
-            if turning >= 2 and value > 0:
-                generator = streams.generator("heterogeneity", self.attempt, client)
-                planes = orthonormalise(generator.standard_normal((turning, turning)))
-                rotation = _turned(planes, angles) @ planes.T
-                result[:turning, :turning] = (rotation * self.roots[:turning]) @ rotation.T
+            result[:turning, :turning] = (rotation * self.roots[:turning]) @ rotation.T
             yield result
 
 

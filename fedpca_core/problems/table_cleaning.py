@@ -216,12 +216,12 @@ def _check_gaps(gaps: Mapping[str, int], complete: int, rows: int, missing: str)
         missing == "drop" or not gaps,
         f"Values are missing in {listed(counted)}; drop these rows or leave these columns out.",
     )
-    worst = f", most of them for want of “{max(gaps, key=lambda c: gaps[c])}”" if gaps else ""
-    remedy = "leave that column out or give more rows" if gaps else "give more rows"
-    require(
-        complete >= 2,
-        f"Only {complete} of {rows:,} rows can be used{worst}; {remedy}.",
-    )
+    if gaps:
+        worst = max(gaps, key=lambda column: gaps[column])
+        why = f" for want of “{worst}” ({gaps[worst]:,} values); leave that column out"
+    else:
+        why = "; give more rows"
+    require(complete >= 2, f"Only {complete} of {rows:,} rows can be used{why}.")
 
 
 def _natural_clients(

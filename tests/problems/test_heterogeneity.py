@@ -1,0 +1,189 @@
+"""The heterogeneity dial: one sentence, and the laws it promises."""
+
+import numpy as np
+import pytest
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems import DIAL, decay_spectrum, images
+from fedpca_core.problems.heterogeneity import exchange, leading_scores, steadiest_attempt
+from fedpca_core.problems.rotation import Turns, _angles, _turned, balance
+
+TICKS = np.linspace(0.0, 1.0, 21)
+
+
+def largest_drop(etas):
+    """How far a curve falls below an earlier value, relative to its maximum."""
+    return (np.maximum.accumulate(etas) - etas).max() / max(etas)
+
+
+def test_the_definition_is_one_sentence():
+    assert DIAL.endswith(".")
+    assert DIAL.count(".") == 1
+
+
+# ---------------------------------------------------------------------- synthetic spectra
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("features", "samples", "spectrum"),
+    [
+        (50, (1000,) * 20, {"decay": 1.01}),  # many similar clients
+        (50, (1000,) * 10, {"decay": 1.05}),
+        (50, (200,) * 5, {"condition": 10.0}),
+        (50, (1000,) * 10, {"decay": 1.002}),  # nearly flat: chance is larger than rotation
+        (60, (200,) * 3, {"decay": 1.3}),  # steep
+        (30, tuple(range(100, 900, 100)), {"decay": 1.1}),
+        (20, (40,) * 10, {"condition": 100.0}),
+        (10, (30,) * 4, {"decay": 1.2}),
+        (4, (20,) * 3, {"decay": 1.3}),
+        (20, (100,) * 2, {"decay": 1.05}),
+    ],
+)
+def test_measured_heterogeneity_rises_with_the_dial_of_spectra(features, samples, spectrum, seed):
+    """At most 0.2 % of a drop between the positions at which draws were compared."""
+    etas = [
+        decay_spectrum(features, samples, heterogeneity=t, seed=seed, **spectrum).heterogeneity
+        for t in TICKS
+    ]
+    assert largest_drop(etas) <= 2e-3
+    assert etas[-1] > etas[0]
+
+
+def test_the_rotation_is_visible_where_clients_are_large():
+    plain, turned = (
+        decay_spectrum(30, (20_000,) * 8, 1.2, heterogeneity=t, keep_blocks=False).heterogeneity
+        for t in (0.0, 1.0)
+    )
+    assert plain < 0.1 < 0.5 < turned
+
+
+def test_a_flat_spectrum_looks_the_same_from_everywhere():
+    plain, turned = (decay_spectrum(20, (50, 60), 1.0, heterogeneity=t) for t in (0.0, 1.0))
+    np.testing.assert_array_equal(plain.cohort.dense(), turned.cohort.dense())
+
+
+def test_the_dial_moves_the_data_smoothly():
+    near = [
+        decay_spectrum(20, (500,) * 4, 1.1, heterogeneity=t).cohort.dense()
+        for t in (0.0, 1e-6, 0.5, 0.5 + 1e-6)
+    ]
+    assert 0 < np.abs(near[1] - near[0]).max() < 1e-5
+    assert 0 < np.abs(near[3] - near[2]).max() < 1e-5
+
+
+@pytest.mark.parametrize("features", [2, 3, 7, 20])
+def test_turns_are_rotations_up_to_a_right_angle(features):
+    """R D^(1/2) R^T keeps the spectrum, and K has the norm pi/2."""
+    roots = np.linspace(1.0, 0.2, features)
+    turns = Turns(roots, clients=3, seed=5)
+    for turned in turns.maps(0.7):
+        np.testing.assert_allclose(np.linalg.eigvalsh(turned)[::-1], roots, atol=1e-12)
+    angles = _angles(features)
+    assert angles.max() == pytest.approx(np.pi / 2)
+    planes = np.linalg.qr(np.random.default_rng(0).standard_normal((features, features)))[0]
+    quarter = _turned(planes, angles * 0.5) @ planes.T
+    np.testing.assert_allclose(quarter @ quarter, _turned(planes, angles) @ planes.T, atol=1e-12)
+    np.testing.assert_allclose(quarter.T @ quarter, np.eye(features), atol=1e-12)
+
+
+def test_turns_of_the_clients_are_independent_and_reproducible():
+    first, second = Turns(np.linspace(1, 0.5, 6), 2, seed=1).maps(0.5)
+    again = next(Turns(np.linspace(1, 0.5, 6), 5, seed=1).maps(0.5))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - second).max() > 0.01
+
+
+def test_balance_restores_the_spectrum_over_many_orders_of_magnitude():
+    roots = 10.0 ** -np.linspace(0, 15, 30)
+    mixed = np.random.default_rng(2).standard_normal((30, 200))
+    pooled = (roots[:, None] * (mixed @ mixed.T / 200)) * roots
+    mend = balance(pooled, roots)
+    restored = mend @ pooled @ mend.T / np.outer(roots, roots)  # accurate relative to each entry
+    np.testing.assert_allclose(restored, np.eye(30), atol=1e-12)
+    np.testing.assert_allclose(balance(np.diag(roots**2), roots), np.eye(30), rtol=1e-12)
+    with pytest.raises(InvalidInput, match="too steep to be rotated"):
+        balance(np.zeros((30, 30)), roots)
+
+
+# ---------------------------------------------------------------------- records
+def test_at_one_every_record_is_at_home_and_sizes_never_change():
+    home = np.random.default_rng(0).permutation(100)
+    sizes = (10, 60, 30)
+    for value in (0.0, 0.33, 1.0):
+        held = exchange(home, sizes, value, seed=4)
+        assert [len(own) for own in held] == list(sizes)
+        assert sorted(np.concatenate(held)) == list(range(100))
+    np.testing.assert_array_equal(np.concatenate(exchange(home, sizes, 1.0, seed=4)), home)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.25, 0.5, 0.8])
+def test_every_client_keeps_the_share_of_the_dial(value):
+    sizes = (100, 300, 40)
+    home = np.arange(sum(sizes))
+    held = exchange(home, sizes, value, seed=1)
+    begin = 0
+    for size, own in zip(sizes, held, strict=True):
+        position = np.arange(begin, begin + size)
+        # In the exchange a record comes home again only by closing the ring on itself.
+        assert abs((own == position).sum() - value * size) <= 1
+        begin += size
+
+
+def test_at_zero_clients_hold_random_shares():
+    """Records of a class spread over clients as in random sampling."""
+    sizes = (500,) * 10
+    home = np.arange(5000)
+    counts = np.array(
+        [[(own // 500 == k).sum() for k in range(10)] for own in exchange(home, sizes, 0.0, seed=2)]
+    )
+    assert 25 < counts.min() < 50 < counts.max() < 80  # hypergeometric: 50 ± 6.4
+
+
+def test_a_small_move_exchanges_few_records():
+    home = np.arange(1000)
+    before, after = (np.concatenate(exchange(home, (250,) * 4, t, seed=3)) for t in (0.4, 0.41))
+    assert 0 < (before != after).sum() <= 2 * 14
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("clients", [4, 10, 30])
+def test_measured_heterogeneity_rises_with_the_dial_of_images(clients, seed):
+    """Clients of 60 images and more; a drop of 1 % of the maximum is a handful of images."""
+    etas = [images(clients=clients, heterogeneity=t, seed=seed).heterogeneity for t in TICKS]
+    assert largest_drop(etas) <= 0.01
+    assert etas[-1] > 3 * etas[0]
+
+
+def test_the_steadiest_draw_is_steadier_than_most():
+    rng = np.random.default_rng(1)
+    classes = np.repeat(np.arange(4), 15)
+    records = rng.standard_normal((60, 10)) * (1.0 + np.eye(4, 10)[classes])
+    home, sizes = np.arange(60), (15,) * 4
+
+    def drop(attempt):
+        etas = []
+        for t in TICKS:
+            held = [records[own] for own in exchange(home, sizes, t, 0, attempt)]
+            gaps = np.stack([own.T @ own / len(own) for own in held]) - records.T @ records / 60
+            etas.append(np.abs(np.linalg.eigvalsh(gaps)).max())
+        return largest_drop(np.array(etas))
+
+    drops = sorted(drop(attempt) for attempt in range(20))
+    chosen = drop(steadiest_attempt(records, home, sizes, 0))
+    assert drops[-1] > 0.02  # otherwise there is nothing to choose
+    assert chosen <= max(drops[0], 1e-3) + 1e-12
+
+
+@pytest.mark.parametrize("features", [5, 60, 1100])
+def test_leading_scores_are_principal(features):
+    rng = np.random.default_rng(0)
+    records = rng.standard_normal((80, features)) * 0.9 ** np.arange(features)
+    scores = leading_scores(records, 6)
+    singular = np.linalg.svd(records, compute_uv=False)[: scores.shape[1]]
+    found = np.linalg.svd(scores, compute_uv=False)
+    np.testing.assert_allclose(found, singular, rtol=1e-8)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.01, float("nan")])
+def test_a_dial_outside_its_range_is_refused(value):
+    with pytest.raises(InvalidInput, match=f"between 0 .* and 1 .* not {value}"):
+        exchange(np.arange(4), (2, 2), value, seed=0)

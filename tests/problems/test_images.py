@@ -1,0 +1,212 @@
+"""Image data: scaling, centring, resolution, where files come from, and what is refused."""
+
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+import sklearn.datasets
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems import LIVE_RESOLUTION, images
+from fedpca_core.problems.image_files import SOURCES, load_images
+
+
+def pooled(problem):
+    return np.concatenate(problem.blocks, axis=1)
+
+
+def sorted_records(problem):
+    records = pooled(problem).T
+    return records[np.lexsort(records.T)]
+
+
+def test_digits_are_bundled_scaled_and_centred():
+    problem = images()
+    assert (problem.features, problem.clients, problem.image_shape) == (64, 10, (8, 8))
+    assert problem.cohort.samples.sum() == 1797
+    np.testing.assert_allclose(pooled(problem).mean(axis=1), 0, atol=1e-7)
+    raw, _ = sklearn.datasets.load_digits(return_X_y=True)
+    expected = np.cov((raw / 16).T, bias=True)
+    np.testing.assert_allclose(problem.covariance, expected, atol=1e-6)
+    assert "1,797 images of 8 × 8 pixels" in problem.note
+    assert "secure sum" in problem.note
+
+
+def test_without_centring_pixels_stay_between_black_and_white():
+    problem = images(centre=False)
+    assert pooled(problem).min() == 0
+    assert pooled(problem).max() == 1
+    assert "not centred" in problem.note
+
+
+def test_the_dial_moves_images_between_clients_and_nothing_else():
+    plain, half, sorted_ = (images(heterogeneity=t, split="uneven") for t in (0.0, 0.5, 1.0))
+    for moved in (half, sorted_):
+        np.testing.assert_array_equal(moved.cohort.samples, plain.cohort.samples)
+        np.testing.assert_array_equal(sorted_records(moved), sorted_records(plain))
+        np.testing.assert_allclose(moved.covariance, plain.covariance, atol=1e-12)
+
+
+def test_at_one_clients_hold_their_own_classes():
+    raw, classes = sklearn.datasets.load_digits(return_X_y=True)
+    known = {row.tobytes(): label for row, label in zip(raw, classes, strict=True)}
+
+    def labels(problem):
+        return [
+            {known[np.round(record * 16).tobytes()] for record in block.T}
+            for block in problem.blocks
+        ]
+
+    own = labels(images(heterogeneity=1.0, centre=False))
+    assert max(len(one) for one in own) <= 3  # ten clients, nearly ten equal classes
+    assert all(len(one) == 10 for one in labels(images(heterogeneity=0.0, centre=False)))
+
+
+def test_seeds_sizes_and_a_random_choice_of_images():
+    assert images(seed=1).digest == images(seed=1).digest != images(seed=2).digest
+    few = images(max_samples=100, clients=4, split="dirichlet", seed=3)
+    assert few.cohort.samples.sum() == 100
+    assert few.clients == 4
+    assert images(max_samples=10_000).cohort.samples.sum() == 1797
+
+
+def test_a_lower_resolution_averages_areas():
+    full, halved, thirds = (
+        images(centre=False, heterogeneity=1.0, resolution=side) for side in (None, 4, 3)
+    )
+    assert halved.image_shape == (4, 4)
+    blocks = pooled(full).reshape(4, 2, 4, 2, -1).mean(axis=(1, 3)).reshape(16, -1)
+    np.testing.assert_allclose(pooled(halved), blocks, atol=1e-12)
+    # Three pixels do not divide eight: areas still keep the mean brightness.
+    np.testing.assert_allclose(pooled(thirds).mean(axis=0), pooled(full).mean(axis=0), atol=1e-12)
+
+
+def test_the_live_resolution_never_exceeds_the_stored_one():
+    assert set(LIVE_RESOLUTION) == set(SOURCES)
+    assert all(side <= SOURCES[name].side for name, side in LIVE_RESOLUTION.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"name": "cats"}, "no images called 'cats'; choose one of digits"),
+        ({"clients": 1}, "number of clients is 1"),
+        ({"clients": 2000}, r"more clients \(2000\) than samples \(1797\)"),
+        ({"clients": 20, "max_samples": 10}, r"more clients \(20\) than samples \(10\)"),
+        ({"max_samples": 1}, "At most 1 images .* at least 2"),
+        ({"resolution": 9}, "9 pixels a side does not fit images of 8; choose between 2 and 8"),
+        ({"heterogeneity": 2.0}, r"not 2\.0"),
+        ({"split": "odd"}, "'odd'"),
+        ({"weights": "odd"}, "'odd'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        images(**arguments)
+
+
+# ---------------------------------------------------------------------- files
+@pytest.mark.parametrize(
+    ("name", "records", "classes"),
+    [
+        ("mnist", 5_000, 10),
+        ("fashion_mnist", 10_000, 10),
+        ("cifar10", 3_000, 10),
+        ("olivetti", 400, 40),
+    ],
+)
+def test_files_of_the_data_folder(data_folder, name, records, classes):
+    pixels, labels = load_images(name, str(data_folder), download=False)
+    assert pixels.shape == (records, SOURCES[name].side ** 2)
+    assert 0 <= pixels.min() < 0.1 < 0.9 < pixels.max() <= 1
+    np.testing.assert_array_equal(np.unique(labels), np.arange(classes))
+    problem = images(name, resolution=8, folder=data_folder)
+    assert problem.features == 64
+    assert problem.clients == (40 if name == "olivetti" else 10)
+    # Files sorted by class are shuffled: shares are alike.
+    assert problem.heterogeneity < images(name, resolution=8, heterogeneity=1.0).heterogeneity / 2
+
+
+def test_every_person_is_a_client_at_one(data_folder):
+    problem = images("olivetti", heterogeneity=1.0, centre=False, folder=data_folder)
+    with np.load(data_folder / "olivetti_faces.npz") as stored:
+        faces, people = stored["X"], stored["subject"]
+    for person, block in enumerate(problem.blocks):
+        own = np.round(block.T * 255).astype(np.uint8)
+        expected = faces[people == person]
+        assert {row.tobytes() for row in own} == {row.tobytes() for row in expected}
+
+
+def test_colour_becomes_grey(data_folder):
+    with np.load(data_folder / "cifar10_subset.npz") as stored:
+        grey = stored["X_train"][:50].reshape(50, 32, 32, 3).mean(axis=3) / 255
+    pixels, _ = load_images("cifar10", str(data_folder), download=False)
+    np.testing.assert_allclose(pixels[:50], grey.reshape(50, -1), atol=1e-6)
+
+
+def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.delenv("FEDPCA_DATA", raising=False)
+    with pytest.raises(InvalidInput, match=r"FEDPCA_DATA names no folder; .* mnist\.npz, allow"):
+        images("mnist")
+    monkeypatch.setenv("FEDPCA_DATA", str(tmp_path))
+    with pytest.raises(InvalidInput, match=r"MNIST images are not in the folder .*mnist\.npz"):
+        images("mnist")
+    with pytest.raises(InvalidInput, match="does not exist"):
+        images("olivetti", folder=tmp_path / "nowhere")
+
+
+def test_broken_files_are_refused_and_replaced_ones_read_again(tmp_path):
+    path = tmp_path / "mnist.npz"
+    path.write_bytes(b"not a file of arrays")
+    with pytest.raises(InvalidInput, match=r"mnist\.npz cannot be read .* X_train and y_train"):
+        images("mnist", folder=tmp_path)
+    np.savez(path, X=np.zeros(3))
+    with pytest.raises(InvalidInput, match=r"mnist\.npz cannot be read"):
+        images("mnist", folder=tmp_path)
+    np.savez(path, X_train=np.zeros((5, 7)), y_train=np.zeros(5))
+    with pytest.raises(InvalidInput, match=r"shape \(5, 7\) .* 784 values for each image"):
+        images("mnist", folder=tmp_path)
+    rng = np.random.default_rng(0)
+    for size in (30, 31):
+        stored = rng.integers(0, 256, (size, 784), dtype=np.uint8)
+        np.savez(path, X_train=stored, y_train=np.arange(size) % 3)
+        assert images("mnist", 3, folder=tmp_path).cohort.samples.sum() == size
+
+
+def test_downloads_are_asked_for_and_explain_their_failure(monkeypatch, tmp_path):
+    asked = []
+
+    def no_network(name, **options):
+        asked.append(name)
+        raise URLError("name resolution failed")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", no_network)
+    with pytest.raises(InvalidInput, match="allow the download"):
+        images("fashion_mnist", folder=tmp_path)
+    assert asked == []
+    with pytest.raises(InvalidInput, match=r"could not be downloaded .*name resolution failed"):
+        images("fashion_mnist", folder=tmp_path, download=True)
+    assert asked == ["Fashion-MNIST"]
+
+
+def test_downloaded_images_have_the_layout_of_files(monkeypatch, tmp_path):
+    """OpenML stores the colour planes of an image one after the other, and classes as text."""
+    planes = np.zeros((6, 3, 1024))
+    planes[:, 0] = np.linspace(0, 255, 1024)
+    planes[::2, 2] = 255  # two kinds of image, or clients would be constant
+
+    def fetched(name, **options):
+        return planes.reshape(6, -1), np.array(["2", "10", "2", "10", "2", "2"])
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetched)
+    pixels, classes = load_images("cifar10", str(tmp_path), download=True)
+    np.testing.assert_allclose(pixels[1], np.linspace(0, 1, 1024) / 3, atol=1e-6)
+    np.testing.assert_allclose(pixels[0], pixels[1] + 1 / 3, atol=1e-6)
+    np.testing.assert_array_equal(classes, [1, 0, 1, 0, 1, 1])
+
+    def faces(**options):
+        return np.full((8, 4096), 0.5) + np.linspace(0, 0.1, 8)[:, None], np.arange(8) // 2
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_olivetti_faces", faces)
+    problem = images("olivetti", 4, folder=tmp_path, download=True, centre=False, resolution=8)
+    assert 0.5 <= pooled(problem).min() < pooled(problem).max() == pytest.approx(0.6, abs=1e-6)

@@ -1,0 +1,89 @@
+"""Sizes of clients: whole, positive, summing to the total, in the promised proportions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.splits import SPLITS, checked_sizes, samples_per_client
+
+
+@given(st.sampled_from(SPLITS), st.integers(2, 60), st.integers(0, 5000), st.integers(0, 50))
+def test_sizes_are_whole_positive_and_complete(split, clients, extra, seed):
+    total = clients + extra
+    sizes = samples_per_client(split, clients, total, seed=seed)
+    assert len(sizes) == clients
+    assert sum(sizes) == total
+    assert min(sizes) >= 1
+    assert all(type(size) is int for size in sizes)
+
+
+def test_even_sizes_differ_by_at_most_one():
+    sizes = samples_per_client("even", 7, 100)
+    assert max(sizes) - min(sizes) == 1
+
+
+def test_uneven_sizes_are_proportional_to_the_position():
+    assert samples_per_client("uneven", 8, 36_000) == tuple(1000 * i for i in range(1, 9))
+
+
+def test_dirichlet_sizes_are_reproducible_and_respect_their_minimum():
+    sizes = samples_per_client("dirichlet", 10, 10_000, seed=3)
+    assert sizes == samples_per_client("dirichlet", 10, 10_000, seed=3)
+    assert sizes != samples_per_client("dirichlet", 10, 10_000, seed=4)
+    assert min(sizes) >= 100  # a tenth of the mean
+    assert min(samples_per_client("dirichlet", 10, 10_000, minimum=700, seed=3)) >= 700
+
+
+def test_the_concentration_makes_dirichlet_sizes_nearly_even_or_very_uneven():
+    def spread(concentration):
+        sizes = [
+            samples_per_client(
+                "dirichlet", 10, 10_000, seed=seed, concentration=concentration, minimum=1
+            )
+            for seed in range(20)
+        ]
+        return np.mean([np.std(one) for one in sizes])
+
+    assert spread(1000.0) < 50 < 500 < spread(1.0) < 2000 < spread(0.01)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("odd", 5, 100), "'odd'"),
+        (("even", 1, 100), "number of clients is 1; .* at least 2"),
+        (("even", 20, 10), r"more clients \(20\) than samples \(10\).*at most 10"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(arguments, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        samples_per_client(*arguments)
+
+
+def test_a_minimum_or_concentration_that_does_not_fit_is_refused():
+    with pytest.raises(InvalidInput, match=r"at least 30 of 100 samples; .* between 1 and 20"):
+        samples_per_client("even", 5, 100, minimum=30)
+    with pytest.raises(InvalidInput, match="must be positive, not 0"):
+        samples_per_client("dirichlet", 5, 100, concentration=0)
+
+
+@pytest.mark.parametrize(
+    ("samples", "sentence"),
+    [
+        (1000, "list the number of records"),
+        ("12", "list the number of records"),
+        ([5], "number of clients is 1"),
+        ([5, 2.5], r"Client 1 has 2\.5 samples; give a whole number"),
+        ([5, 0], r"Client 1 is empty \(0 samples\)"),
+        ([5, -3], r"Client 1 is empty \(-3 samples\)"),
+    ],
+)
+def test_sizes_that_are_not_counts_are_refused(samples, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        checked_sizes(samples)
+
+
+def test_sizes_may_come_as_an_array():
+    assert checked_sizes(np.array([3, 4])) == (3, 4)
