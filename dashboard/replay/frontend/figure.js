@@ -86,13 +86,26 @@ function axis(title, log, range, theme) {
   };
 }
 
+// More than two yardsticks would write over each other: they move to the legend, told apart by dash.
+const YARDSTICK_DASHES = ["5px 4px", "1px 3px", "11px 4px", "11px 3px 2px 3px", "2px 6px", "7px 2px"];
+
+function crowded(panel) {
+  return panel.yardsticks.length > 2;
+}
+
+function yardstickDash(panel, at) {
+  return YARDSTICK_DASHES[crowded(panel) ? at % YARDSTICK_DASHES.length : 0];
+}
+
 function yardstickLayout(panel, theme) {
   const shapes = [];
   const annotations = [];
   panel.yardsticks.forEach((yardstick, at) => {
     const colour = yardstick.colour[theme.scheme];
     shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, yref: "y", y0: yardstick.value,
-      y1: yardstick.value, layer: "below", line: { color: colour, width: 1.4, dash: "5px 4px" } });
+      y1: yardstick.value, layer: "below",
+      line: { color: colour, width: 1.4, dash: yardstickDash(panel, at) } });
+    if (crowded(panel)) return;
     annotations.push({ xref: "paper", x: at % 2 ? 0.01 : 0.99, xanchor: at % 2 ? "left" : "right",
       yref: "y", y: panel.logY ? Math.log10(yardstick.value) : yardstick.value, yanchor: "bottom",
       text: (yardstick.simulationOnly ? "◇ " : "") + escaped(yardstick.label), showarrow: false,

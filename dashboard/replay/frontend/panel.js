@@ -29,7 +29,7 @@ function swatch(curve, kind, scheme) {
     svg.append(drawing("rect", { x: 6, y: 1, width: 14, height: 10, rx: 2, fill: colour }));
   } else {
     svg.append(drawing("line", { x1: 1, y1: 6, x2: 25, y2: 6, stroke: colour,
-      "stroke-width": curve.guide ? 1.4 : 2.4, "stroke-dasharray": DASHES[curve.dash] ?? "" }));
+      "stroke-width": curve.guide ? 1.4 : 2.4, "stroke-dasharray": curve.strokes ?? DASHES[curve.dash] ?? "" }));
   }
   return svg;
 }
@@ -81,12 +81,13 @@ class PanelView {
       button.onclick = () => view.toggle(curve.name);
       return element("li", {}, button, curve.simulationOnly ? simulationTag() : null);
     });
-    for (const yardstick of panel.yardsticks) {
-      if (!yardstick.simulationOnly) continue;
-      const sample = swatch({ ...yardstick, dash: "dash", guide: true }, "lines", view.theme.scheme);
+    panel.yardsticks.forEach((yardstick, at) => {
+      if (!yardstick.simulationOnly && !crowded(panel)) return;
+      const strokes = yardstickDash(panel, at).replaceAll("px", "");
+      const sample = swatch({ ...yardstick, strokes, guide: true }, "lines", view.theme.scheme);
       items.push(element("li", { class: "fp-entry" }, sample,
-        element("span", { text: yardstick.label }), simulationTag()));
-    }
+        element("span", { text: yardstick.label }), yardstick.simulationOnly ? simulationTag() : null));
+    });
     const had = this.legend.contains(document.activeElement);
     this.legend.replaceChildren(...items);
     this.legend.hidden = items.length === 0;
