@@ -71,15 +71,14 @@ def build_problem(configuration: Configuration, table: Problem | None = None) ->
             download=True,
         )
     sizes = samples_per_client(c.split, c.clients, c.clients * c.samples, seed=c.seed)
-    spectrum: dict[str, float] = (
-        {"decay": c.decay} if c.problem == "decay_geometric" else {"condition": c.condition}
-    )
+    geometric = c.problem == "decay_geometric"
     return decay_spectrum(
         features=c.features,
         samples=sizes,
+        decay=c.decay if geometric else None,
+        condition=None if geometric else c.condition,
         heterogeneity=c.heterogeneity,
         seed=c.seed,
-        **spectrum,
     )
 
 

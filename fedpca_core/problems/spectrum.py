@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.cohort import Cohort
 from fedpca_core.problems.coloured import chosen_turns, coloured
@@ -21,7 +21,7 @@ _SMALL_BYTES = 32 * 1024**2
 
 def decay_spectrum(
     features: int,
-    samples: Sequence[int],
+    samples: Sequence[int] | IntArray,
     decay: float | None = None,
     *,
     condition: float | None = None,
@@ -40,7 +40,7 @@ def decay_spectrum(
     ----------
     features : int
         At least two.
-    samples : sequence of int
+    samples : sequence or array of int
         Records m_i of each client (at least two clients), together at least ``features``.
     decay : float, optional
         Geometric spectrum: Sigma_jj = decay^(1-j), at least 1 (FAPS's xi); 1.01 by default, 1 is

@@ -7,7 +7,7 @@ from numbers import Integral
 
 import numpy as np
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.streams import Streams
 
@@ -90,7 +90,7 @@ def check_clients(clients: int) -> None:
     )
 
 
-def checked_sizes(samples: Sequence[int]) -> tuple[int, ...]:
+def checked_sizes(samples: Sequence[int] | IntArray) -> tuple[int, ...]:
     """Return client sizes as a tuple of int, refusing what is not a list of counts."""
     require(
         isinstance(samples, Sequence | np.ndarray) and not isinstance(samples, str),

@@ -42,7 +42,7 @@ def test_names_are_unique():
 
 def test_presets_cannot_be_changed():
     with pytest.raises(TypeError):
-        preset("uneven").live["features"] = 3
+        preset("uneven").live["features"] = 3  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", ["default", "uneven", "table-1", "rates"])
@@ -149,7 +149,7 @@ def test_paper_sizes_are_the_paper_s(monkeypatch):
     """The generator is stopped before it draws gigabytes: the sizes are what is checked."""
     from fedpca_core.experiments import faps
 
-    asked = {}
+    asked: dict = {}
 
     def noted(features, samples, decay=None, *, condition=None, seed=0):
         asked.update(
