@@ -93,7 +93,7 @@ class Simulation:
             present = plan.participants
             recipients = len(present) if plan.recipients is None else plan.recipients
             downlink = self.mailbox.down(plan.downlink, recipients)
-            members = cohort.only(present)
+            members = cohort if len(present) == cohort.clients else cohort.only(present)
             uplink, stepped = algorithm.client(
                 members, take(clients, present), plan, downlink, self.streams
             )

@@ -17,8 +17,6 @@ from fedpca_core.errors import require
 _TRUSTED_DEPARTURE = 0.1
 #: Below this departure the second pass is taken to first order (error: its square).
 _FIRST_ORDER_DEPARTURE = 1e-8
-#: Products of two frames with entries of this size overflow.
-_OVERFLOWING = 1e140
 #: Gram matrices closer than this to the identity (in the infinity norm) need no eigenvectors.
 _NEWTON_SCHULZ_DEPARTURE = 0.7
 
@@ -94,14 +92,14 @@ def _cholesky_pass(frames: Array, gram: Array) -> Array:
 
 
 def check_finite(frames: Array) -> None:
-    """Refuse frames with NaN, infinite or squarely overflowing entries: the run has diverged.
+    """Refuse frames (or their Gram matrices) with NaN or infinite entries: the run has diverged.
 
     Raises
     ------
     InvalidInput
     """
     require(
-        bool((np.abs(frames) < _OVERFLOWING).all()),  # false for NaN
+        bool(np.isfinite(frames).all()),
         "A frame holds NaN or infinite entries, so the run has diverged; "
         "choose a smaller step or noise, or check the data for extreme values.",
     )
@@ -135,8 +133,10 @@ def polar(frames: Array, *, polish: bool = True) -> Array:
     squares away its rounding (``polish=False`` leaves it out, for iterates that are replaced at
     once); frames of condition number above 1e4 take a thin SVD instead.
     """
-    check_finite(frames)
-    values, vectors = np.linalg.eigh(frames.swapaxes(-1, -2) @ frames)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = frames.swapaxes(-1, -2) @ frames
+    check_finite(gram)
+    values, vectors = np.linalg.eigh(gram)
     if bool((values[..., 0] > 1e-8 * values[..., -1]).all()):
         root = (vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
         near: Array = frames @ root

@@ -49,6 +49,9 @@ INNER_RULES = ("auto", "fixed", "change", "conditions")
 #: Sufficient decrease asked for: a gradient step of length 1/L, L <= 2 ||S_i|| + beta_i, lowers h
 #: by at least |grad|^2 / (2 L); the theorem leaves the constants open, half of that is asked here.
 DECREASE, CURVATURE = 0.25, 2.0
+#: Products between two rough orthonormalisations. H has a condition number of about 1/factor + 1 on
+#: the spaces it meets, so three products stay far from what a Cholesky pass can bear.
+STRETCH = 3
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,12 @@ class InnerRule:
 
 def solve(rule: InnerRule, cohort: Cohort, state: dict[str, Array], received: Array) -> None:
     """Advance X_i, S_i X_i and W_i in ``state`` by this round's inner iterations."""
-    most = int(rule.budget.max(initial=0))
+    ends = set(rule.budget.tolist())  # steps after which some client may stop
+    most = max(ends, default=0)
     if most == 0:
         return
     frames, products = state["frame"], state["product"]
-    penalty = state["penalty"][:, None, None]
-    pulled = penalty * received
+    pulled = state["penalty"][:, None, None] * received
     tall = np.concatenate([frames, state["multiplier"], pulled], axis=2)
     wide = np.concatenate(
         [state["multiplier"], frames, np.broadcast_to(received, frames.shape)], axis=2
@@ -126,17 +129,17 @@ def solve(rule: InnerRule, cohort: Cohort, state: dict[str, Array], received: Ar
     images = products + tall @ (wide @ frames)
     first = frames, images
     running = rule.budget > 0
+    whole = 0 not in ends
     for step in range(1, most + 1):
         before = frames
         # QR factors are unique, so between products a rough one serves, and not after each; the
         # last of a client is exact. The vector that follows a_i needs a frame in step 1.
-        if rule.test != "none" or bool((rule.budget[running] <= step).any()):
+        if rule.test != "none" or step in ends:
             moved = orthonormalise(images)
-        elif step % 2 == int(rule.follow):
+        elif step % STRETCH == int(rule.follow):
             moved = recondition(images)
         else:
             moved = images
-        whole = bool(running.all())
         frames = moved if whole else np.where(running[:, None, None], moved, frames)
         if step == 1 and rule.follow:
             fresh = _follow(cohort, state, frames, running)
@@ -146,11 +149,14 @@ def solve(rule: InnerRule, cohort: Cohort, state: dict[str, Array], received: Ar
         if step == most:
             break
         images = products + tall @ (wide @ frames)
-        running = running & (rule.budget > step)
         if rule.test == "change":
             running = running & (projector_distance(frames, before) > rule.tolerance)
         elif rule.test == "conditions":
             running = running & ~_conditions(rule, state, first, (frames, images))
+        elif step not in ends:
+            continue
+        running = running & (rule.budget > step)
+        whole = bool(running.all())
         if not running.any():
             break
     state["frame"], state["product"] = frames, products
