@@ -65,10 +65,10 @@ def test_stability_number_equals_its_sum() -> None:
             total = sum(ratio**k for k in range(steps)) * penalty[i] / (inside[i] + penalty[i])
             found = rates.stability_numbers(outside, inside, penalty, steps)[i]
             assert found == pytest.approx(total)
-    steps = rates.largest_stable_steps(outside, inside, penalty, 50)
-    assert steps[0] == 50  # the sum stays below 1 for ever
-    assert rates.stability_numbers(outside, inside, penalty, int(steps[1]))[1] <= 1
-    assert rates.stability_numbers(outside, inside, penalty, int(steps[1]) + 1)[1] > 1
+    most = rates.largest_stable_steps(outside, inside, penalty, 50)
+    assert most[0] == 50  # the sum stays below 1 for ever
+    assert rates.stability_numbers(outside, inside, penalty, int(most[1]))[1] <= 1
+    assert rates.stability_numbers(outside, inside, penalty, int(most[1]) + 1)[1] > 1
     assert rates.largest_stable_steps(np.ones(1), np.zeros(1), np.ones(1), 9).tolist() == [1]
 
 

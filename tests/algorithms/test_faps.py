@@ -296,7 +296,7 @@ def test_a_client_whose_data_are_zero_is_harmless() -> None:
     for rule in faps_inner.INNER_RULES:
         trace = fp.simulate(problem, fp.FAPS(2, inner_rule=rule), rounds=150)
         assert fp.metrics.frame(trace, problem).sin_theta.iloc[-1] < 1e-6
-        assert not trace.transcript.exchanges[-1].uploads["product"][3].any()
+        assert not trace.transcript.pairs(3)[-1][1].any()
 
 
 @pytest.mark.parametrize(
