@@ -43,10 +43,28 @@ st.navigation(
             url_path="attack",
         ),
         st.Page(
+            PAGES / "anomaly.py",
+            title="Anomalies",
+            icon=":material/sensors:",
+            url_path="anomaly",
+        ),
+        st.Page(
             PAGES / "privacy.py",
             title="What does privacy cost?",
             icon=":material/verified_user:",
             url_path="privacy",
+        ),
+        st.Page(
+            PAGES / "personalise.py",
+            title="Who collaborates?",
+            icon=":material/diversity_3:",
+            url_path="personalise",
+        ),
+        st.Page(
+            PAGES / "theory.py",
+            title="What is proved?",
+            icon=":material/function:",
+            url_path="theory",
         ),
     ]
 ).run()

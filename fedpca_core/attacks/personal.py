@@ -13,6 +13,7 @@ Under secure aggregation the server sees the sum only, and none of this applies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -24,13 +25,14 @@ from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.personal_model import data_scale
-from fedpca_core.stiefel import polar_by_gram, symmetric_part, tangent
+from fedpca_core.stiefel import polar_by_gram, symmetric_part, tangent, transpose
 from fedpca_core.transcript import Transcript
 
 #: A recovered frame explains its message when its columns are this close to orthonormal.
 EXACT = 1e-9
 #: Second moments of more features than this have too many unknowns for one dense solve.
 LARGEST = 40
+_DIFFERENCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ def second_moment(
     algorithm: PersonalizedPCA,
     client: int = 0,
     rounds: int | None = None,
+    tracked: Sequence[Recovered] | None = None,
 ) -> SecondMoment:
     """Recover S_i from the frames of consecutive rounds.
 
@@ -155,6 +158,8 @@ def second_moment(
     up to a multiple of the identity. Fewer records than directions make S singular there, which
     fixes the multiple and, by least rank, the part that was not covered; otherwise the trace
     expected by the public model fixes it.
+
+    ``tracked`` are the answers of `frames` where they are known already.
 
     Raises
     ------
@@ -167,7 +172,9 @@ def second_moment(
         features <= LARGEST,
         f"Solving for S_i of {features} features takes too long; use at most {LARGEST}.",
     )
-    equations = _equations(transcript.until(rounds), algorithm, client)
+    seen = transcript.until(rounds)
+    known = frames(seen, algorithm, client) if tracked is None else tracked
+    equations = _equations(seen, algorithm, client, known)
     require(
         len(equations) > 0,
         "No two consecutive frames of this client could be recovered, so there is no equation in "
@@ -196,7 +203,10 @@ def second_moment(
 
 
 def _equations(
-    transcript: Transcript, algorithm: PersonalizedPCA, client: int
+    transcript: Transcript,
+    algorithm: PersonalizedPCA,
+    client: int,
+    tracked: Sequence[Recovered],
 ) -> list[tuple[Array, Array]]:
     """Pairs of a recovered frame U and ``(I - U U^T) S U``."""
     if algorithm.step is None:
@@ -209,7 +219,7 @@ def _equations(
     scale = data_scale(samples, algorithm.noise_variance, algorithm.gradient)[0]
     messages = _messages(transcript, algorithm, client)
     found = []
-    for before, after in pairwise(frames(transcript, algorithm, client)):
+    for before, after in pairwise(tracked):
         if not (before.exact and after.exact):
             continue
         at, centre = before.frame, messages[after.round][0]
@@ -253,10 +263,14 @@ def records(
         f"Client {client} has {count} records and {transcript.features} features; records are "
         "recovered only when there are fewer of them than features.",
     )
-    moment = second_moment(transcript, algorithm, client, rounds).matrix
+    return factor(second_moment(transcript, algorithm, client, rounds).matrix, count)
+
+
+def factor(moment: Array, samples: int) -> Array:
+    """Records ``Y`` (features, samples) with ``Y Y^T / samples`` equal to a matrix of that rank."""
     values, vectors = np.linalg.eigh(moment)
-    kept = np.sqrt(count * np.clip(values[::-1][:count], 0, None))
-    return np.asarray(vectors[:, ::-1][:, :count] * kept, dtype=float)
+    kept = np.sqrt(samples * np.clip(values[::-1][:samples], 0, None))
+    return np.asarray(vectors[:, ::-1][:, :samples] * kept, dtype=float)
 
 
 # ---------------------------------------------------------------------- solving
@@ -290,25 +304,33 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Reco
     rows, columns = np.triu_indices(components)
 
     def unpack(entries: Array) -> Array:
-        matrix = np.zeros((components, components))
-        matrix[rows, columns] = entries
-        return matrix + np.triu(matrix, 1).T
+        matrix = np.zeros((*entries.shape[:-1], components, components))
+        matrix[..., rows, columns] = entries
+        matrix[..., columns, rows] = entries
+        return matrix
 
     def parts(aligned: Array) -> tuple[Array, Array]:
         """Skew part from W M + M W = 2 K, and the inverse of M."""
         values, vectors = np.linalg.eigh(aligned)
         values = np.where(np.abs(values) < 1e-12, 1e-12, values)
-        sums = values[:, None] + values
+        sums = values[..., :, None] + values[..., None, :]
         sums = np.where(np.abs(sums) < 1e-12, 1e-12, sums)
-        turned = vectors.T @ (2 * skew) @ vectors / sums
-        return vectors @ turned @ vectors.T, (vectors / values) @ vectors.T
+        back = transpose(vectors)
+        turned = back @ (2 * skew) @ vectors / sums
+        return vectors @ turned @ back, (vectors / values[..., None, :]) @ back
 
     def misfit(entries: Array) -> Array:
         aligned = unpack(entries)
         turn, inverse = parts(aligned)
         whole = aligned + turn
-        gram = whole.T @ whole + inverse @ inner @ inverse
-        return (gram - np.eye(components))[rows, columns]
+        gram = transpose(whole) @ whole + inverse @ inner @ inverse
+        return np.asarray((gram - np.eye(components))[..., rows, columns], dtype=float)
+
+    def slopes(entries: Array) -> Array:
+        # All differences in one batch: far cheaper than one evaluation for each unknown.
+        shifts = _DIFFERENCE * np.eye(len(entries))
+        ahead, behind = misfit(entries + shifts), misfit(entries - shifts)
+        return np.asarray((ahead - behind).T / (2 * _DIFFERENCE), dtype=float)
 
     if guess is None:
         # Without the skew part, cos^2 = (1 + sqrt(1 - 4 g))/2 on the branch below 45 degrees.
@@ -317,7 +339,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Reco
         start = (vectors * np.sqrt(squares)) @ vectors.T
     else:
         start = symmetric_part(centre.T @ guess)
-    answer = root(misfit, start[rows, columns], method="hybr", options={"xtol": 1e-15})
+    answer = root(misfit, start[rows, columns], jac=slopes, method="hybr", options={"xtol": 1e-15})
     aligned = unpack(answer.x)
     turn, inverse = parts(aligned)
     raw = centre @ (aligned + turn) + outer @ inverse

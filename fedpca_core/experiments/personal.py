@@ -260,13 +260,17 @@ def curve(
     channel: Channel | None = None,
     measure: Callable[[Array, PersonalProblem], Array] = fresh_ratios,
     tolerance: float = 0.0,
+    wanted: Callable[[float], bool] = lambda _: True,
 ) -> tuple[Array, Array]:
     """Each client's error round by round, without keeping the models.
 
+    ``wanted`` is told the share of rounds done and answers whether to go on.
+
     Returns
     -------
-    ratios : (rounds + 1, clients) float64
-        Fewer rows when the mean moved by less than ``tolerance`` in ten rounds.
+    ratios : (rounds + 1, clients) float64, or what ``measure`` gives for each round
+        Fewer rows when the mean moved by less than ``tolerance`` in ten rounds, or when nobody
+        wanted more.
     estimate : the last model(s)
     """
     run = Simulation(
@@ -282,14 +286,21 @@ def curve(
     for step in run:
         estimate = step.estimate
         rows.append(measure(estimate, problem))
+        if not wanted((len(rows) - 1) / rounds):
+            break
         if tolerance and len(rows) > 10 and abs(rows[-1].mean() - rows[-11].mean()) < tolerance:
             break
     return np.stack(rows), estimate
 
 
-def settled(problem: PersonalProblem, algorithm: PersonalizedPCA, rounds: int) -> Array:
+def settled(
+    problem: PersonalProblem,
+    algorithm: PersonalizedPCA,
+    rounds: int,
+    tolerance: float = _CONVERGED,
+) -> Array:
     """Per-client fresh error of personalised PCA after it has settled (at most ``rounds``)."""
-    ratios, _ = curve(problem, algorithm, rounds=rounds, tolerance=_CONVERGED)
+    ratios, _ = curve(problem, algorithm, rounds=rounds, tolerance=tolerance)
     return ratios[-1]
 
 
