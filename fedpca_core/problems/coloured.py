@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.problems.cohort import second_moment
+from fedpca_core.problems.remembered import Remembered
 from fedpca_core.problems.rotation import Turns, balance
 from fedpca_core.problems.white import WhiteShares
 
@@ -18,9 +18,8 @@ from fedpca_core.problems.white import WhiteShares
 _MEASURABLE = 5e7
 _TINY = 2e5
 
-#: Choices remembered, so that a move of the dial costs no measurement.
-_REMEMBERED = 64
-_chosen: OrderedDict[tuple[object, ...], Turns] = OrderedDict()
+#: Choices made, so that a move of the dial costs no measurement.
+_chosen: Remembered[Turns] = Remembered(64)
 
 
 def coloured(
@@ -89,12 +88,7 @@ def chosen_turns(
     if heterogeneity == 0 or turns.turning < 2 or cost > _MEASURABLE:
         return turns
     key = (white.samples, roots.tobytes(), weights.tobytes(), seed)
-    found = _chosen.get(key)
-    if found is None:
-        found = _chosen[key] = _least_drop(white, turns, weights, cost <= _TINY)
-        while len(_chosen) > _REMEMBERED:
-            _chosen.popitem(last=False)
-    return found
+    return _chosen.get(key, lambda: _least_drop(white, turns, weights, cost <= _TINY))
 
 
 def _least_drop(white: WhiteShares, turns: Turns, weights: Array, tiny: bool) -> Turns:

@@ -1,0 +1,36 @@
+"""A bounded memory for results whose arguments cannot be keys of a cache themselves."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Remembered(Generic[Result]):
+    """The last results by key; the oldest is forgotten when there are too many.
+
+    Parameters
+    ----------
+    size : int
+        How many results are kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._results: OrderedDict[Hashable, Result] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def get(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """The result for ``key``, made now if it is not known."""
+        # Two threads may both make a result; they make the same one.
+        if (known := self._results.get(key)) is not None:
+            return known
+        made = self._results[key] = make()
+        while len(self._results) > self._size:
+            self._results.popitem(last=False)
+        return made
