@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from dashboard import layout
 from fedpca_core.experiments import private_run
 from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon, warn_delta
 from fedpca_core.privacy.configuration import METHODS, PrivacyConfiguration
-from fedpca_core.privacy.guarantee import Guarantee, Refusal
+from fedpca_core.privacy.guarantee import Guarantee, Refusal, short
 
 
 def show_guarantee(configuration: PrivacyConfiguration) -> None:
@@ -115,9 +116,14 @@ def protection_card(configuration: PrivacyConfiguration) -> None:
 
 def _outcome(found: Guarantee | Refusal) -> str:
     assert isinstance(found, Guarantee)
+    factor = (
+        f"{np.exp(found.epsilon):.3g}"
+        if found.epsilon < 20
+        else f"10^{found.epsilon / np.log(10):.0f}"
+    )
     return (
-        f"a statement about one record that is at most e^{found.budget} times as likely with it "
-        f"as without it, save for a chance of {found.delta:g}"
+        f"no message that is more than {factor} times (e to the ε) as likely with a record as with "
+        f"another in its place, save for a chance of {short(found.delta)}"
     )
 
 
@@ -131,7 +137,7 @@ def two_way(configuration: PrivacyConfiguration) -> str:
     epsilon = float(true_epsilon(c.multiplier * step, c.delta, c.products, columns, samples, norm))
     return (
         f"Noise of {c.multiplier:g} sensitivities, ν = {c.multiplier * step:.3g}, on "
-        f"{c.products} products means **ε = {epsilon:.4g}** at δ = {c.delta:g} for one record "
+        f"{c.products} products means **ε = {epsilon:.4g}** at δ = {short(c.delta)} for one record "
         f"(clip norm {norm:g}, no amplification by sampling, exact "
         "composition)."
     )

@@ -20,6 +20,7 @@ from fedpca_core.experiments import private_run, record_attacks
 from fedpca_core.experiments.record_attacks import Membership
 from fedpca_core.privacy.configuration import PrivacyConfiguration
 from fedpca_core.privacy.gaussian import mu_of
+from fedpca_core.privacy.guarantee import short
 from fedpca_core.problems import Problem
 
 #: Runs with the record, and as many without it, for one ROC curve.
@@ -126,6 +127,11 @@ def draw_attacks(result: Attacked, c: PrivacyConfiguration) -> None:
     """Error against epsilon with the public guesses; ROC and AUC against their ceilings."""
     st.markdown(_verdict(result, c))
     chart(key="privacy_reconstruction", panels=[_reconstruction(result, c)])
+    st.caption(
+        "Without noise the server solves its equations; with noise it shrinks towards the pooled "
+        "S as far as the messages' own likelihood asks for. Above the line of the public answer, "
+        f"noise has misled it. Client {CLIENT + 1}, medians of three runs; simulation only."
+    )
     layout.section(
         "Is one record in the data?",
         "The best test there is, for the pair of records that is easiest to tell apart, by an "
@@ -141,8 +147,8 @@ def draw_attacks(result: Attacked, c: PrivacyConfiguration) -> None:
     chart(key="privacy_membership", panels=[_roc(result, c), _auc(result, c)])
     st.caption(
         f"{TESTS} runs with the record and {TESTS} with another in its place. Unit: one record, "
-        f"replaced; clip norm {private_run.treatment(c)[1]:g}; δ = {c.delta:g}; accountant: exact "
-        "composition. Measured areas have a standard error of about "
+        f"replaced; clip norm {private_run.treatment(c)[1]:g}; δ = {short(c.delta)}; accountant: "
+        "exact composition. Measured areas have a standard error of about "
         f"{1 / np.sqrt(6 * TESTS):.2f}."
     )
 
@@ -168,7 +174,7 @@ def _reconstruction(result: Attacked, c: PrivacyConfiguration) -> Panel:
     return Panel(
         key="reconstruction",
         title="Reconstructing one client's matrix",
-        x_title=f"budget ε (δ = {c.delta:g})",
+        x_title=f"budget ε (δ = {short(c.delta)})",
         y_title="relative error of Sᵢ",
         curves=curves,
         yardsticks=tuple(yardsticks),
@@ -233,7 +239,7 @@ def _auc(result: Attacked, c: PrivacyConfiguration) -> Panel:
     return Panel(
         key="auc",
         title="Area under the curve against ε",
-        x_title=f"budget ε (δ = {c.delta:g})",
+        x_title=f"budget ε (δ = {short(c.delta)})",
         y_title="area (½ is a coin toss)",
         curves=tuple(curves),
         log_x=True,

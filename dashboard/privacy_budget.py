@@ -19,7 +19,7 @@ from fedpca_core.privacy.configuration import PrivacyConfiguration
 from fedpca_core.problems import Problem
 from fedpca_core.simulate import simulate
 
-_COLOURS = ("Centralized", "series 3", "series 9", "formal")
+_COLOURS = ("series 9", "series 1", "series 7", "formal")
 _ZERO = 1e-14
 
 
@@ -63,13 +63,14 @@ def draw_budget(result: Budget, c: PrivacyConfiguration) -> None:
     """Stacked areas of the ladder, the identity's norms, and the terms."""
     rounds = np.arange(len(result.squared))
     shares = np.maximum(result.increments, 0.0)
+    shares = shares / shares.sum(axis=0)
     areas = tuple(
         Curve(name, rounds, share, colour=colour, simulation_only=True)
         for name, share, colour in zip(LADDER, shares, _COLOURS, strict=True)
     )
     parts = {
-        "drawing some clients, E": (result.identity.sampling, "series 9"),
-        "clients differ, H": (result.identity.heterogeneity, "series 3"),
+        "drawing some clients, E": (result.identity.sampling, "series 7"),
+        "clients differ, H": (result.identity.heterogeneity, "series 1"),
         "privacy noise, N": (result.identity.noise, "formal"),
     }
     at = np.arange(1, len(result.identity.noise) + 1)
@@ -81,16 +82,16 @@ def draw_budget(result: Budget, c: PrivacyConfiguration) -> None:
     panels = [
         Panel(
             key="ladder",
-            title="What each effect adds to the squared distance",
+            title="What the squared distance is made of",
             x_title="communication",
-            y_title="sin² θ, mean",
+            y_title="share of sin² θ",
             curves=areas,
             log_y=False,
             y_range=(0.0, 1.0),
             kind="area",
             integer_x=True,
-            description="Stacked areas: error of the centralised power method, and what local "
-            "drift, client sampling and privacy noise add to it.",
+            description="Stacked areas: shares of the squared distance that the centralised power "
+            "method, local drift, client sampling and privacy noise account for.",
         )
     ]
     if lines:
@@ -120,7 +121,8 @@ def draw_budget(result: Budget, c: PrivacyConfiguration) -> None:
     lowest = float(result.increments.min())
     st.caption(
         f"Left: four runs that share every random draw, each with one effect more; mean of "
-        f"{result.repetitions}. An effect can also help: decreases are drawn as zero"
+        f"{result.repetitions}; sin² θ itself falls from {result.squared[0]:.2g} to "
+        f"{result.squared[-1]:.2g}. An effect can also help: decreases are drawn as zero"
         + (f" (largest here: {-lowest:.2g})" if lowest < -5e-4 else "")
         + ". Right: one run, an identity that holds to rounding; terms that are exactly zero "
         "(E and H at single products with everybody) are not drawn. Both need raw data."
@@ -145,7 +147,7 @@ def draw_terms(terms: TheoryTerms, c: PrivacyConfiguration) -> None:
     )
     layout.metric_cards(
         [
-            layout.Card("I₁, privacy noise", _term(terms.noise, terms), "σ-gap units"),
+            layout.Card("I₁, privacy noise", _term(terms.noise, terms), "over the eigengap"),
             layout.Card("I₂, local drift", _term(terms.drift, terms), "not 0 even at p = 1"),
             layout.Card(
                 "I₃, client sampling",

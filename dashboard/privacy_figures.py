@@ -18,6 +18,7 @@ from fedpca_core.experiments.fedpower import DELTA, MODELS, Band, curves, figure
 from fedpca_core.privacy import accountants
 from fedpca_core.privacy.calibration import exact_sensitivity, published_sensitivity
 from fedpca_core.privacy.configuration import PrivacyConfiguration
+from fedpca_core.privacy.guarantee import short
 
 #: Floor of a log axis: below it a curve shows rounding only.
 ROUNDING = 1e-16
@@ -48,8 +49,9 @@ def draw_accountants(result: pd.DataFrame, c: PrivacyConfiguration) -> None:
         }
     )
     st.markdown(
-        f"One budget, ε = {c.epsilon:g} at δ = {c.delta:g}, for **{c.products} products**: five "
-        "ways of asking how much noise it takes. All are valid; a larger figure is noise wasted."
+        f"One budget, ε = {c.epsilon:g} at δ = {short(c.delta)}, for **{c.products} products**: "
+        "five ways of asking how much noise it takes. All are valid; a larger figure is noise "
+        "wasted."
     )
     st.dataframe(shown, hide_index=True, width="stretch")
     st.caption(
@@ -115,13 +117,13 @@ def draw_figure(result: Sequence[Band], c: PrivacyConfiguration) -> None:
             )
         ],
     )
-    ends = ", ".join(f"{band.label}: {band.plateau:.2g}" for band in result)
+    ends = ", ".join(f"{band.label}: {band.plateau:.3g}" for band in result)
     st.markdown(f"Plateaus here: {ends}.")
     size = "the paper's size" if c.paper_size else "live size (same noise relative to the gap)"
     noise = (
         "no noise, ε = ∞"
         if all(setting.epsilon is None for setting in entry.settings)
-        else f"ε per record (replaced), δ = {DELTA:g}, {entry.calibration} calibration, "
+        else f"ε per record (replaced), δ = {short(DELTA)}, {entry.calibration} calibration, "
         "clip norm 1, no amplification by sampling"
     )
     st.caption(

@@ -19,6 +19,7 @@ from fedpca_core.experiments import private_run
 from fedpca_core.experiments.error_budget import noise_floor
 from fedpca_core.experiments.private_run import Repeated, Spending
 from fedpca_core.privacy.configuration import PrivacyConfiguration
+from fedpca_core.privacy.guarantee import short
 from fedpca_core.problems import Problem
 
 #: Below this a curve shows rounding only.
@@ -44,15 +45,12 @@ def converge(c: PrivacyConfiguration, problem: Problem, job: Job) -> Convergence
     noises: dict[str, tuple[float, str]] = {}
     current = private_run.current_noise(c)
     if current:
-        noises[f"ε = {c.epsilon:g}, {c.calibration} noise"] = current, COLOURS[c.calibration]
+        noises[f"{c.calibration} noise"] = current, COLOURS[c.calibration]
         other = "published" if c.calibration == "exact" else "exact"
-        noises[f"ε = {c.epsilon:g}, {other} noise"] = (
-            private_run.noise_for(c, other),
-            COLOURS[other],
-        )
+        noises[f"{other} noise"] = private_run.noise_for(c, other), COLOURS[other]
     elif not private_run.accountable(c) and c.mask:
-        noises[f"masked by {c.mask:g}, no ε"] = 0.0, "heuristic"
-    noises["without noise, ε = ∞"] = 0.0, COLOURS["none"]
+        noises["masked, no ε"] = 0.0, "heuristic"
+    noises["without noise"] = 0.0, COLOURS["none"]
     runs: dict[str, Repeated] = {}
     for position, (label, (noise, _)) in enumerate(noises.items()):
         wire = private_run.channel(c if "masked" in label else replace(c, mask=0.0))
@@ -120,17 +118,14 @@ def verdict(result: Convergence, c: PrivacyConfiguration) -> str:
     finals = {label: float(np.median(run.sines[:, -1])) for label, run in result.runs.items()}
     first = labels[0]
     sent = float(result.runs[first].bytes_up[-1])
+    budget = f"ε = {c.epsilon:g}, " if first.endswith(" noise") and first != "without noise" else ""
     text = (
-        f"**{method_name(c)}** ends at distance **{finals[first]:.2g}** ({first}) after "
+        f"**{method_name(c)}** ends at distance **{finals[first]:.2g}** ({budget}{first}) after "
         f"{result.runs[first].sines.shape[1] - 1} communications and {sent / 1e3:,.0f} kB up"
     )
-    others = [
-        f"{finals[label]:.2g} {label.replace(f'ε = {c.epsilon:g}, ', 'with ')}"
-        for label in labels[1:]
-    ]
-    if others:
+    if others := [f"{finals[label]:.2g} {label}" for label in labels[1:]]:
         text += "; " + ", ".join(others)
-    if first.startswith("ε") and finals[first] > 0.5:
+    if budget and finals[first] > 0.5:
         text += ". That is hardly better than a random guess: allow a larger ε, or more samples"
     return text + "."
 
@@ -149,7 +144,7 @@ def _draw_spending(spending: Spending, c: PrivacyConfiguration) -> None:
                 key="spending",
                 title="",
                 x_title="client (1 is the reference and always uploads)",
-                y_title=f"true ε at δ = {c.delta:g}",
+                y_title=f"true ε at δ = {short(c.delta)}",
                 curves=(Curve("true ε of the client", names, spending.epsilon, colour="formal"),),
                 log_y=False,
                 kind="bars",
@@ -237,7 +232,7 @@ def draw_price(result: Utility, c: PrivacyConfiguration) -> None:
             Panel(
                 key="price",
                 title="",
-                x_title=f"budget ε (δ = {c.delta:g})",
+                x_title=f"budget ε (δ = {short(c.delta)})",
                 y_title="final projection distance, sin θ",
                 curves=tuple(curves),
                 yardsticks=(Yardstick(f"without noise {quiet:.1e}", max(quiet, ROUNDING)),)
@@ -253,6 +248,6 @@ def draw_price(result: Utility, c: PrivacyConfiguration) -> None:
     )
     st.caption(
         f"ε per record (replaced), total over {c.products} products; clip norm "
-        f"{private_run.treatment(c)[1]:g}; δ = {c.delta:g}; sampling gives no amplification; "
+        f"{private_run.treatment(c)[1]:g}; δ = {short(c.delta)}; sampling gives no amplification; "
         "published noise is placed at the ε it claims, its true ε is smaller."
     )

@@ -23,13 +23,13 @@ from fedpca_core.trace import Trace
 
 #: Why the noise of a method has no epsilon, by the class name of the method.
 REFUSALS = {
-    "FAPS": "FAPS multiplies S_i several times a round inside an eigenvalue problem whose "
-    "multiplier and shift are made of the client's own S_i without noise; their sensitivity has no "
+    "FAPS": "FAPS multiplies Sᵢ several times a round inside an eigenvalue problem whose "
+    "multiplier and shift are made of the client's own Sᵢ without noise; their sensitivity has no "
     "bound, so noise on the upload gives no ε.",
-    "FedPE": "The inner solver of FedPE reads S_i in gradient steps on frames that are not "
+    "FedPE": "The inner solver of FedPE reads Sᵢ in gradient steps on frames that are not "
     "orthonormal and carries a dual variable of unbounded size, so one record may change an upload "
     "by any amount and noise gives no ε.",
-    "FedPG": "The inner solver of FedPG reads S_i in gradient steps whose number depends on the "
+    "FedPG": "The inner solver of FedPG reads Sᵢ in gradient steps whose number depends on the "
     "data, and its dual variable has no bounded size, so noise on the upload gives no ε.",
     "PersonalizedPCA": "Personalised PCA solves a local problem in each round (local components "
     "included) from the raw data; the solution's sensitivity is not bounded without an eigengap, "

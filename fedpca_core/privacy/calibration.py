@@ -146,9 +146,9 @@ def warn_delta(delta: float, samples: IntArray) -> str | None:
     if delta < 1.0 / fewest:
         return None
     return (
-        f"δ = {delta:g} is not below 1/{fewest:,} = {1 / fewest:.2g}, one over the records of the "
+        f"δ = {delta:g} is not below 1/{fewest:,}, one over the records of the "
         "smallest client: a mechanism that publishes one whole record at random would satisfy it. "
-        f"Choose δ below {1 / fewest:.1g}."
+        f"Choose δ well below {1 / fewest:.1g}."
     )
 
 

@@ -17,6 +17,11 @@ WITH_REPLACEMENT = (
 )
 
 
+def short(value: float) -> str:
+    """A number as text, without the zero that Python puts into small powers of ten."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """(epsilon, delta)-differential privacy of one client's data towards the server.
@@ -69,7 +74,7 @@ class Guarantee:
     def terms(self) -> dict[str, str]:
         """What must stand beside epsilon, as label and text."""
         return {
-            "δ": f"{self.delta:g}",
+            "δ": short(self.delta),
             "unit": self.unit,
             "clip norm": f"{self.clip_norm:g}",
             "sampling": self.sampling,

@@ -65,7 +65,7 @@ def test_sampling_is_named_and_does_not_amplify(setting: Setting) -> None:
 def test_beside_epsilon_stand_the_words_that_give_it_a_meaning(setting: Setting) -> None:
     found = account(run(), setting, delta=1e-5, clip_norm=1.0)
     assert isinstance(found, Guarantee)
-    for words in ("ε = 2", "δ: 1e-05", "one record of one client", "clip norm: 1", "GDP"):
+    for words in ("ε = 2", "δ: 1e-5", "one record of one client", "clip norm: 1", "GDP"):
         assert words in found.sentence()
     assert set(found.terms()) == {"δ", "unit", "clip norm", "sampling", "accountant"}
 

@@ -1,0 +1,81 @@
+"""The Privacy page end to end: turn ε, change the view, follow the link, on phone and desk."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.tools import accessible, drawn, fits, set_slider
+
+QUICK = {"features": 20, "samples": 2000, "repetitions": 2, "delta": "1e-5"}
+#: Index of a value on the slider of ε.
+EPSILON = {0.1: 0, 1.0: 3, 10.0: 7}
+
+
+def metric(page, label: str) -> str:
+    card = page.locator("[data-testid=stMetric]").filter(has_text=label)
+    return card.locator("[data-testid=stMetricValue]").inner_text()
+
+
+def main(page) -> str:
+    return page.locator("[data-testid=stMain]").inner_text()
+
+
+def test_turning_epsilon_changes_guarantee_noise_and_curve(open_page):
+    page = open_page("/privacy", QUICK)
+    assert metric(page, "Guaranteed ε") == "1"
+    noise, numbers = metric(page, "Noise ν"), page.get_by_test_id("replay-readout").inner_text()
+    set_slider(page, "eps", EPSILON[10.0])
+    drawn(page)
+    assert metric(page, "Guaranteed ε") == "10"
+    assert float(metric(page, "Noise ν")) < float(noise) / 4
+    assert page.get_by_test_id("replay-readout").inner_text() != numbers
+    assert "eps=10" in page.url
+
+
+def test_switching_the_noise_off_shows_infinity(open_page):
+    page = open_page("/privacy", QUICK)
+    assert "Differentially private" in main(page)
+    page.locator(".st-key-dp label").first.click()
+    drawn(page)
+    assert metric(page, "Guaranteed ε") == "∞"
+    assert "Differentially private" not in main(page) and "Unprotected" in main(page)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "charts"),
+    [
+        ("Price of ε", "published noise is placed at the ε it claims", 1),
+        ("Where the error comes from", "What theory says", 2),
+        ("What an attacker gets", "Is one record in the data?", 3),
+        ("Accountants", "And back: what does a given noise mean?", 0),
+        ("The paper's figures", "Plateaus here", 1),
+    ],
+)
+def test_every_view_is_reached_by_its_button(open_page, name, words, charts):
+    page = open_page("/privacy", QUICK)
+    page.locator(".st-key-view").get_by_text(name, exact=True).click()
+    drawn(page, 90)
+    page.get_by_text(words).first.wait_for(timeout=60_000)
+    drawn(page, 90)
+    assert page.locator(".js-plotly-plot").count() == charts
+
+
+def test_a_link_opens_the_same_view_on_a_fresh_server(open_page, fresh_dashboard):
+    page = open_page("/privacy", QUICK)
+    set_slider(page, "eps", EPSILON[0.1])
+    page.locator(".st-key-view").get_by_text("Price of ε", exact=True).click()
+    drawn(page, 90)
+    query = page.url.split("?")[1]
+    other = open_page("/privacy", query, address=fresh_dashboard())
+    assert metric(other, "Guaranteed ε") == metric(page, "Guaranteed ε") == "0.1"
+    digest = "() => document.querySelector('[data-digest]').dataset.digest"
+    assert other.evaluate(digest) == page.evaluate(digest)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light"), (390, "dark")])
+def test_it_fits_and_is_accessible(open_page, width, scheme):
+    page = open_page(
+        "/privacy", {**QUICK, "draws": 5, "delta": "0.001"}, width=width, scheme=scheme
+    )
+    fits(page)
+    accessible(page)
