@@ -24,6 +24,8 @@ from fedpca_core.streams import Streams
 
 #: Directions of S Q_k that keep less than this share of it after orthogonalisation are rounding.
 _BREAKDOWN = 1e-12
+#: With more than this share left by each column, plain QR keeps the probe orthogonal to 1e-13.
+_DISTINCT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,10 @@ def _next_probe(basis: Array, image: Array) -> Array:
     """Orthonormal directions that S Q_k adds to the basis; possibly fewer columns, or none."""
     scale = float(np.linalg.norm(image))
     residual = remove_span(remove_span(image, basis), basis)
+    if image.shape[1] <= basis.shape[0] - basis.shape[1]:
+        probe, upper = np.linalg.qr(residual)
+        if float(np.abs(np.diagonal(upper)).min()) > _DISTINCT * scale:
+            return probe
     left, singular, _ = np.linalg.svd(residual, full_matrices=False)
     probe = left[:, singular > _BREAKDOWN * scale]
     # Small singular values magnify what two passes left along the basis, hence a third.

@@ -184,7 +184,10 @@ class Cohort:
                 if len(chosen):
                     result[chosen] = self.only(chosen).apply(stacked[chosen])
                 return result
-        np.add.at(self.products, members, 1)
+        if self._whole:
+            np.add(self.products, 1, out=self.products)
+        else:
+            np.add.at(self.products, members, 1)
         return self._multiply(frames)
 
     def charge(self, active: BoolArray) -> None:
