@@ -15,12 +15,14 @@ from fedpca_core.attacks.membership import (
     theoretical_auc,
 )
 from fedpca_core.attacks.pooled import pooled, pooled_path
+from fedpca_core.attacks.replay import Replay, replay
 from fedpca_core.attacks.ridge import ridge, ridge_path
 from fedpca_core.attacks.samples import recover_samples
 from fedpca_core.attacks.symmetric import symmetric, symmetric_path
 
 __all__ = [
     "AttackPath",
+    "Replay",
     "Testimony",
     "collude",
     "empirical_auc",
@@ -32,6 +34,7 @@ __all__ = [
     "pooled",
     "pooled_path",
     "recover_samples",
+    "replay",
     "ridge",
     "ridge_path",
     "scores",

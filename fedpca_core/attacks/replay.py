@@ -1,0 +1,188 @@
+"""The adaptive replay attack: find the matrix whose replay reproduces a client's uploads.
+
+Masking does not hide a deterministic update: its rule is public, so the server can replay a client
+with any candidate S and compare with what it received. The fit is nonlinear least squares over
+symmetric S. Against FAPS three things make it reliable:
+
+* round 1 leaks exactly. There X_i = Z, so the upload is ``beta_i Z + (I - Z Z^T) S_i Z``: the
+  server reads off beta_i, with it ||S_i||_2, and the block of S_i between Z and the rest;
+* a first fit to two rounds keeps to matrices that data can have (no negative eigenvalue, the
+  known norm, the stated trace), later ones are free of these guides;
+* early rounds first, then all of them.
+
+Hidden parts are fitted too: a private start X_i, a private beta_i, unknown inner steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedpca_core.algorithm import Algorithm
+from fedpca_core.algorithms.faps import FAPS
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.evidence import check_client, check_prior
+from fedpca_core.attacks.replay_search import Progress, Search, Stage
+from fedpca_core.attacks.replay_setup import Setup
+from fedpca_core.attacks.yardsticks import scaled_identity
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.transcript import Transcript
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Result of the replay attack.
+
+    Attributes
+    ----------
+    estimate : (features, features) float64, symmetric
+        Best S found, by residual.
+    prior : (features, features) float64
+        The public guess the attack started from; show it beside the result.
+    residual, tolerance : float
+        Relative misfit over all rounds read, and what counts as explained.
+    succeeded : bool
+        Whether the residual, and not the unknown truth, says that S was found.
+    starts : int
+        Starts used.
+    seconds : float
+    ended : {"explained", "starts", "time", "stopped"}
+        Why the search ended.
+    penalty : float or None
+        beta_i of the first round as read off or fitted.
+    frame : (features, components) float64 or None
+        Fitted hidden start.
+    inner_steps : tuple of int or None
+        Fitted inner steps of the client's rounds.
+    history : tuple of Stage
+    """
+
+    estimate: Array
+    prior: Array
+    residual: float
+    tolerance: float
+    succeeded: bool
+    starts: int
+    seconds: float
+    ended: str
+    penalty: float | None
+    frame: Array | None
+    inner_steps: tuple[int, ...] | None
+    history: tuple[Stage, ...]
+
+
+def replay(
+    transcript: Transcript,
+    algorithm: Algorithm,
+    client: int = 0,
+    rounds: int | None = None,
+    prior: Array | None = None,
+    *,
+    trace: float | None = None,
+    seeded: bool = True,
+    inner_steps: Sequence[int] | None = None,
+    noise: float = 0.0,
+    starts: int = 20,
+    seed: int = 0,
+    seconds: float = 60.0,
+    progress: Progress | None = None,
+) -> Replay:
+    """Reconstruct one client's S_i by replaying its public update.
+
+    Parameters
+    ----------
+    transcript : Transcript
+    algorithm : Algorithm
+        The public parameters. FAPS has a fast replay of its own; any other method whose client
+        step is deterministic is replayed with numerical derivatives.
+    client, rounds
+        As in `linear`.
+    prior : (features, features) float64, optional
+        Public guess the first start uses; ``trace/features`` times the identity when left out.
+    trace : float, optional
+        Stated tr S_i; needed without a prior.
+    seeded : bool
+        Use what round 1 of FAPS leaks and the guides of a first fit. False is the plain fit from
+        the prior, for contrast.
+    inner_steps : sequence of int, optional
+        Inner-step counts to try where FAPS's count is not known to the server. With
+        ``random_inner_steps`` every round has its own; 1 to the public maximum by default.
+    noise : float
+        Stated relative standard deviation of noise on uploads (as in `Channel`); the fit is then
+        pulled towards the prior.
+    starts, seconds : int, float
+        Most starts and most time. The first start is the prior itself.
+    seed : int
+        Of the attack's own random starts.
+    progress : callable, optional
+        Told after every Jacobian; False stops the attack and returns the best so far.
+
+    Raises
+    ------
+    InvalidInput
+        Missing messages, neither prior nor trace, a budget of nothing.
+    """
+    chosen = transcript.until(rounds)
+    check_client(chosen, client)
+    seen = chosen.seen(client)
+    require(
+        len(seen) >= 2,
+        f"A replay needs at least 2 rounds of client {client} to compare, not {len(seen)}; "
+        "read more rounds.",
+    )
+    require(
+        starts >= 1 and seconds > 0,
+        f"A replay needs at least one start and some time, not {starts} and {seconds} s.",
+    )
+    require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
+    known = _prior(prior, trace, chosen.features)
+    setup = Setup.of(chosen, algorithm, client, known, trace, seeded=seeded, noise=noise)
+    counts = _counts(algorithm, inner_steps)
+    search = Search(setup, starts, seconds, progress)
+    search.over(seed, counts, each_round=bool(getattr(algorithm, "random_inner_steps", False)))
+    best = search.best
+    frame = best.guess.frame
+    return Replay(
+        estimate=setup.basis @ best.guess.matrix @ setup.basis.T,
+        prior=known,
+        residual=best.residual,
+        tolerance=setup.tolerance,
+        succeeded=best.residual <= setup.tolerance,
+        starts=search.begun,
+        seconds=search.elapsed,
+        ended=search.ended,
+        penalty=best.guess.penalty,
+        frame=None if frame is None else setup.basis @ frame,
+        inner_steps=best.guess.steps,
+        history=tuple(search.history),
+    )
+
+
+def _counts(algorithm: Algorithm, stated: Sequence[int] | None) -> tuple[int, ...] | None:
+    """Inner-step counts to try; None where the algorithm's public rule gives them."""
+    if stated is None:
+        if isinstance(algorithm, FAPS) and algorithm.random_inner_steps:
+            return tuple(range(1, algorithm.inner_steps + 1))
+        return None
+    require(
+        isinstance(algorithm, FAPS),
+        f"Only FAPS has inner steps to guess, and this is {algorithm.title}; leave them out.",
+    )
+    counts = tuple(int(count) for count in stated)
+    require(
+        len(counts) > 0 and min(counts) >= 1,
+        f"Inner-step counts to try must be at least 1, not {list(stated)}.",
+    )
+    return counts
+
+
+def _prior(prior: Array | None, trace: float | None, features: int) -> Array:
+    known = check_prior(prior, features)
+    if known is not None:
+        return 0.5 * (known + known.T)
+    if trace is None:
+        raise InvalidInput(
+            "A replay starts from a public guess: state the trace of S_i (the guess is then cI) "
+            "or give a prior."
+        )
+    return scaled_identity(features, trace)

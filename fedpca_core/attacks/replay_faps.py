@@ -1,0 +1,288 @@
+"""Replaying a FAPS client with a candidate for its private matrix, and how the replay responds.
+
+The update of a FAPS client is public and deterministic, so for any candidate S the server can
+compute the uploads that a client holding S would have sent in answer to the recorded broadcasts.
+The values come from the algorithm's own client step. The derivatives are analytic: tangents of all
+directions travel through the rounds together, in a handful of matrix products for each inner step.
+Only the span of a frame matters to everything a client sends, so tangents of frames are kept
+orthogonal to the frame, and normalisations between inner steps count as constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedpca_core.algorithm import Plan, Setting
+from fedpca_core.algorithms.faps import FAPS
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.replay_model import Entries, Guess
+from fedpca_core.problems.cohort import Cohort
+from fedpca_core.stiefel import orthonormalise, remove_span
+from fedpca_core.streams import Streams
+from fedpca_core.transcript import Transcript
+
+
+@dataclass(frozen=True)
+class Message:
+    """One round of the attacked client: its number, the frame received, the upload."""
+
+    round: int
+    frame: Array
+    upload: Array
+
+
+@dataclass(frozen=True)
+class ReplayedRound:
+    """A replayed round: state before it, penalty and inner steps in it, answer."""
+
+    frame: Array
+    multiplier: Array
+    penalty: float
+    steps: int
+    answer: Array
+
+
+class FapsReplay:
+    """Replay of one client.
+
+    Parameters
+    ----------
+    algorithm : FAPS
+        Public parameters.
+    transcript : Transcript
+    client : int
+    messages : sequence of Message
+        The client's rounds, in the coordinates of the guesses.
+    entries : Entries
+        The matrix entries that are fitted.
+    fit_penalty, fit_frame : bool
+        Whether beta_i and the start are fitted as well.
+    """
+
+    def __init__(
+        self,
+        algorithm: FAPS,
+        transcript: Transcript,
+        client: int,
+        messages: Sequence[Message],
+        entries: Entries,
+        *,
+        fit_penalty: bool = False,
+        fit_frame: bool = False,
+    ) -> None:
+        self.algorithm = algorithm
+        self.messages = messages
+        self.fit_penalty, self.fit_frame = fit_penalty, fit_frame
+        self.entries = entries
+        self.features, self.components = messages[0].frame.shape
+        self.size = entries.count
+        self.size += self.components * (self.features - self.components) if fit_frame else 0
+        self.size += 1 if fit_penalty else 0
+        self.weights, self.samples, self.client = transcript.weights, transcript.samples, client
+        self._grams = np.zeros((transcript.clients, self.features, self.features))
+
+    # ------------------------------------------------------------------ values
+    def target(self, rounds: int) -> Array:
+        """Recorded uploads of the client's first rounds, flat."""
+        return np.concatenate([message.upload.ravel() for message in self.messages[:rounds]])
+
+    def answers(self, guess: Guess, rounds: int) -> tuple[Array, list[ReplayedRound]]:
+        """Uploads this guess would have sent, flat, and the replay itself."""
+        played = self.play(guess, rounds)
+        return np.concatenate([mine.answer.ravel() for mine in played]), played
+
+    def play(self, guess: Guess, rounds: int) -> list[ReplayedRound]:
+        """Let the algorithm's own client step answer the recorded broadcasts."""
+        self._grams[self.client] = guess.matrix
+        whole = Cohort.from_grams(self._grams, self.samples, self.weights).metered()
+        cohort = whole.only(np.array([self.client]))
+        setting = Setting(self.features, 1, cohort.samples[:1], np.ones(1))
+        streams = Streams(0)  # nothing random is left: every secret is part of the guess
+        algorithm = replace(self.algorithm, private_penalty=False)
+        state = dict(algorithm.start(cohort, setting, streams)[1])
+        if guess.penalty is not None:
+            state["penalty"] = np.array([guess.penalty])
+            state["ceiling"] = np.maximum(state["ceiling"], state["penalty"])
+        if guess.frame is not None:
+            state["frame"] = guess.frame[None]
+        played: list[ReplayedRound] = []
+        for index, message in enumerate(self.messages[:rounds]):
+            if guess.steps is not None:
+                algorithm = replace(
+                    algorithm,
+                    inner_rule="fixed",
+                    inner_steps=guess.steps[index],
+                    random_inner_steps=False,
+                )
+            plan = Plan(message.round, np.array([self.client]), np.ones(1), {})
+            before, spent = state, int(whole.products.sum())
+            penalty = float(state["penalty"][0])
+            downlink = {"frame": message.frame}
+            uplink, after = algorithm.client(cohort, state, plan, downlink, streams)
+            state = dict(after)
+            steps = int(whole.products.sum()) - spent - (1 if index == 0 else 0)
+            if algorithm.inner_rule == "auto" and guess.steps is None and steps > 0:
+                # The column that follows a_i is metered as one product every `components` rounds.
+                steps -= int(before["rounds"][0]) % self.components == 0
+            start = message.frame if guess.frame is None else guess.frame
+            frame = start if index == 0 else before["frame"][0]
+            multiplier = (
+                -remove_span(guess.matrix @ frame, frame) if index == 0 else before["multiplier"][0]
+            )
+            played.append(ReplayedRound(frame, multiplier, penalty, steps, uplink["product"][0]))
+        return played
+
+    # ------------------------------------------------------------------ derivatives
+    def jacobian(self, guess: Guess, played: list[ReplayedRound]) -> Array:
+        """Derivative of the answers, (rounds * features * components, size).
+
+        Decisions (inner steps of the rule "auto", raises of the penalty) are those of the replay
+        and count as constant.
+        """
+        matrix = guess.matrix
+        columns: list[Array] = []
+        change = self._start_tangent(played[0].frame)
+        d_penalty = self._penalty_tangent(guess, played[0].penalty)
+        frame = played[0].frame
+        product = matrix @ frame
+        d_weight = self._multiplier_tangent(matrix, frame, product, change)
+        for mine, message in zip(played, self.messages, strict=False):
+            share = mine.penalty / played[0].penalty
+            if mine.steps > 0:
+                frame, change = self._inner_tangent(
+                    matrix, mine, message.frame, change, d_weight, share * d_penalty
+                )
+                product = matrix @ frame
+                d_weight = self._multiplier_tangent(matrix, frame, product, change)
+            weight = -remove_span(product, frame)
+            answer = _answer_tangent(
+                mine.penalty, frame, weight, message.frame, change, d_weight, share * d_penalty
+            )
+            columns.append(answer.transpose(0, 2, 1).reshape(-1, self.size))
+        return np.concatenate(columns)
+
+    def _start_tangent(self, frame: Array) -> Array:
+        change = np.zeros((self.features, self.size, self.components))
+        if self.fit_frame:
+            outside = complement(frame)
+            first, width = self.entries.count, outside.shape[1]
+            for column in range(self.components):
+                change[:, first : first + width, column] = outside
+                first += width
+        return change
+
+    def _penalty_tangent(self, guess: Guess, penalty: float) -> Array:
+        tangent = np.zeros(self.size)
+        if self.fit_penalty:
+            tangent[-1] = penalty  # the unknown is its logarithm
+        elif guess.penalty is None:
+            top = np.linalg.eigh(guess.matrix)[1][:, -1]
+            rule = self.algorithm.penalty_factor
+            tangent[: self.entries.count] = rule * self.entries.quadratic(top)
+        return tangent
+
+    def _multiplier_tangent(
+        self, matrix: Array, frame: Array, product: Array, change: Array
+    ) -> Array:
+        """Tangent of ``W = -(I - X X^T) S X``."""
+        image = _left(matrix, change)
+        self.entries.accumulate(image, frame)
+        inside = frame.T @ product
+        return (
+            _left(frame, _left(frame.T, image) + _cross(change, product))
+            + _right(change, inside)
+            - image
+        )
+
+    def _inner_tangent(
+        self,
+        matrix: Array,
+        mine: ReplayedRound,
+        received: Array,
+        change: Array,
+        d_weight: Array,
+        d_penalty: Array,
+    ) -> tuple[Array, Array]:
+        """Frame after the inner steps and its tangent, orthogonal to the frame."""
+        frame, weight = mine.frame, mine.multiplier
+        low = frame @ weight.T
+        operator = matrix + low + low.T + mine.penalty * (received @ received.T)
+        both = np.concatenate([change, d_weight], axis=2)
+        swapped = np.concatenate([weight, frame], axis=1)
+        tall = np.concatenate([frame, weight], axis=1)
+        pulls = bool(d_penalty.any())
+        current, moving = frame, change
+        for _ in range(mine.steps):
+            image = _left(operator, moving)
+            self.entries.accumulate(image, current)
+            image += _right(both, swapped.T @ current)
+            crossed = _cross(both, current)
+            half = self.components
+            image += _left(tall, np.concatenate([crossed[half:], crossed[:half]]))
+            if pulls:
+                image += (received @ (received.T @ current))[:, None, :] * d_penalty[:, None]
+            pushed = operator @ current
+            current = orthonormalise(pushed)
+            triangle = np.asarray(np.linalg.inv(current.T @ pushed), dtype=float)
+            moving = _right(image, triangle)
+        return current, moving - _left(current, _left(current.T, moving))
+
+    # ------------------------------------------------------------------ steps
+    def move(self, guess: Guess, step: Array) -> Guess:
+        """The guess after a step in the fitted directions."""
+        count = self.entries.count
+        matrix = self.entries.add(guess.matrix, step[:count])
+        frame, penalty = guess.frame, guess.penalty
+        if self.fit_frame and frame is not None:
+            outside = complement(frame)
+            turn = step[count : count + outside.shape[1] * self.components]
+            frame = orthonormalise(frame + outside @ turn.reshape(self.components, -1).T)
+        if self.fit_penalty and penalty is not None:
+            penalty = penalty * float(np.exp(np.clip(step[-1], -2.0, 2.0)))
+        return replace(guess, matrix=matrix, frame=frame, penalty=penalty)
+
+
+def complement(frame: Array) -> Array:
+    """Orthonormal basis of what is orthogonal to a frame, (features, features - components)."""
+    full = np.linalg.qr(frame, mode="complete")[0]
+    return np.ascontiguousarray(full[:, frame.shape[1] :])
+
+
+def _left(matrix: Array, tangents: Array) -> Array:
+    """``matrix @ T`` for every direction of tangents (features, directions, columns)."""
+    flat = matrix @ tangents.reshape(len(tangents), -1)
+    return flat.reshape(len(matrix), *tangents.shape[1:])
+
+
+def _right(tangents: Array, matrix: Array) -> Array:
+    """``T @ matrix`` for every direction."""
+    flat = tangents.reshape(-1, tangents.shape[2]) @ matrix
+    return flat.reshape(*tangents.shape[:2], matrix.shape[1])
+
+
+def _cross(tangents: Array, frame: Array) -> Array:
+    """``T^T frame`` for every direction, (columns of T, directions, columns of the frame)."""
+    flat = frame.T @ tangents.reshape(len(tangents), -1)
+    return flat.reshape(frame.shape[1], *tangents.shape[1:]).transpose(2, 1, 0)
+
+
+def _answer_tangent(
+    penalty: float,
+    frame: Array,
+    weight: Array,
+    received: Array,
+    change: Array,
+    d_weight: Array,
+    d_penalty: Array,
+) -> Array:
+    """Tangent of ``Q Z`` with ``Q = beta X X^T - X W^T - W X^T``."""
+    along, across = frame.T @ received, weight.T @ received
+    d_along, d_across = _cross(change, received), _cross(d_weight, received)
+    result = _right(change, penalty * along - across) - _right(d_weight, along)
+    result += _left(frame, penalty * d_along - d_across) - _left(weight, d_along)
+    if d_penalty.any():
+        result += (frame @ along)[:, None, :] * d_penalty[:, None]
+    return result

@@ -1,0 +1,164 @@
+"""What a replay fits: a candidate client, and the entries of its matrix that are unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from fedpca_core.arrays import Array, IntArray
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Everything a candidate client is made of, in the model's coordinates.
+
+    Attributes
+    ----------
+    matrix : (features, features) float64, symmetric
+    penalty : float or None
+        First beta_i where it is fitted or known; None where it follows from the matrix.
+    frame : (features, components) float64 or None
+        Hidden start; None where the client starts from the first broadcast.
+    steps : tuple of int or None
+        Inner steps in each of the client's rounds where they are not public.
+    """
+
+    matrix: Array
+    penalty: float | None = None
+    frame: Array | None = None
+    steps: tuple[int, ...] | None = None
+
+
+class ReplayModel(Protocol):
+    """A client's update as a function of a guess; see `FapsReplay` and `AnyReplay`."""
+
+    entries: Entries
+    size: int
+
+    def target(self, rounds: int) -> Array:
+        """Recorded uploads of the client's first rounds, flat."""
+
+    def answers(self, guess: Guess, rounds: int) -> tuple[Array, Any]:
+        """Replayed uploads, flat, and whatever `jacobian` wants to know about the replay."""
+
+    def jacobian(self, guess: Guess, played: Any) -> Array:
+        """Derivative of the replayed uploads, (equations, size)."""
+
+    def move(self, guess: Guess, step: Array) -> Guess:
+        """The guess after a step in the fitted directions."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Unknown entries of a symmetric matrix, as coordinates of unit Frobenius length.
+
+    Attributes
+    ----------
+    rows, columns : (count,) int64
+        Positions, row <= column; the mirrored entry follows.
+    """
+
+    rows: IntArray
+    columns: IntArray
+
+    @classmethod
+    def of(cls, features: int, known: int = 0) -> Entries:
+        """All entries, or all but the block between the first ``known`` features and the rest."""
+        rows, columns = np.triu_indices(features)
+        free = ~((rows < known) & (columns >= known))
+        return cls(rows[free], columns[free])
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns."""
+        return len(self.rows)
+
+    @property
+    def scale(self) -> Array:
+        """c with dS = c (e_a e_b^T + e_b e_a^T): 1/2 on the diagonal, 1/sqrt(2) off it."""
+        return np.where(self.rows == self.columns, 0.5, np.sqrt(0.5))
+
+    def add(self, matrix: Array, step: Array) -> Array:
+        """The matrix after a step in these coordinates."""
+        change = np.zeros_like(matrix)
+        change[self.rows, self.columns] = self.scale * step
+        return matrix + change + change.T
+
+    def coordinates(self, matrix: Array) -> Array:
+        """Coordinates of a symmetric matrix."""
+        return np.asarray(2.0 * self.scale * matrix[self.rows, self.columns])
+
+    def quadratic(self, vector: Array) -> Array:
+        """Derivative of ``v^T S v`` in these coordinates."""
+        return np.asarray(2.0 * self.scale * vector[self.rows] * vector[self.columns])
+
+    def accumulate(self, into: Array, frame: Array) -> None:
+        """Add ``dS V`` of every coordinate to tangents (features, directions, columns)."""
+        each = np.arange(self.count)
+        into[self.rows, each] += self.scale[:, None] * frame[self.columns]
+        into[self.columns, each] += self.scale[:, None] * frame[self.rows]
+
+
+@dataclass(frozen=True)
+class Guides:
+    """What a server knows about any second-moment matrix, as extra equations for a first fit.
+
+    A covariance has no negative eigenvalue; none exceeds ``norm`` and the largest equals it where
+    the norm is known (FAPS's round 1 gives beta_i and so the norm away); the trace may be public.
+    Without these the first rounds, which leave most of S open, lead the fit into matrices that no
+    data could have.
+
+    Attributes
+    ----------
+    norm, trace : float or None
+    """
+
+    norm: float | None = None
+    trace: float | None = None
+
+    def rows(self, guess: Guess, entries: Entries, size: int) -> tuple[Array, Array]:
+        """Violations and their derivatives, (guides,) and (guides, size)."""
+        values, vectors = np.linalg.eigh(guess.matrix)
+        violations = np.minimum(values, 0.0)
+        active = values < 0
+        if self.norm is not None:
+            violations = np.where(values > self.norm, values - self.norm, violations)
+            violations[-1] = values[-1] - self.norm
+            active = active | (values > self.norm)
+            active[-1] = True
+        derivatives = [entries.quadratic(vectors[:, k]) for k in np.flatnonzero(active)]
+        amounts = list(violations[active])
+        if self.trace is not None:
+            derivatives.append(np.where(entries.rows == entries.columns, 1.0, 0.0))
+            amounts.append(float(np.trace(guess.matrix)) - self.trace)
+        table = np.zeros((len(amounts), size))
+        if derivatives:
+            table[:, : entries.count] = derivatives
+        return np.array(amounts), table
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Pull towards a prior, for noisy uploads: ``strength * ||S - prior||_F^2`` is added."""
+
+    prior: Array
+    strength: float
+
+    def rows(self, guess: Guess, entries: Entries, size: int) -> tuple[Array, Array]:
+        """Weighted distances and their derivatives."""
+        weight = float(np.sqrt(self.strength))
+        table = np.zeros((entries.count, size))
+        table[:, : entries.count] = weight * np.eye(entries.count)
+        return weight * entries.coordinates(guess.matrix - self.prior), table
+
+
+#: Extra equations beside the messages.
+Extra = Guides | Shrinkage
+
+
+def relabelled(guess: Guess, steps: Sequence[int]) -> Guess:
+    """The same guess with other inner steps."""
+    return replace(guess, steps=tuple(int(step) for step in steps))

@@ -1,0 +1,200 @@
+"""The search of a replay attack: starts, stages, hidden inner steps, time and stopping."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fedpca_core.attacks.least_squares import Fit, descend
+from fedpca_core.attacks.replay_model import Guess
+from fedpca_core.attacks.replay_setup import Setup
+
+#: Told the share of the time that is used and what is being done; False stops the attack.
+Progress = Callable[[float, str], bool]
+
+#: Jacobians a stage may form; the last one runs to the rounding floor.
+_PER_STAGE, _LAST = 12, 25
+#: A start whose residual is above this once S is determined is given up.
+_PROMISING = 1e-3
+#: While hidden inner steps are being told apart: a shorter fit, and what counts as a misfit.
+_PER_BRANCH, _MISFIT = 8, 1e-2
+#: The fit starts each stage with at least this damping, because the equations are new.
+_FRESH = 1e-7
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One Jacobian of the fit, for plotting.
+
+    Attributes
+    ----------
+    start : int
+        Which start, from 0.
+    rounds : int
+        Rounds of the client that were fitted.
+    seconds : float
+        Since the attack began.
+    residual : float
+        Relative residual over these rounds.
+    """
+
+    start: int
+    rounds: int
+    seconds: float
+    residual: float
+
+
+@dataclass
+class Search:
+    """A search in progress; `best` and `history` can be read at any time.
+
+    Attributes
+    ----------
+    setup : Setup
+    starts, seconds : int, float
+        Budget.
+    progress : callable or None
+    ended : {"", "explained", "starts", "time", "stopped"}
+        Why the search ended; empty while it runs.
+    """
+
+    setup: Setup
+    starts: int
+    seconds: float
+    progress: Progress | None = None
+    ended: str = ""
+    begun: int = 0
+    history: list[Stage] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+    _best: Fit | None = None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self.began
+
+    @property
+    def best(self) -> Fit:
+        """The best guess so far, by its residual over all rounds."""
+        assert self._best is not None
+        return self._best
+
+    def over(self, seed: int, counts: Sequence[int] | None, *, each_round: bool) -> None:
+        """Go through the starts until one explains the messages or the budget ends.
+
+        Parameters
+        ----------
+        seed : int
+        counts : sequence of int or None
+            Inner-step counts to try; None where they are public.
+        each_round : bool
+            Whether every round has a count of its own.
+        """
+        for start in range(self.starts):
+            self.begun = start + 1
+            guess = self.setup.guess(start, seed)
+            if counts is None:
+                self._climb(guess)
+            elif each_round:
+                self._branch(guess, counts)
+            else:
+                for count in counts:
+                    self._climb(replace(guess, steps=(count,) * self.setup.rounds))
+                    if self.ended:
+                        break
+            if self.ended:
+                return
+        self.ended = "starts"
+
+    def _climb(self, guess: Guess) -> None:
+        """One start through all stages."""
+        setup, damping = self.setup, 0.1
+        stages = setup.stages()
+        for position, rounds in enumerate(stages):
+            last = position == len(stages) - 1
+            fit = self._descend(
+                guess,
+                rounds,
+                damping,
+                guided=position == 0 and not last,
+                jacobians=_LAST if last else _PER_STAGE,
+            )
+            guess, damping = fit.guess, max(fit.damping, _FRESH)
+            hopeless = position > 0 and fit.residual > max(_PROMISING, 3 * setup.tolerance)
+            if self.ended or hopeless:
+                break
+        self._finish(guess)
+
+    def _branch(self, guess: Guess, counts: Sequence[int]) -> None:
+        """Fit round after round, trying every inner-step count for each new round, best first."""
+        setup = self.setup
+        enough = setup.stages()[min(1, len(setup.stages()) - 1)]
+        first = guess.frame is not None  # with a hidden start round 1 makes inner steps, too
+        rest = setup.rounds - 1
+        opening = counts if first else counts[:1]
+        stack: list[tuple[Guess, int, float]] = [
+            (replace(guess, steps=(count,) + (counts[0],) * rest), 1, 0.1) for count in opening
+        ]
+        while stack and not self.ended:
+            guess, known, damping = stack.pop()
+            if known == setup.rounds:
+                fit = self._descend(guess, known, damping, guided=False, jacobians=_LAST)
+                self._finish(fit.guess)
+                continue
+            fits: list[Fit] = []
+            for count in counts:
+                assert guess.steps is not None
+                steps = (*guess.steps[:known], count, *guess.steps[known + 1 :])
+                fit = self._descend(
+                    replace(guess, steps=steps),
+                    known + 1,
+                    damping,
+                    guided=known + 1 < enough,
+                    jacobians=_PER_BRANCH,
+                )
+                fits.append(fit)
+                if self.ended:
+                    break
+            alive = [fit for fit in fits if fit.residual < max(_MISFIT, 3 * setup.tolerance)]
+            for fit in sorted(alive, key=lambda each: -each.residual):
+                stack.append((fit.guess, known + 1, max(fit.damping, _FRESH)))
+            self._finish(min(fits, key=lambda each: each.residual).guess, final=False)
+
+    def _descend(
+        self, guess: Guess, rounds: int, damping: float, *, guided: bool, jacobians: int
+    ) -> Fit:
+        setup = self.setup
+        extra = [*setup.every, *(setup.first if guided else ())]
+
+        def watch(fit: Fit) -> bool:
+            self.history.append(Stage(self.begun - 1, rounds, self.elapsed, fit.residual))
+            text = f"start {self.begun}, {rounds} rounds: residual {fit.residual:.1e}"
+            share = min(1.0, self.elapsed / self.seconds)
+            if self.progress is not None and not self.progress(share, text):
+                self.ended = "stopped"
+            elif self.elapsed > self.seconds:
+                self.ended = "time"
+            return not self.ended
+
+        return descend(
+            setup.model,
+            guess,
+            rounds,
+            extra=extra,
+            damping=damping,
+            jacobians=jacobians,
+            watch=watch,
+        )
+
+    def _finish(self, guess: Guess, *, final: bool = True) -> None:
+        """Compare a guess with the best so far over all rounds."""
+        recorded = self.setup.model.target(self.setup.rounds)
+        answers, _ = self.setup.model.answers(guess, self.setup.rounds)
+        residual = float(np.linalg.norm(answers - recorded) / np.linalg.norm(recorded))
+        if self._best is None or residual < self._best.residual:
+            self._best = Fit(guess, residual, 0.0, 0)
+        if final and not self.ended and residual <= self.setup.tolerance:
+            self.ended = "explained"

@@ -1,0 +1,240 @@
+"""What a server knows before a replay attack: coordinates, leaks, guides and starting guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.algorithm import Algorithm
+from fedpca_core.algorithms.faps import FAPS
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.evidence import is_single_precision
+from fedpca_core.attacks.replay_any import AnyReplay
+from fedpca_core.attacks.replay_faps import FapsReplay, Message, complement
+from fedpca_core.attacks.replay_model import Entries, Extra, Guess, Guides, ReplayModel, Shrinkage
+from fedpca_core.errors import InvalidInput
+from fedpca_core.stiefel import uniform_frame
+from fedpca_core.streams import Streams
+from fedpca_core.transcript import Transcript
+
+#: Relative residual below which exact messages count as explained. False minima seen in practice
+#: lie at 1e-5 and above.
+EXPLAINED = 1e-10
+#: With float32 messages: so many units of their rounding.
+EXPLAINED_UNITS = 8.0
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What round 1 of FAPS gives away, in coordinates that begin with the first broadcast.
+
+    Attributes
+    ----------
+    penalty : float
+        beta_i.
+    block : (features - components, components) float64
+        S_i between the span of the first broadcast and the rest.
+    """
+
+    penalty: float
+    block: Array
+
+    @classmethod
+    def of(cls, first: Message) -> Leak:
+        """Read ``Y_1 = beta_i Z + (I - Z Z^T) S_i Z``, where Z is the first unit vectors."""
+        components = first.frame.shape[1]
+        penalty = float(np.trace(first.upload[:components])) / components
+        return cls(penalty, first.upload[components:])
+
+    def impose(self, matrix: Array) -> Array:
+        """The matrix with the leaked block in place."""
+        components = self.block.shape[1]
+        result = matrix.copy()
+        result[components:, :components] = self.block
+        result[:components, components:] = self.block.T
+        return result
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A replay ready to be searched.
+
+    Attributes
+    ----------
+    model : ReplayModel
+    basis : (features, features) float64
+        Orthogonal; original coordinates = basis @ those of the guesses.
+    prior : (features, features) float64
+        In the guesses' coordinates.
+    trace : float
+        Of the random starts.
+    rounds : int
+        Rounds of the client.
+    tolerance : float
+        Relative residual that counts as explained.
+    first, every : sequence of Guides or Shrinkage
+        Extra equations of the first fit, and of all fits.
+    leak : Leak or None
+    components : int
+    fit_frame, fit_penalty : bool
+    """
+
+    model: ReplayModel
+    basis: Array
+    prior: Array
+    trace: float
+    rounds: int
+    tolerance: float
+    first: Sequence[Extra]
+    every: Sequence[Extra]
+    leak: Leak | None
+    components: int
+    penalty_factor: float
+    fit_frame: bool = False
+    fit_penalty: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        transcript: Transcript,
+        algorithm: Algorithm,
+        client: int,
+        prior: Array,
+        trace: float | None,
+        *,
+        seeded: bool,
+        noise: float,
+    ) -> Setup:
+        """Prepare a replay of one client; see `replay` for the parameters."""
+        if isinstance(algorithm, FAPS):
+            return _faps(transcript, algorithm, client, prior, trace, seeded, noise)
+        model = AnyReplay(algorithm, transcript, client)
+        rounds = len(transcript.seen(client))
+        frame = next(iter(transcript.exchanges[0].downlink.values()), np.empty(0))
+        recorded = model.target(rounds)
+        return cls(
+            model=model,
+            basis=np.eye(transcript.features),
+            prior=prior,
+            trace=float(np.trace(prior)) if trace is None else trace,
+            rounds=rounds,
+            tolerance=_tolerance(is_single_precision(frame), noise),
+            first=[Guides(trace=trace)] if seeded else [],
+            every=_shrinkage(noise, recorded, prior),
+            leak=None,
+            components=algorithm.components,
+            penalty_factor=1.0,
+        )
+
+    @property
+    def equations_per_round(self) -> float:
+        """Scalar equations one round contributes."""
+        return len(self.model.target(self.rounds)) / self.rounds
+
+    def stages(self) -> list[int]:
+        """Rounds to fit one after the other: two, enough to determine S, twice these, all."""
+        # Of a round's upload, Z^T Y is symmetric: p (p - 1)/2 entries say nothing new.
+        repeated = self.components * (self.components - 1) / 2
+        enough = int(np.ceil(self.model.size / (self.equations_per_round - repeated))) + 1
+        return sorted({min(count, self.rounds) for count in (2, enough, 2 * enough, self.rounds)})
+
+    def guess(self, start: int, seed: int) -> Guess:
+        """Starting point: the prior first, then random covariances of the same trace."""
+        features = len(self.prior)
+        generator = Streams(seed).generator("replay", start)
+        matrix = self.prior
+        if start > 0:
+            factor = generator.standard_normal((features, features + features // 2))
+            matrix = factor @ factor.T
+            matrix *= self.trace / np.trace(matrix)
+        penalty, frame = None, None
+        if self.leak is not None:
+            matrix, penalty = self.leak.impose(matrix), self.leak.penalty
+        elif self.fit_penalty:
+            penalty = self.penalty_factor * float(np.linalg.norm(matrix, 2))
+        if self.fit_frame:
+            frame = uniform_frame(generator, features, self.components)
+        return Guess(matrix, penalty, frame)
+
+
+def _faps(
+    transcript: Transcript,
+    algorithm: FAPS,
+    client: int,
+    prior: Array,
+    trace: float | None,
+    seeded: bool,
+    noise: float,
+) -> Setup:
+    messages = [
+        Message(exchange.round, exchange.downlink["frame"], _product(exchange.uploads)[row])
+        for exchange, row in transcript.seen(client)
+    ]
+    single = is_single_precision(messages[0].frame)
+    leaking = seeded and not algorithm.private_start
+    # Rounding or noise in round 1 would be frozen into S, so there the leak is only a start.
+    exact = leaking and not single and noise == 0
+    basis = np.eye(transcript.features)
+    if leaking:
+        # Unit vectors for the first broadcast: QR returns it up to signs, which are put back.
+        first = messages[0].frame
+        basis = np.concatenate([first, complement(first)], axis=1)
+        messages = [
+            Message(each.round, basis.T @ each.frame, basis.T @ each.upload) for each in messages
+        ]
+    leak = Leak.of(messages[0]) if leaking else None
+    entries = Entries.of(transcript.features, algorithm.components if exact else 0)
+    fit_penalty = not exact if leaking else algorithm.private_penalty
+    model = FapsReplay(
+        algorithm,
+        transcript,
+        client,
+        messages,
+        entries,
+        fit_penalty=fit_penalty,
+        fit_frame=algorithm.private_start,
+    )
+    norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
+    guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
+    turned = basis.T @ prior @ basis
+    return Setup(
+        model=model,
+        basis=basis,
+        prior=turned,
+        trace=float(np.trace(prior)) if trace is None else trace,
+        rounds=len(messages),
+        tolerance=_tolerance(single, noise),
+        first=[guides] if seeded else [],
+        every=_shrinkage(noise, model.target(len(messages)), turned),
+        leak=leak,
+        components=algorithm.components,
+        penalty_factor=algorithm.penalty_factor,
+        fit_frame=algorithm.private_start,
+        fit_penalty=fit_penalty,
+    )
+
+
+def _product(uploads: object) -> Array:
+    if not isinstance(uploads, dict) or "product" not in uploads:
+        raise InvalidInput(
+            "Replaying FAPS needs the client's uploads called 'product', and this transcript has "
+            "none; choose the algorithm that was run."
+        )
+    product: Array = uploads["product"]
+    return product
+
+
+def _tolerance(single: bool, noise: float) -> float:
+    exact = EXPLAINED_UNITS * float(np.finfo(np.float32).eps) if single else EXPLAINED
+    return exact + 1.1 * noise
+
+
+def _shrinkage(noise: float, recorded: Array, prior: Array) -> list[Extra]:
+    """Pull towards the prior by the ratio of noise variance to the prior's size per entry."""
+    if noise == 0:
+        return []
+    variance = noise**2 * float(recorded @ recorded) / len(recorded)
+    spread = float(np.vdot(prior, prior)) / prior.size
+    return [Shrinkage(prior, variance / max(spread, np.finfo(float).tiny))]
