@@ -8,6 +8,7 @@ import numpy as np
 
 from dashboard import layout
 from dashboard.replay import Curve, Heat, Panel, Yardstick
+from fedpca_core.experiments.personal import FIGURES
 from fedpca_core.personalise import AXES, Exposure, Outcome, PersonaliseConfiguration, Sweep
 
 NAMES: Mapping[str, str] = {
@@ -56,13 +57,7 @@ def verdict(outcome: Outcome) -> str:
 def curves(outcome: Outcome, measure: str) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
     source = outcome.fresh if measure == "fresh" else outcome.training
-    lines = (
-        Yardstick("the true common frame", outcome.centre, simulation_only=True),
-        Yardstick("limit of training alone", outcome.limits["LocalTraining"], True,
-                  "LocalTraining"),
-        Yardstick("limit of one shared model", outcome.limits["GlobalAveraging"], True,
-                  "GlobalAveraging"),
-    )  # fmt: skip
+    true = Yardstick("the true common frame", outcome.centre, simulation_only=True)
     return Panel(
         key="personal-error",
         title="Error against rounds",
@@ -75,7 +70,7 @@ def curves(outcome: Outcome, measure: str) -> Panel:
             )
             for name, values in source.items()
         ),
-        yardsticks=lines if measure == "fresh" else (),
+        yardsticks=(true,) if measure == "fresh" else (),
         log_y=False,
         integer_x=True,
         axes_id=f"personal-error-{measure}",
@@ -120,6 +115,7 @@ def sweep_panel(sweep: Sweep, configuration: PersonaliseConfiguration) -> Panel:
     if sweep.values[0] <= here <= sweep.values[-1]:
         ends = [float(everything.min()), float(everything.max())]
         extra = (Curve("this page's setting", [here, here], ends, colour="guide", guide=True),)
+    extra += _expected(sweep.axis, configuration)
     return Panel(
         key="personal-sweep",
         title="",
@@ -143,6 +139,27 @@ def sweep_panel(sweep: Sweep, configuration: PersonaliseConfiguration) -> Panel:
         "the shared model where clients are alike and training alone where they are not.",
         height=400,
     )  # fmt: skip
+
+
+def _expected(axis: str, configuration: PersonaliseConfiguration) -> tuple[Curve, ...]:
+    """What the same settings gave at the paper's size, where they are a figure of the paper."""
+    c = configuration
+    variant = "PersonalizedPCA" if c.prior == "matched" else c.prior
+    if c.gradient == "printed":
+        variant = "printed" if c.prior == "matched" else ""
+    for figure in FIGURES.values():
+        fixed = {"features": figure.features, "components": figure.components,
+                 "samples": figure.samples, "spread": figure.spread,
+                 "noise_variance": 0.5, "reading": "std"}  # fmt: skip
+        fixed.pop(axis, None)
+        same = all(getattr(c, name) == value for name, value in fixed.items())
+        if figure.axis == axis and same and variant in figure.expected:
+            name = f"personalised PCA at the size of Figure {figure.name[0]}({figure.name[1]})"
+            return (
+                Curve(name, figure.paper.values, figure.expected[variant], colour="simulation",
+                      guide=True),
+            )  # fmt: skip
+    return ()
 
 
 def sweep_sentence(sweep: Sweep) -> str:
@@ -218,7 +235,7 @@ def facts(outcome: Outcome, configuration: PersonaliseConfiguration) -> None:
             layout.Card(
                 "A client's raw data",
                 f"{records:,} floats",
-                f"as much as {records / frame:.2g} uploads",
+                _uploads(records / frame),
                 help="Bandwidth is no argument for this method at such sizes.",
             ),
             layout.Card(
@@ -230,6 +247,10 @@ def facts(outcome: Outcome, configuration: PersonaliseConfiguration) -> None:
             ),
         ]
     )
+
+
+def _uploads(count: float) -> str:
+    return "as much as one upload" if count == 1 else f"as much as {count:.2g} uploads"
 
 
 def exposure_panel(exposure: Exposure) -> Panel:
@@ -276,5 +297,17 @@ def exposure_sentence(exposure: Exposure) -> str:
             f"With one sample per client, the **sample itself** is recovered for {whole} of "
             f"{len(records)} clients, up to its sign."
         )
-    parts.append("Independent starts hide the first messages, not the later ones.")
+    late, known = float(exposure.errors["independent"][-1]), float(exposure.baseline[-1])
+    parts.append(
+        "Independent starts hide the first messages, not the later ones."
+        if late < known / 2
+        else "After independent starts these few uploads tell little more than the common frame."
+    )
+    lost = float(exposure.errors["common"][-1]) > 1e-6
+    if lost:
+        parts.append(
+            "Where the curve jumps, frames have come close to 45° from the common one: there two "
+            "answers fit the same upload and this solver may follow the wrong one. That is no "
+            "protection."
+        )
     return " ".join(parts)

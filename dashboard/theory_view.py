@@ -182,9 +182,19 @@ def sweep_panels(found: Sweeps, configuration: TheoryConfiguration) -> list[Pane
         Curve(name, found.penalties[positive] / LOW, values[positive], colour=colour)
         for (name, values), colour in zip(found.by_penalty.items(), colours, strict=False)
     ]
+    claimed = found.by_penalty["ρ of Theorem 1"][positive]
+    by_penalty.append(
+        Curve("its square", found.penalties[positive] / LOW, claimed**2, colour=CLAIM, dash="dot")
+    )
+    if (claimed >= 1).any():
+        edge = np.where(claimed >= 1, 1.0, np.nan)
+        by_penalty.append(
+            Curve("Theorem 1 says nothing", found.penalties[positive] / LOW, edge,
+                  lower=edge, upper=np.where(claimed >= 1, claimed, np.nan), colour="heuristic")
+        )  # fmt: skip
     best = found.best[0] / LOW
     if best > 0:
-        by_penalty.append(_vertical("best r for Theorem 1", best, 0.4, found.best[1]))
+        by_penalty.append(_vertical("best r for Theorem 1", best, 0.6, found.best[1]))
     marker = _vertical("√κ", found.root, 0.0, 1.2)
     by_steps = [
         Curve(name, found.steps, np.minimum(values, 3.0), colour=colour)
@@ -260,11 +270,33 @@ def verdict_table(rows: Sequence[Verdict]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "Statement": [row.theorem for row in rows],
+            "Verdict": [marks[row.verdict] for row in rows],
             "Setting": [row.setting for row in rows],
             "Claimed factor": [row.claim for row in rows],
-            "Verdict": [marks[row.verdict] for row in rows],
-            "Violated": [f"{row.violated} of {row.cases}" for row in rows],
-            "Worst measured / claimed": [f"{row.worst:.3f}" for row in rows],
-            "Says nothing": [row.vacuous for row in rows],
+            "Violated": [f"{row.violated}/{row.cases}" for row in rows],
+            "Worst": [f"{row.worst:.4g}" for row in rows],
+            "Silent": [row.vacuous for row in rows],
         }
     )
+
+
+def work_table(study: Study) -> pd.DataFrame:
+    """Rounds, local gradients and bytes to an accuracy of 1e-8, method by method."""
+    rows = []
+    for name, trace in study.rivals.items():
+        rounds = trace.rounds_to(1e-8)
+        steps = trace.method.gradients_per_round
+        rows.append(
+            {
+                "Method": name,
+                "Rounds to 1e-8": "not reached" if rounds is None else f"{rounds}",
+                "Local gradients per client": "–"
+                if rounds is None
+                else ("exact solves" if steps is None else f"{rounds * steps:,}"),
+                "Kilobytes sent up": "–"
+                if rounds is None
+                else f"{trace.bytes_up[rounds] / 1e3:,.1f}",
+                "Distance at the end": f"{float(trace.distances[-1]):.1e}",
+            }
+        )
+    return pd.DataFrame(rows)

@@ -128,7 +128,7 @@ class PersonaliseConfiguration(Settings):
         grid=(0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
     )
     rounds: int = dial(
-        150, key="p-rounds", label="Rounds", help="Communication rounds.",
+        300, key="p-rounds", label="Rounds", help="Communication rounds.",
         grid=(50, 100, 150, 200, 300, 400, 600),
     )  # fmt: skip
     seed: int = dial(
@@ -199,11 +199,11 @@ class PersonaliseConfiguration(Settings):
 PRESETS: Mapping[str, tuple[str, PersonaliseConfiguration]] = {
     "figure-1a": (
         "Figure 1(a)",
-        PersonaliseConfiguration(clients=200, rounds=300),
+        PersonaliseConfiguration(clients=200),
     ),
     "figure-1b": (
         "Figure 1(b): who differs",
-        PersonaliseConfiguration(samples=20, vary="spread"),
+        PersonaliseConfiguration(samples=20, rounds=200),
     ),
     "figure-1c": (
         "Figure 1(c): samples",
@@ -219,9 +219,12 @@ PRESETS: Mapping[str, tuple[str, PersonaliseConfiguration]] = {
     ),
     "figure-2a": (
         "Figure 2(a): training error",
-        PersonaliseConfiguration(samples=20, measure="training"),
+        PersonaliseConfiguration(samples=20, rounds=200, measure="training"),
     ),
-    "figure-2b": ("Figure 2(b): fresh error", PersonaliseConfiguration(samples=20, spread=0.4)),
+    "figure-2b": (
+        "Figure 2(b): fresh error",
+        PersonaliseConfiguration(samples=20, rounds=200, spread=0.4),
+    ),
     "too-heterogeneous": (
         "Too heterogeneous",
         PersonaliseConfiguration(reading="literal"),

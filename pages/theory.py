@@ -52,6 +52,7 @@ def draw_rivals(found: Study) -> None:
     """All methods on the same problem."""
     st.markdown(theory_view.floor_sentence(found, settings))
     chart(key="theory_rivals", panels=[theory_view.rivals(found)])
+    st.dataframe(theory_view.work_table(found), hide_index=True, width="stretch")
 
 
 def draw_sweeps(found: Sweeps) -> None:
@@ -64,6 +65,10 @@ def draw_verdicts(rows: list[Verdict]) -> None:
     """The table of statements."""
     table = theory_view.verdict_table(rows)
     st.dataframe(table, hide_index=True, width="stretch", height=38 + 35 * len(table))
+    st.caption(
+        "Worst: the largest measured factor over the claimed one. Silent: further comparisons "
+        "where the claim is 1 or more. Theorem 8 has no statement to check."
+    )
 
 
 job = jobs.show(("theory", settings), lambda _: study(settings), draw_study, name="theory")
@@ -83,7 +88,8 @@ jobs.show(
 layout.section(
     "Statements and verdicts",
     "Recomputed here from exact worst cases: an adversarial and a random family of clients, six "
-    "condition numbers, six penalties, six numbers of local steps.",
+    "condition numbers, six penalties, six numbers of local steps. Where a claim is false as "
+    "printed, the next row corrects it.",
 )
 family = st.number_input(
     "Seed of the random family", 0, 9999, 0, key="t-family", bind="query-params", width=220
