@@ -25,7 +25,8 @@ from fedpca_core.problems import Problem
 
 #: Runs with the record, and as many without it, for one ROC curve.
 TESTS = 120
-CLIENT = 1
+#: The client under attack: the reference, which uploads in every round whoever is drawn.
+CLIENT = 0
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Attacked:
 
 def attack(c: PrivacyConfiguration, problem: Problem, job: Job) -> Attacked:
     """Reconstruct one client at every budget, then test for one of its records."""
+    private_run.require_budget(c)
     run = private_run.method(c, private_run.current_noise(c))
     if not isinstance(run, FedPower):
         raise InvalidInput(

@@ -27,6 +27,7 @@ ROUNDING = 1e-16
 # ---------------------------------------------------------------------- accountants
 def account_all(c: PrivacyConfiguration, job: Job) -> pd.DataFrame:
     """Every accountant's noise for the budget, dp-accounting's included."""
+    private_run.require_budget(c)
     job.report(0.1, "Asking every accountant")
     return accountants.comparison(c.epsilon, c.delta, c.products)
 

@@ -191,6 +191,7 @@ class Utility:
 
 def price(c: PrivacyConfiguration, problem: Problem, job: Job) -> Utility:
     """Final distance against the budget, for both calibrations."""
+    private_run.require_budget(c)
     seeds = [c.seed + 1009 * index for index in range(c.repetitions)]
     rounds, wire = private_run.rounds_of(c), private_run.channel(c)
     without = private_run.repeat(problem, private_run.method(c, 0.0), rounds, wire, seeds)

@@ -177,6 +177,24 @@ def stated(configuration: PrivacyConfiguration) -> Guarantee | Refusal:
     return account(run, public_setting(configuration), delta=configuration.delta, clip_norm=norm)
 
 
+def require_budget(configuration: PrivacyConfiguration) -> None:
+    """Refuse to speak of budgets where no epsilon can be stated.
+
+    Raises
+    ------
+    InvalidInput
+        A method that cannot be accounted, or raw records.
+    """
+    found = account(method(configuration, 0.0), public_setting(configuration), delta=0.5)
+    if isinstance(found, Refusal):
+        raise InvalidInput(f"{found.reason} Choose FedPower, SSI or block Krylov to see budgets.")
+    if treatment(configuration)[0] == "raw":
+        raise InvalidInput(
+            "Raw records have no bound on their norms, so no amount of noise has an ε; normalise "
+            "or clip the records."
+        )
+
+
 @dataclass(frozen=True)
 class Repeated:
     """Repeated runs of one method.

@@ -119,8 +119,9 @@ def mutually_orthogonal(method: Algorithm, products: int) -> bool:
     """Whether all probes of the run are orthogonal to each other (block Krylov before a restart).
 
     Then ``sum_j ||(S - S') Q_j||_F^2 = ||(S - S') [Q_1 ... Q_T]||_F^2 <= 2 C^4/m_i^2`` for every
-    outcome, so the whole run costs what a single product costs (fully adaptive composition of
-    Gaussian releases: Smith and Thakurta, 2022; not in the papers). The probe made just before a
+    pair of neighbours and every outcome, so the whole run costs what a single product costs (fully
+    adaptive composition of Gaussian releases, applied pair by pair: Smith and Thakurta, 2022; not
+    in the papers). The probe made just before a
     restart is still orthogonal to all, later ones to the kept Ritz vectors only: a longer run
     counts every product in full.
     """

@@ -67,6 +67,20 @@ def test_noise_off_is_infinite_never_a_number() -> None:
     assert "Unprotected" in text and "Differentially private" not in text
 
 
+def test_vacuous_theory_is_said_to_be_vacuous() -> None:
+    app = open_page(
+        view="Where the error comes from", calibration="Published", eps="0.5", period="4", draws="8"
+    )
+    for _ in range(40):
+        if any(metric.label.startswith("I₁") for metric in app.metric):
+            break
+        app.run()
+    terms = {metric.label: metric.value for metric in app.metric}
+    assert terms["I₁, privacy noise"] == terms["I₂, local drift"] == "vacuous"
+    assert terms["I₃, client sampling"] == "vacuous"
+    assert "**vacuous**" in everything(app)
+
+
 def test_published_noise_shows_the_epsilon_it_is_worth() -> None:
     app = open_page(calibration="Published", eps="1")
     assert 0 < float(app.metric[0].value) < 0.3
@@ -169,6 +183,28 @@ def test_clip_norms_scale_the_noise_with_their_square() -> None:
 def test_too_much_data_is_refused_before_it_is_drawn() -> None:
     with pytest.raises(InvalidInput, match="numbers to draw"):
         build_problem(configured(features=200, samples=100000, clients=50))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [privacy_run.price, privacy_attacks.attack, lambda c, _, j: privacy_figures.account_all(c, j)],
+)
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"method": "faps"}, "FAPS multiplies"),
+        ({"treatment": "raw", "noise": False}, "Raw records"),
+    ],
+)
+def test_no_view_speaks_of_a_budget_that_means_nothing(work, changes, words) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        work(configured(**changes), build_problem(configured()), job())
+
+
+def test_the_attacked_client_is_there_whoever_is_drawn() -> None:
+    c = configured(model="distinct", samples=500, draws=2, noise=False)
+    found = privacy_attacks.attack(c, build_problem(c), job())
+    assert np.isfinite(found.errors["exact"]).all()
 
 
 def test_the_presets_and_their_dial_agree() -> None:
