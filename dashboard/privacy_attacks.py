@@ -130,9 +130,9 @@ def draw_attacks(result: Attacked, c: PrivacyConfiguration) -> None:
     st.markdown(_verdict(result, c))
     chart(key="privacy_reconstruction", panels=[_reconstruction(result, c)])
     st.caption(
-        "Without noise the server solves its equations; with noise it shrinks towards the pooled "
-        "S as far as the messages' own likelihood asks for. Above the line of the public answer, "
-        f"noise has misled it. Client {CLIENT + 1}, medians of three runs; simulation only."
+        "Without noise the server solves its equations. With noise it shrinks towards the pooled "
+        "S, by the strength that is best in hindsight: no server using ridge does better. "
+        f"Client {CLIENT + 1}, medians of three runs; simulation only."
     )
     layout.section(
         "Is one record in the data?",

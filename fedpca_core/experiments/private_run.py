@@ -38,7 +38,7 @@ from fedpca_core.simulate import simulate
 from fedpca_core.stiefel import largest_sine
 
 #: Numbers to draw for one data set; more would take longer than a visitor waits.
-LARGEST_DATA = 400_000_000
+LARGEST_DATA = 250_000_000
 
 
 def samples(configuration: PrivacyConfiguration) -> int:

@@ -34,6 +34,9 @@ from fedpca_core.trace import Trace
 
 Progress = Callable[[float, str], bool]
 
+#: Sizes of S_i - S, relative to S_i, that a server may have in mind when it sets the ridge.
+_PRIOR_SHARES = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)
+
 
 def distinct_clients(
     features: int = 40, samples: int = 500, clients: int = 20, components: int = 4, seed: int = 0
@@ -71,19 +74,27 @@ def reconstruction_error(
 ) -> float:
     """Relative Frobenius error of the best reconstruction of S_i the server can make.
 
-    Without noise: symmetric with the stated trace. With noise: ridge around the public answer S
-    (more than the server knows, so an upper hand for the attacker), its strength chosen from the
-    messages and the public nu.
+    Without noise: symmetric with the stated trace. With noise: ridge around the public answer S,
+    its strength tuned with the truth in hand (no guess at all among the strengths), so that no
+    server using ridge does better. Both are upper hands for the attacker.
     """
     transcript = simulate(problem, run, rounds=run.rounds, seed=seed).transcript
     # An upload after the last communication carries frames, not answers to a probe.
     transcript = transcript.until(len(run.times))
     truth = problem.cohort.dense()[client]
+    size = float(np.linalg.norm(truth))
     if run.noise == 0:
         found = symmetric(transcript, client, trace=float(np.trace(truth)))
-    else:
-        found = ridge(transcript, client, prior=problem.covariance, noise=run.noise)
-    return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
+        return float(np.linalg.norm(found - truth)) / size
+    public = problem.covariance
+    errors = [float(np.linalg.norm(public - truth))]
+    noise = run.noise * problem.cohort.samples.mean() / problem.cohort.samples[client]
+    for share in _PRIOR_SHARES:
+        # lambda = nu^2/tau^2 for entries of S_i - S of size tau.
+        tau = share * size / problem.features
+        found = ridge(transcript, client, prior=public, strength=float((noise / tau) ** 2))
+        errors.append(float(np.linalg.norm(found - truth)))
+    return min(errors) / size
 
 
 def public_guesses(problem: Problem, client: int = 1) -> dict[str, float]:
