@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import jobs, layout, share
 from dashboard.controls import Controls
-from dashboard.privacy import protection_card, show_guarantee
+from dashboard.privacy import explain, protection_card, show_guarantee
 from dashboard.privacy_attacks import attack, draw_attacks
 from dashboard.privacy_budget import decompose, draw_budget
 from dashboard.privacy_figures import account_all, draw_accountants, draw_figure, reproduce
@@ -100,6 +100,7 @@ job = jobs.show(
 if not figures:
     layout.section("What this protects, and what not")
     protection_card(settings)
+    explain()
 with st.container(horizontal=True):
     share.copy_link(key="privacy")
     share.download_json(settings.to_json(), name="privacy")

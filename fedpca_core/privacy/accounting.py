@@ -18,7 +18,14 @@ from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon
-from fedpca_core.privacy.guarantee import FULL, WITH_REPLACEMENT, Guarantee, Refusal, guarantee
+from fedpca_core.privacy.guarantee import (
+    FULL,
+    WITH_REPLACEMENT,
+    WITHOUT_REPLACEMENT,
+    Guarantee,
+    Refusal,
+    guarantee,
+)
 from fedpca_core.trace import Trace
 
 #: Why the noise of a method has no epsilon, by the class name of the method.
@@ -78,6 +85,8 @@ def account(
             clip_norm,
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
         )
+    subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
+    sampling = FULL if setting.participation == 1 else subset
     if isinstance(algorithm, Noisy) and accountable(algorithm.method):
         orthogonal = mutually_orthogonal(algorithm.method, algorithm.products)
         columns = algorithm.components if not orthogonal else 2
@@ -88,11 +97,12 @@ def account(
             float(exact_sensitivity(columns, samples, clip_norm)),
             clip_norm,
             composition=1.0 if orthogonal else None,
+            sampling=sampling,
         )
     if accountable(algorithm):
         columns = algorithm.components
         size = float(exact_sensitivity(columns, samples, clip_norm))
-        return guarantee(0.0, delta, 1, size, clip_norm)
+        return guarantee(0.0, delta, 1, size, clip_norm, sampling=sampling)
     method = algorithm.method if isinstance(algorithm, Noisy) else algorithm
     return Refusal(REFUSALS.get(type(method).__name__, _OTHER.format(title=method.title)))
 

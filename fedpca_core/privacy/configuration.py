@@ -171,7 +171,7 @@ class PrivacyConfiguration(Settings):
     period: int = dial(
         2,
         key="period",
-        label="Local products p",
+        label="Local steps p",
         help="Products before the first communication. 1 communicates after every product.",
         low=1,
         high=10,

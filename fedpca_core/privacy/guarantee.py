@@ -16,6 +16,10 @@ WITH_REPLACEMENT = (
     "clients drawn with replacement by the server, which knows them: no amplification"
 )
 
+WITHOUT_REPLACEMENT = (
+    "clients drawn without replacement by the server, which knows them: no amplification"
+)
+
 
 def short(value: float) -> str:
     """A number as text, without the zero that Python puts into small powers of ten."""

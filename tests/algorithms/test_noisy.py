@@ -109,7 +109,7 @@ class Greedy(SSI):
     title: ClassVar[str] = "Greedy"
     wish: str = "second"
 
-    def client(self, cohort, clients, plan, downlink, streams):  # type: ignore[no-untyped-def]
+    def client(self, cohort, clients, plan, downlink, streams):
         frame = downlink["frame"]
         if self.wish == "second":
             cohort.apply(frame)

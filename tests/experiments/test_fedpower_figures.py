@@ -164,7 +164,8 @@ def test_theory_terms_say_vacuous_rather_than_a_number() -> None:
         assert terms.vacuous is vacuous
         assert (terms.noise is None) == (terms.drift is None) == vacuous
         assert terms.allowed < 0.1
-    assert terms.rho == 0 and terms.drift > 0 and terms.sampling is None
+    assert terms.rho == 0 and terms.drift is not None and terms.drift > 0
+    assert terms.sampling is None
 
 
 @pytest.mark.parametrize("draws", [None, 8])

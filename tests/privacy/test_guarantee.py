@@ -62,6 +62,13 @@ def test_sampling_is_named_and_does_not_amplify(setting: Setting) -> None:
     assert "no amplification" in drawn.sampling
 
 
+def test_subsets_without_replacement_are_named(problem: fp.problems.Problem) -> None:
+    some = Setting(15, 10, problem.cohort.samples, problem.cohort.weights, participation=0.3)
+    found = account(fp.privacy.noisy(fp.SSI(3), 0.1, 5), some, delta=1e-5)
+    assert isinstance(found, Guarantee)
+    assert found.sampling.startswith("3 clients drawn without replacement")
+
+
 def test_beside_epsilon_stand_the_words_that_give_it_a_meaning(setting: Setting) -> None:
     found = account(run(), setting, delta=1e-5, clip_norm=1.0)
     assert isinstance(found, Guarantee)
