@@ -1,19 +1,19 @@
-"""The Attack page's adversary: runs, attacks, yardsticks and what to say about them."""
+"""The Attack page's adversaries: runs, attacks, yardsticks and what to say about them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from dashboard import layout
+from dashboard import layout, reconstruction
 from dashboard.reconstruction import Recovery
-from dashboard.replay import Yardstick
+from dashboard.replay import Images, Yardstick
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
-from fedpca_core.attacks import simulation_only, yardsticks
+from fedpca_core.attacks import scores, simulation_only, yardsticks
 from fedpca_core.attacks.linear import AttackPath
 from fedpca_core.config import METHODS, AttackConfiguration
 from fedpca_core.errors import InvalidInput, require
@@ -24,6 +24,22 @@ from fedpca_core.transcript import Transcript
 
 #: A reconstruction counts as complete below this relative error.
 RECOVERED = 1e-6
+
+#: What each adversary knows and does.
+KNOWS: Mapping[str, str] = {
+    "linear": "which answer belongs to which broadcast",
+    "symmetric": "also that a covariance is symmetric, and its trace",
+    "ridge": "also a prior, cI with the stated trace, and that answers may be noisy",
+    "pooled": "who is in each sum, and with which weight",
+    "collude": "also the colluders' own uploads",
+}
+DOES: Mapping[str, str] = {
+    "linear": "takes the smallest matrix that explains all answers",
+    "symmetric": "takes the smallest symmetric matrix that explains all answers",
+    "ridge": "shrinks towards the prior as far as the messages' own likelihood asks for",
+    "pooled": "takes the smallest set of covariances that explains all sums",
+    "collude": "subtracts the colluders' uploads from every sum and attacks what is left",
+}
 
 
 @dataclass(frozen=True)
@@ -36,11 +52,14 @@ class Outcome:
     refusals : mapping of method key to the sentence why an attack could not run
     yardsticks : tuple of Yardstick
         Errors of guesses without any message.
+    pictures : rows of Images
+        The server's view, round by round.
     """
 
     recoveries: Mapping[str, Recovery]
     refusals: Mapping[str, str]
     yardsticks: tuple[Yardstick, ...]
+    pictures: Sequence[Sequence[Images]]
 
 
 def private_matrix(problem: Problem, client: int) -> Array:
@@ -54,40 +73,134 @@ def private_matrix(problem: Problem, client: int) -> Array:
 
 
 def attack_all(configuration: AttackConfiguration, problem: Problem, progress: Progress) -> Outcome:
-    """Run each method from the same start and attack its transcript round by round."""
+    """Run each method from every start and attack its transcript round by round."""
     truth = private_matrix(problem, configuration.client)
-    recoveries: dict[str, Recovery] = {}
-    refusals: dict[str, str] = {}
-    chosen = configuration.attacked
+    chosen, starts = configuration.attacked, configuration.starts
     require(len(chosen) > 0, "No method is under attack; choose at least one.")
+    recoveries: dict[str, Recovery] = {}
+    paths: dict[str, Array] = {}
+    refusals: dict[str, str] = {}
     for position, method in enumerate(chosen):
-        if not progress(position / len(chosen), f"Running and attacking {METHODS[method]}"):
-            break
         try:
-            trace, table = attacked_run(problem, method, configuration)
-            path = _attack(configuration, trace.transcript, float(np.trace(truth)))
-            recoveries[method] = Recovery(path.estimates, path.ranks, table)
+            for start in range(starts):
+                done = (position + start / starts) / len(chosen)
+                text = f"Attacking {METHODS[method]}, start {start + 1} of {starts}"
+                if not progress(done, text):
+                    break
+                found, path = _recover(configuration, problem, method, start, truth)
+                if start == 0:
+                    recoveries[method], paths[method] = found, path
+                else:
+                    recoveries[method] = recoveries[method].joined(found)
         except InvalidInput as refusal:
             refusals[method] = f"{METHODS[method]}: {refusal}"
-    return Outcome(recoveries, refusals, _yardsticks(configuration, problem, truth))
+    shown = reconstruction.pictures(recoveries, paths, truth, problem, configuration.client)
+    return Outcome(recoveries, refusals, _yardsticks(configuration, problem, truth), shown)
+
+
+def _recover(
+    configuration: AttackConfiguration, problem: Problem, method: str, start: int, truth: Array
+) -> tuple[Recovery, Array]:
+    trace, table = attacked_run(problem, method, configuration, start)
+    transcript = trace.transcript
+    if configuration.attack == "collude":
+        transcript = _with_colluders(configuration, problem, method, start, transcript)
+    path = _attack(configuration, transcript, float(np.trace(truth)))
+    likeness: tuple[str, ...] = ()
+    if start == 0 and problem.image_shape is not None:
+        likeness = tuple(_likeness(one, truth, problem.image_shape) for one in path.estimates)
+    found = Recovery(
+        ranks=path.ranks,
+        table=table,
+        errors=scores.relative_errors(path.estimates, truth)[None],
+        messages=messages(trace.transcript, path, configuration.client),
+        likeness=likeness,
+    )
+    return found, path.estimates
+
+
+def _with_colluders(
+    configuration: AttackConfiguration,
+    problem: Problem,
+    method: str,
+    start: int,
+    transcript: Transcript,
+) -> Transcript:
+    """The sums without the uploads of the first few other clients."""
+    require(
+        transcript.secure_aggregation,
+        "Colluding clients add nothing while the server receives every upload one by one; "
+        "switch secure aggregation on, or choose another adversary.",
+    )
+    others = [client for client in range(problem.clients) if client != configuration.client]
+    require(
+        configuration.colluders <= len(others),
+        f"There are only {len(others)} other clients, not {configuration.colluders}; "
+        "lower the number of colluding clients.",
+    )
+    # The same run without secure aggregation is what the colluders themselves remember.
+    openly = replace(configuration, secure_aggregation=False)
+    seen = attacked_run(problem, method, openly, start)[0].transcript
+    told = [attacks.testify(seen, client) for client in others[: configuration.colluders]]
+    return attacks.collude(transcript, told)
 
 
 def _attack(
     configuration: AttackConfiguration, transcript: Transcript, stated_trace: float
 ) -> AttackPath:
     client = configuration.client
-    attacks_by_key: Mapping[str, Callable[[], AttackPath]] = {
+    single = all(exchange.uploads is not None for exchange in transcript.exchanges)
+    paths: Mapping[str, Callable[[], AttackPath]] = {
         "linear": lambda: attacks.linear_path(transcript, client),
         "symmetric": lambda: attacks.symmetric_path(transcript, client, trace=stated_trace),
         "ridge": lambda: attacks.ridge_path(transcript, client, trace=stated_trace),
+        "pooled": lambda: attacks.pooled_path(transcript, client),
+        "collude": lambda: (
+            attacks.symmetric_path(transcript, client)
+            if single
+            else attacks.pooled_path(transcript, client)
+        ),
     }
-    return attacks_by_key[configuration.attack]()
+    return paths[configuration.attack]()
+
+
+def _likeness(estimate: Array, truth: Array, shape: tuple[int, int]) -> str:
+    """PSNR and SSIM of the first eigen-image."""
+    if not np.any(estimate):
+        return "nothing yet"
+    score = scores.eigen_image_scores(estimate, truth, shape, 1)[0]
+    return f"first: PSNR {score.psnr:.0f} dB, SSIM {score.ssim:.2f}"
+
+
+def messages(transcript: Transcript, path: AttackPath, client: int) -> pd.DataFrame:
+    """Round by round: who took part, what was sent, its size, what the server knows by then."""
+    rows = []
+    for exchange, rank in zip(transcript.exchanges, path.ranks[1:], strict=False):
+        uploads = exchange.uploads if exchange.uploads is not None else exchange.sums or {}
+        shape = {name: array.shape[-2:] for name, array in uploads.items()}
+        sent = " + ".join(f"{name} {rows} × {columns}" for name, (rows, columns) in shape.items())
+        present = len(exchange.participants)
+        each = sum(rows * columns for rows, columns in shape.values())
+        rows.append(
+            {
+                "Round": exchange.round,
+                "Participants": f"{present} of {transcript.clients}",
+                "Client took part": bool((exchange.participants == client).any()),
+                "Broadcast": " + ".join(
+                    f"{name} {' × '.join(map(str, array.shape))}"
+                    for name, array in exchange.downlink.items()
+                ),
+                "Uploads": sent if exchange.uploads is not None else f"sum of {sent}",
+                "kB up": round(8e-3 * each * present, 2),
+                "Directions known": f"{rank} of {transcript.features}",
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _yardsticks(
     configuration: AttackConfiguration, problem: Problem, truth: Array
 ) -> tuple[Yardstick, ...]:
-    size = float(np.linalg.norm(truth))
     features, trace = problem.features, float(np.trace(truth))
     generator = Streams(configuration.seed).generator("yardstick")
     guesses: list[tuple[str, Array, bool]] = [
@@ -99,31 +212,22 @@ def _yardsticks(
             False,
         ),
     ]
-    if problem.clients > 1:
-        matrices = problem.cohort.dense()
-        others = simulation_only.mean_of_others(
-            matrices, problem.cohort.weights, configuration.client
-        )
-        guesses.append(("mean of the other clients", others, True))
-        guesses.append(("pooled S", problem.covariance, True))
+    matrices, weights = problem.cohort.dense(), problem.cohort.weights
+    others = simulation_only.mean_of_others(matrices, weights, configuration.client)
+    guesses.append(("mean of the other clients", others, True))
+    guesses.append(("pooled S", simulation_only.pooled_mean(matrices, weights), True))
     return tuple(
-        Yardstick(
-            label=f"{name}: {error:.2g}",
-            value=error,
-            simulation_only=hidden,
-        )
+        Yardstick(label=f"{name}: {error:.2g}", value=error, simulation_only=hidden)
         for name, guess, hidden in guesses
-        if (error := float(np.linalg.norm(guess - truth)) / size) > 0
+        if (error := scores.relative_error(guess, truth)) > 0
     )
 
 
-def verdict(
-    recoveries: Mapping[str, Recovery], truth: Array, configuration: AttackConfiguration
-) -> str:
+def verdict(recoveries: Mapping[str, Recovery], configuration: AttackConfiguration) -> str:
     """One line on what this adversary has learned from each method."""
     parts = []
     for method, recovery in recoveries.items():
-        errors = recovery.errors(truth)
+        errors = np.median(recovery.errors, axis=0)
         last, angle = float(errors[-1]), float(recovery.table["sin_theta"].iloc[-1])
         complete = np.flatnonzero(errors <= RECOVERED)
         if len(complete):
@@ -150,42 +254,38 @@ def verdict(
 def card(configuration: AttackConfiguration, outcome: Outcome | None) -> None:
     """Who sees what, what they know and do, and what comes of it."""
     secure = configuration.secure_aggregation
-    knows = {
-        "linear": "the protocol: which answer belongs to which broadcast",
-        "symmetric": "also that a covariance is symmetric, and its trace",
-        "ridge": "also a prior, cI with the stated trace, and that answers may be noisy",
-    }[configuration.attack]
-    does = {
-        "linear": "takes the smallest matrix that explains all answers",
-        "symmetric": "takes the smallest symmetric matrix that explains all answers",
-        "ridge": "shrinks towards the prior as far as the messages' own likelihood asks for",
-    }[configuration.attack]
-    gets = "nothing about a single client: only sums arrive" if secure else "see the curve above"
+    gets = "see the curves above"
+    if outcome is not None and outcome.recoveries:
+        gets = ", ".join(
+            f"error {float(np.median(recovery.errors[:, -1])):.1e} from {METHODS[method]}"
+            for method, recovery in outcome.recoveries.items()
+        )
     masked = secure or configuration.upload_noise > 0 or configuration.dtype == "float32"
     layout.threat_card(
         "An honest-but-curious server",
         sees="every broadcast and "
         + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-        knows=knows,
-        does=does,
+        knows=KNOWS[configuration.attack],
+        does=DOES[configuration.attack],
         outcome=gets,
         protection="heuristic" if masked else "none",
     )
 
 
-def error_table(outcome: Outcome, truth: Array) -> pd.DataFrame:
-    """Errors and ranks by method and round, for the download."""
+def error_table(outcome: Outcome) -> pd.DataFrame:
+    """Errors and ranks by method, start and round, for the download."""
     return pd.concat(
         [
             pd.DataFrame(
                 {
                     "method": METHODS[method],
-                    "round": np.arange(len(recovery.estimates)),
-                    "reconstruction_error": recovery.errors(truth),
-                    "directions_known": recovery.ranks,
+                    "start": start,
+                    "round": np.arange(len(errors)),
+                    "reconstruction_error": errors,
                 }
             )
             for method, recovery in outcome.recoveries.items()
+            for start, errors in enumerate(recovery.errors)
         ],
         ignore_index=True,
     )

@@ -9,11 +9,14 @@ settings (from Converge to Attack, say) through the session.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from fedpca_core.dials import Dial, Settings
+from fedpca_core.errors import InvalidInput
 
 S = TypeVar("S", bound=Settings)
 
@@ -39,11 +42,25 @@ class Controls(Generic[S]):
         self.values: dict[str, Any] = {}
         family = settings.family or settings.kind
         self._memory: dict[str, Any] = st.session_state.setdefault(f"_dials_{family}", {})
+        self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))
         if reading.notes:
             st.session_state[self._notes_key] = reading.notes
+
+    def _arrive(self) -> None:
+        """Start from this page's defaults and what the family remembers, not from stale widgets.
+
+        Streamlit keeps the value of a bound widget over a page switch under its bare key, but only
+        once something was touched, and whatever the key means on the page it came from. What the
+        visitor set is in the family's memory; everything else opens as the page has it.
+        """
+        if st.session_state.get("_page_of_dials") != self.settings_class.kind:
+            for dial in self.dials.values():
+                if dial.key not in st.query_params:
+                    st.session_state.pop(dial.key, None)
+        st.session_state["_page_of_dials"] = self.settings_class.kind
 
     # ------------------------------------------------------------------ notes
     @property
@@ -56,7 +73,7 @@ class Controls(Generic[S]):
         if not self.notes:
             return
         with st.container(border=True, key=f"link_notes_{self.settings_class.kind}"):
-            st.markdown("**The link held something that does not fit.**")
+            st.markdown("**Something does not fit here.**")
             for note in self.notes:
                 st.markdown(f"- {note}")
             st.button("Dismiss", key=f"dismiss_{self.settings_class.kind}", on_click=self._dismiss)
@@ -101,6 +118,7 @@ class Controls(Generic[S]):
         """
         dial = self.dials[name]
         self._recall(name, dial)
+        self._fit(dial, high)
         common: dict[str, Any] = {
             "key": dial.key,
             "bind": "query-params",
@@ -117,10 +135,35 @@ class Controls(Generic[S]):
 
     def _recall(self, name: str, dial: Dial) -> None:
         """Bring a value set on another page, unless the link or this page says otherwise."""
-        known = dial.key in st.session_state or dial.key in st.query_params
-        if not known and name in self._memory:
-            value = self._memory[name]
-            st.session_state[dial.key] = list(value) if dial.many else value
+        if dial.key in st.session_state or dial.key in st.query_params or name not in self._memory:
+            return
+        self._set(dial, self._memory[name])
+
+    @staticmethod
+    def _set(dial: Dial, value: Any) -> None:
+        """Give a widget that is not drawn yet its value, and the link its parameter.
+
+        Streamlit writes the parameter itself only after the visitor has touched something.
+        """
+        st.session_state[dial.key] = list(value) if dial.many else value
+        with suppress(StreamlitAPIException):  # bound already: then Streamlit writes it
+            texts = [dial.text(part) for part in (value if dial.many else [value])]
+            st.query_params[dial.key] = texts if dial.many else texts[0]
+
+    def _fit(self, dial: Dial, high: float | None) -> None:
+        """Lower a value that another page allows to what this page does, and say so."""
+        value = st.session_state.get(dial.key, dial.default)
+        if dial.key not in st.session_state and dial.key in st.query_params:
+            try:
+                value = dial.check(st.query_params[dial.key])
+            except InvalidInput:
+                return  # already noted, and Streamlit takes the default
+        if high is None or not isinstance(value, int | float) or value <= high:
+            return
+        best = max((number for number in dial.grid if number <= high), default=high)
+        self._set(dial, type(dial.default)(best))  # type: ignore[arg-type]
+        note = f"{dial.label} of {dial.text(value)} is too much for this page; {best:g} is used."
+        st.session_state[self._notes_key] = (*self.notes, note)
 
     # ------------------------------------------------------------------ result
     def settings(self) -> S:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from scipy.fft import dct
 from dashboard.convergence import COLOURS, ROUNDING
 from dashboard.replay import Curve, Images, Panel, Yardstick, to_uint8
 from fedpca_core.arrays import Array, IntArray
+from fedpca_core.attacks import recover_samples, scores
 from fedpca_core.config import METHODS
 from fedpca_core.problems import Problem
 
@@ -26,27 +27,57 @@ class Recovery:
 
     Attributes
     ----------
-    estimates : (rounds + 1, features, features)
-        The server's S_i after each round.
     ranks : (rounds + 1,)
-        Directions the server had probed by then.
+        Directions the server had probed after each round of the first start.
     table : pandas.DataFrame
-        Metrics of the run itself.
+        Metrics of the run itself, from the first start.
+    errors : (starts, rounds + 1)
+        Relative error of the reconstruction from every start (simulation only).
+    messages : pandas.DataFrame
+        What crossed the wire, round by round.
+    likeness : tuple of str
+        For images: how alike the first eigen-images are, after each round.
     """
 
-    estimates: Array
     ranks: IntArray
     table: pd.DataFrame
+    errors: Array
+    messages: pd.DataFrame
+    likeness: tuple[str, ...] = ()
 
-    def errors(self, truth: Array) -> Array:
-        """Relative Frobenius error after each round, (rounds + 1,); simulation only."""
-        distance = np.linalg.norm(self.estimates - truth, axis=(1, 2))
-        return np.asarray(distance / np.linalg.norm(truth), dtype=float)
+    def joined(self, other: Recovery) -> Recovery:
+        """The same with the errors of one more start."""
+        return replace(self, errors=np.concatenate([self.errors, other.errors]))
 
 
-def heat_maps(
-    recoveries: Mapping[str, Recovery], truth: Array, problem: Problem
+def pictures(
+    recoveries: Mapping[str, Recovery],
+    paths: Mapping[str, Array],
+    truth: Array,
+    problem: Problem,
+    client: int,
 ) -> list[list[Images]]:
+    """All rows of replayed pictures: covariances, and for image data eigen-images and a record.
+
+    Parameters
+    ----------
+    paths : mapping of method key to (rounds + 1, features, features)
+        The server's S_i after each round of the first start.
+    """
+    rows = [_heat_maps(recoveries, paths, truth, problem)]
+    if problem.image_shape is not None:
+        rows.append(_eigen_images(recoveries, paths, truth, problem.image_shape))
+        if problem.blocks is not None and problem.blocks[client].shape[1] < problem.features:
+            rows.append(_records(paths, problem.blocks[client], problem.image_shape))
+    return rows
+
+
+def _heat_maps(
+    recoveries: Mapping[str, Recovery],
+    paths: Mapping[str, Array],
+    truth: Array,
+    problem: Problem,
+) -> list[Images]:
     """The true S_i beside the server's, one picture for each method."""
     basis = _display_basis(problem)
     shown = _shrink(_rotate(truth[None], basis))
@@ -63,56 +94,106 @@ def heat_maps(
             description="Heat map of the attacked client's true second-moment matrix.",
         )
     ]
-    for method, recovery in recoveries.items():
-        errors = recovery.errors(truth)
+    for method, path in paths.items():
+        errors, ranks = recoveries[method].errors[0], recoveries[method].ranks
         row.append(
             Images(
                 title=f"Server's reconstruction from {METHODS[method]}",
-                frames=to_uint8(_shrink(_rotate(recovery.estimates, basis)), -top, top),
+                frames=to_uint8(_shrink(_rotate(path, basis)), -top, top),
                 low=-top,
                 high=top,
                 palette="diverging",
                 captions=[
                     f"error {error:.1e}, {rank} of {problem.features} directions"
-                    for error, rank in zip(errors, recovery.ranks, strict=True)
+                    for error, rank in zip(errors, ranks, strict=True)
                 ],
                 description=f"Heat map of what the server reconstructs from {METHODS[method]}.",
             )
         )
-    return [row]
+    return row
 
 
-def eigen_images(
-    recoveries: Mapping[str, Recovery], truth: Array, shape: tuple[int, int]
-) -> list[list[Images]]:
-    """Leading eigen-images of the true S_i and of each reconstruction, in rows."""
-    true = _leading(truth[None], None)[0]
-    rows = [[_eigen_strip("True eigen-images", true[None], shape, simulation_only=True)]]
-    for method, recovery in recoveries.items():
-        found = _leading(recovery.estimates, true)
-        rows[0].append(_eigen_strip(f"From {METHODS[method]}", found, shape))
-    return rows
-
-
-def error_panel(
+def _eigen_images(
     recoveries: Mapping[str, Recovery],
+    paths: Mapping[str, Array],
     truth: Array,
-    yardsticks: Sequence[Yardstick],
-) -> Panel:
-    """Reconstruction error of every method with the yardsticks."""
+    shape: tuple[int, int],
+) -> list[Images]:
+    """Leading eigen-images of the true S_i and of each reconstruction."""
+    true = _leading(truth[None], None)[0]
+    row = [_eigen_strip("True eigen-images", true[None], shape, simulation_only=True)]
+    for method, path in paths.items():
+        found, likeness = _leading(path, true), recoveries[method].likeness
+        row.append(_eigen_strip(f"From {METHODS[method]}", found, shape, captions=likeness))
+    return row
+
+
+def _records(paths: Mapping[str, Array], block: Array, shape: tuple[int, int]) -> list[Images]:
+    """One record of the client beside what each reconstruction shows of it, round by round.
+
+    A client with fewer records than features is exposed record by record: S_i determines them up
+    to a common rotation, and a single record up to its sign. The rotation and sign shown are those
+    that suit the truth best (simulation only).
+    """
+    best = [_best_record(path[-1], block) for path in paths.values()]
+    shown = min(best, key=lambda found: found[1])[0]
+    true = block[:, shown]
+    top = float(np.abs(true).max()) or 1.0
+
+    def strip(title: str, frames: Sequence[Array], hidden: bool, captions: Sequence[str]) -> Images:
+        stacked = np.stack([frame.reshape(shape) for frame in frames])
+        return Images(
+            title=title,
+            frames=to_uint8(stacked, -top, top),
+            low=-top,
+            high=top,
+            palette="grey",
+            show_scale=False,
+            simulation_only=hidden,
+            captions=captions,
+            size=200,
+            description=f"{title}: one record of the attacked client.",
+        )
+
+    row = [strip("One record of the client", [true], True, [f"record {shown}"])]
+    for method, path in paths.items():
+        frames = [_turned(estimate, block)[:, shown] for estimate in path]
+        errors = [float(np.linalg.norm(f - true) / np.linalg.norm(true)) for f in frames]
+        captions = [f"record error {error:.1e}, rotation fitted" for error in errors]
+        row.append(strip(f"Recovered from {METHODS[method]}", frames, False, captions))
+    return row
+
+
+def _turned(estimate: Array, block: Array) -> Array:
+    return scores.aligned(recover_samples(estimate, block.shape[1]), block, rotate=True)
+
+
+def _best_record(estimate: Array, block: Array) -> tuple[int, float]:
+    """The record that a reconstruction shows best, and its error."""
+    turned = _turned(estimate, block)
+    sizes = np.maximum(np.linalg.norm(block, axis=0), 1e-300)
+    errors = np.linalg.norm(turned - block, axis=0) / sizes
+    best = int(np.argmin(errors))
+    return best, float(errors[best])
+
+
+def error_panel(recoveries: Mapping[str, Recovery], yardsticks: Sequence[Yardstick]) -> Panel:
+    """Reconstruction error of every method with the yardsticks (simulation only)."""
+    several = any(len(recovery.errors) > 1 for recovery in recoveries.values())
     curves = tuple(
         Curve(
             name=METHODS[method],
-            x=np.arange(len(recovery.estimates)),
-            y=np.maximum(recovery.errors(truth), ROUNDING),
+            x=np.arange(recovery.errors.shape[1]),
+            y=np.maximum(np.median(recovery.errors, axis=0), ROUNDING),
+            lower=np.maximum(recovery.errors.min(axis=0), ROUNDING) if several else None,
+            upper=np.maximum(recovery.errors.max(axis=0), ROUNDING) if several else None,
             colour=COLOURS[method],
-            simulation_only=True,
         )
         for method, recovery in recoveries.items()
     )
     return Panel(
         key="recovery",
-        title="What the server knows of the client",
+        title="What the server knows of the client (simulation only)",
         x_title="communication round",
         y_title="relative error of the reconstructed Sᵢ",
         curves=curves,
@@ -131,13 +212,12 @@ def progress_panel(recoveries: Mapping[str, Recovery]) -> Panel:
             x=np.arange(len(recovery.table)),
             y=np.maximum(recovery.table["sin_theta"].to_numpy(), ROUNDING),
             colour=COLOURS[method],
-            simulation_only=True,
         )
         for method, recovery in recoveries.items()
     )
     return Panel(
         key="progress",
-        title="How far the method has come",
+        title="How far the method has come (simulation only)",
         x_title="communication round",
         y_title="sine of the largest principal angle",
         curves=curves,
@@ -185,7 +265,11 @@ def _leading(matrices: Array, reference: Array | None) -> Array:
 
 
 def _eigen_strip(
-    title: str, vectors: Array, shape: tuple[int, int], simulation_only: bool = False
+    title: str,
+    vectors: Array,
+    shape: tuple[int, int],
+    simulation_only: bool = False,
+    captions: Sequence[str] = (),
 ) -> Images:
     count, _, kept = vectors.shape
     tiles = vectors.transpose(0, 2, 1).reshape(count, kept, *shape)
@@ -203,6 +287,6 @@ def _eigen_strip(
         palette="grey",
         show_scale=False,
         simulation_only=simulation_only,
-        captions=[f"the {kept} leading eigen-images"],
+        captions=captions or [f"the {kept} leading ones"],
         description=f"{title}: the {kept} leading eigen-images of the covariance.",
     )

@@ -272,7 +272,19 @@ class Configuration(Settings):
             "linear": "Passive: solves linear equations",
             "symmetric": "Knows the structure: symmetric, trace stated",
             "ridge": "Knows the structure and a prior: ridge",
+            "pooled": "Sees only sums",
+            "collude": "Sees sums, and some clients tell theirs",
         },
+    )
+    colluders: int = dial(
+        1,
+        key="colluders",
+        label="Colluding clients",
+        help="How many of the other clients pass their own uploads to the server, which subtracts "
+        "them from the sums.",
+        low=1,
+        high=99,
+        step=1,
     )
     private_start: bool = dial(
         False,

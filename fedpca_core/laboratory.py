@@ -303,10 +303,10 @@ def compare(
 
 
 def attacked_run(
-    problem: Problem, method: str, configuration: Configuration
+    problem: Problem, method: str, configuration: Configuration, start: int = 0
 ) -> tuple[Trace, pd.DataFrame]:
-    """The first start's run of one method with everything the server saw, and its metrics."""
-    run = simulation(problem, method, configuration)
+    """A run of one method with everything the server saw, and its metrics."""
+    run = simulation(problem, method, configuration, start=start)
     for _ in run:
         pass
     trace = run.trace()

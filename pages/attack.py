@@ -8,7 +8,7 @@ from dashboard import adversary, jobs, layout, presets, reconstruction, share
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
 from dashboard.replay import replay
-from fedpca_core.config import AttackConfiguration, Configuration
+from fedpca_core.config import METHODS, AttackConfiguration, Configuration
 
 controls = Controls(AttackConfiguration)
 layout.heading(
@@ -22,7 +22,8 @@ with st.sidebar:
     st.header("Problem", anchor=False)
     problem_controls(controls)
     st.header("Run", anchor=False)
-    controls.draw("rounds", "participation")
+    controls.dial("rounds", high=200)
+    controls.draw("starts", "participation")
     controls.dial("absent", disabled=controls.values["participation"] == 1)
     controls.dial("seed")
     with st.expander("Parameters of FAPS"):
@@ -33,13 +34,16 @@ with st.sidebar:
 
 controls.dial("attacked")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-    controls.draw("attack", "client")
+    adversary_key = controls.dial("attack")
+    controls.dial("client")
+    if adversary_key == "collude":
+        controls.dial("colluders")
 
 settings = controls.settings()
 presets.note(settings)
 with layout.guard(otherwise=st.stop):
     problem = current_problem(settings)
-    truth = adversary.private_matrix(problem, settings.client)
+    adversary.private_matrix(problem, settings.client)  # refuses a client that is not there
 
 
 def work(job: jobs.Job) -> adversary.Outcome:
@@ -54,16 +58,13 @@ def draw(outcome: adversary.Outcome) -> None:
     recoveries = outcome.recoveries
     if not recoveries:
         return
-    st.markdown(adversary.verdict(recoveries, truth, settings))
-    images = reconstruction.heat_maps(recoveries, truth, problem)
-    if problem.image_shape is not None:
-        images += reconstruction.eigen_images(recoveries, truth, problem.image_shape)
+    st.markdown(adversary.verdict(recoveries, settings))
     replay(
         key="attack_view",
-        rounds=max(len(entry.estimates) for entry in recoveries.values()) - 1,
-        images=images,
+        rounds=max(entry.errors.shape[1] for entry in recoveries.values()) - 1,
+        images=outcome.pictures,
         panels=[
-            reconstruction.error_panel(recoveries, truth, outcome.yardsticks),
+            reconstruction.error_panel(recoveries, outcome.yardsticks),
             reconstruction.progress_panel(recoveries),
         ],
     )
@@ -74,11 +75,16 @@ job = jobs.show(key, work, draw, name="attack", seconds=120)
 
 st.caption(problem.note)
 adversary.card(settings, job.result)
+if job.result is not None:
+    with st.expander("What crossed the wire"):
+        for method, recovery in job.result.recoveries.items():
+            st.markdown(f"**{METHODS[method]}**")
+            st.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
 with st.container(horizontal=True):
     share.copy_link(key="attack")
     share.download_json(settings.to_json(), name="attack")
     if job.result is not None and job.result.recoveries:
-        share.download_csv(lambda: adversary.error_table(job.result, truth), name="attack")
+        share.download_csv(lambda: adversary.error_table(job.result), name="attack")
     st.page_link(
         "../pages/converge.py",
         label="Compare the costs of this run",
