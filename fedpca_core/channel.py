@@ -7,6 +7,7 @@ asks for it, and writes the transcript an honest-but-curious server would hold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -153,9 +154,7 @@ class Mailbox:
 
     def _aggregate(self, received: Arrays, plan: Plan) -> tuple[dict[str, Array], float]:
         if not self.reuse:
-            totals = {
-                name: np.tensordot(plan.weights, array, axes=1) for name, array in received.items()
-            }
+            totals = {name: _weighted_sum(plan.weights, array) for name, array in received.items()}
             return totals, float(plan.weights.sum())
         # Each client's last upload stands in while it is absent. Under secure aggregation clients
         # send the difference to their last upload, which gives the server the same total.
@@ -166,7 +165,7 @@ class Mailbox:
             if name not in self._last:
                 self._last[name] = np.zeros((self.setting.clients, *array.shape[1:]))
             self._last[name][plan.participants] = array
-            totals[name] = np.tensordot(weights, self._last[name], axes=1)
+            totals[name] = _weighted_sum(weights, self._last[name])
         return totals, float(weights.sum())
 
     # ------------------------------------------------------------------ transcript
@@ -211,6 +210,13 @@ class Mailbox:
 
     def _size(self, array: Array) -> int:
         return array.size * (4 if self.channel.dtype == "float32" else 8)
+
+
+def _weighted_sum(weights: Array, messages: Array) -> Array:
+    """Sum over the client axis; `np.tensordot` without its bookkeeping."""
+    flat = messages.reshape(len(messages), math.prod(messages.shape[1:]))
+    result: Array = (weights @ flat).reshape(messages.shape[1:])
+    return result
 
 
 def _frozen(arrays: Arrays) -> dict[str, Array]:

@@ -15,6 +15,8 @@ from fedpca_core.errors import require
 
 #: A first Cholesky pass whose result is further than this from orthonormal is not trusted.
 _TRUSTED_DEPARTURE = 0.1
+#: Scaled Gram matrices this close to the identity (Frobenius norm) are inverted by products.
+_NEAR_IDENTITY = 0.8
 #: Below this departure the second pass is taken to first order (error: its square).
 _FIRST_ORDER_DEPARTURE = 1e-8
 #: Gram matrices closer than this to the identity (in the infinity norm) need no eigenvectors.
@@ -53,8 +55,8 @@ def orthonormalise(frames: Array) -> Array:
     its factor to first order in E, whose error is of order E^2.
     """
     try:
-        once = _cholesky_pass(frames, frames.swapaxes(-1, -2) @ frames)
-        excess = once.swapaxes(-1, -2) @ once - np.eye(frames.shape[-1])
+        once = _cholesky_pass(frames, _gram(frames))
+        excess = _gram(once) - np.eye(frames.shape[-1])
         departure = np.abs(excess).max(initial=0.0)
         if departure < _FIRST_ORDER_DEPARTURE:
             return once - once @ (_upper_half(frames.shape[-1]) * excess)
@@ -72,7 +74,7 @@ def recondition(frames: Array) -> Array:
     `orthonormalise`: QR factors are unique, so a rough one in between changes only rounding.
     """
     try:
-        return _cholesky_pass(frames, frames.swapaxes(-1, -2) @ frames)
+        return _cholesky_pass(frames, _gram(frames))
     except np.linalg.LinAlgError:
         return householder(frames)
 
@@ -83,6 +85,12 @@ def _upper_half(columns: int) -> Array:
     mask = np.triu(np.ones((columns, columns)), 1) + 0.5 * np.eye(columns)
     mask.flags.writeable = False
     return mask
+
+
+def _gram(frames: Array) -> Array:
+    """``F^T F``; a copy keeps numpy from its rank-k update, slow for a batch of small matrices."""
+    result: Array = frames.swapaxes(-1, -2) @ (frames.copy() if frames.ndim > 2 else frames)
+    return result
 
 
 def _cholesky_pass(frames: Array, gram: Array) -> Array:
@@ -124,28 +132,56 @@ def uniform_frame(generator: np.random.Generator, features: int, components: int
     return orthonormalise(generator.standard_normal((features, components)))
 
 
-def polar(frames: Array, *, polish: bool = True) -> Array:
+def polar(frames: Array) -> Array:
     """Nearest orthonormal matrix with the same span, ``F (F^T F)^{-1/2}``.
+
+    Raises
+    ------
+    InvalidInput
+        Entries that are not finite or whose squares overflow.
 
     Notes
     -----
-    The inverse root comes from the components-by-components Gram matrix and one Newton-Schulz step
-    squares away its rounding (``polish=False`` leaves it out, for iterates that are replaced at
-    once); frames of condition number above 1e4 take a thin SVD instead.
+    The inverse root is that of the components-by-components Gram matrix: by Newton-Schulz steps of
+    third order (products only) where the singular values differ by less than about 1.5 to 1, else
+    by an eigendecomposition and one step that squares away its rounding. Frames of condition
+    number above 1e4 take a thin SVD.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        gram = frames.swapaxes(-1, -2) @ frames
+        gram = _gram(frames)
     check_finite(gram)
+    scale = np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / gram.shape[-1]
+    if frames.ndim > 2 and bool((scale > 0).all()):  # a batch; a single one is quicker below
+        scaled = gram / scale
+        excess = np.eye(gram.shape[-1]) - scaled
+        departure = float(np.sqrt((excess * excess).sum(axis=(-2, -1)).max(initial=0.0)))
+        if departure < _NEAR_IDENTITY:
+            near: Array = frames @ (_newton_schulz(scaled, excess, departure) / np.sqrt(scale))
+            return near
     values, vectors = np.linalg.eigh(gram)
     if bool((values[..., 0] > 1e-8 * values[..., -1]).all()):
-        root = (vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
-        near: Array = frames @ root
-        if not polish:
-            return near
-        return 1.5 * near - near @ (0.5 * (near.swapaxes(-1, -2) @ near))
+        near = frames @ ((vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2))
+        polished: Array = 1.5 * near - near @ (0.5 * _gram(near))
+        return polished
     left, _, right = np.linalg.svd(frames, full_matrices=False)
     result: Array = left @ right
     return result
+
+
+def _newton_schulz(gram: Array, excess: Array, departure: float) -> Array:
+    """Inverse square root of ``gram = I - excess`` with ||excess|| <= departure < 1.
+
+    ``P <- P (I + E/2 + 3 E^2/8)`` with ``E = I - P G P`` leaves at most 5 e^3/8 + ... of a norm e,
+    so the number of steps is known beforehand.
+    """
+    identity = np.eye(gram.shape[-1])
+    root = identity + 0.5 * excess + 0.375 * (excess @ excess)
+    while True:
+        departure = departure**3 * (0.625 + departure * (0.234375 + departure * 0.140625))
+        if departure < 1e-17:
+            return root
+        excess = identity - root @ gram @ root
+        root = root + root @ (0.5 * excess + 0.375 * (excess @ excess))
 
 
 def procrustes(frames: Array, reference: Array) -> Array:

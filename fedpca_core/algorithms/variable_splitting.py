@@ -123,12 +123,9 @@ class VariableSplitting(Algorithm):
         frames = np.where(known, clients["frame"], received)
         multiplier = clients["multiplier"] - penalty * (frames - received)
         pull = multiplier + penalty * received
-        for step in range(1, self.inner_steps + 1):
+        for _ in range(self.inner_steps):
             image = cohort.apply(frames) + pull
-            if self.constraint == "stiefel":
-                frames = polar(image, polish=step == self.inner_steps)
-            else:
-                frames = _divided(image, penalty)
+            frames = polar(image) if self.constraint == "stiefel" else _divided(image, penalty)
         state = {
             "frame": frames,
             "multiplier": multiplier,

@@ -1,0 +1,62 @@
+"""Orthonormal and polar factors by products agree with LAPACK over spreads, batches and scales."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedpca_core import stiefel
+from fedpca_core.errors import InvalidInput
+
+
+def frames(spread: float, batch: int | None, scale: float = 1.0) -> np.ndarray:
+    """Frames whose singular values run evenly from 1 to ``spread`` times ``scale``."""
+    rng = np.random.default_rng(3)
+    shape = () if batch is None else (batch,)
+    left = np.linalg.qr(rng.standard_normal((*shape, 30, 4)))[0]
+    right = np.linalg.qr(rng.standard_normal((*shape, 4, 4)))[0]
+    return scale * (left * np.linspace(1.0, spread, 4)) @ right
+
+
+@pytest.mark.parametrize("batch", [None, 1, 7])
+@pytest.mark.parametrize("spread", [1.0, 1.1, 1.4, 1.6, 3.0, 1e3, 1e5, 1e7])
+def test_polar_factor_is_that_of_the_svd(spread: float, batch: int | None) -> None:
+    for scale in (1.0, 1e-6, 1e8):
+        given = frames(spread, batch, scale)
+        left, _, right = np.linalg.svd(given, full_matrices=False)
+        found = stiefel.polar(given)
+        assert np.abs(found - left @ right).max() < 1e-14 * max(spread, 3)
+        gram = np.swapaxes(found, -1, -2) @ found
+        assert np.abs(gram - np.eye(4)).max() < 4e-15
+
+
+@pytest.mark.parametrize("batch", [None, 7])
+@pytest.mark.parametrize("spread", [1.0, 3.0, 1e3, 1e6, 1e9])
+def test_orthonormal_factor_is_that_of_householder(spread: float, batch: int | None) -> None:
+    given = frames(spread, batch)
+    found = stiefel.orthonormalise(given)
+    assert np.abs(found - stiefel.householder(given)).max() < 1e-14 * spread
+    gram = np.swapaxes(found, -1, -2) @ found
+    assert np.abs(gram - np.eye(4)).max() < 4e-15
+    rough = stiefel.recondition(given)
+    if spread < 1e8:
+        gram = np.swapaxes(rough, -1, -2) @ rough
+        assert np.abs(gram - np.eye(4)).max() < 1e-14 * spread**2
+
+
+def test_a_lost_column_does_not_break_either() -> None:
+    given = frames(2.0, 3)
+    given[1, :, 2] = given[1, :, 0]
+    for factor in (stiefel.orthonormalise, stiefel.polar, stiefel.recondition):
+        found = factor(given)
+        assert np.isfinite(found).all()
+    gram = np.swapaxes(stiefel.polar(given), -1, -2) @ stiefel.polar(given)
+    assert np.abs(gram - np.eye(4)).max() < 4e-15
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_diverged_frames_are_refused_in_words(bad: float) -> None:
+    given = frames(2.0, 3)
+    given[1, 4, 2] = bad
+    with pytest.raises(InvalidInput, match="the run has diverged"):
+        stiefel.polar(given)
