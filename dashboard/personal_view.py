@@ -88,7 +88,7 @@ def gains(outcome: Outcome) -> Panel:
     return Panel(
         key="personal-gain",
         title="Who gains?",
-        x_title="client, sorted by what it gains over training alone",
+        x_title="client, sorted by gain over alone",
         y_title="fall of its error",
         curves=(
             Curve("over training alone", place, alone[order], colour="LocalTraining", marker=True,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
 from dashboard import layout
 from dashboard.replay import Curve, Panel, Yardstick
-from fedpca_core.consensus.verdicts import Verdict
 from fedpca_core.dials import short
 from fedpca_core.theory import LOW, Study, Sweeps, TheoryConfiguration
 
@@ -157,8 +155,14 @@ def rivals(study: Study) -> Panel:
 
 def floor_sentence(study: Study, configuration: TheoryConfiguration) -> str:
     """FedAvg's wrong fixed point, in words."""
-    floor = float(study.rivals["FedAvg"].distances[-1])
-    if floor < 1e-8:
+    distances = study.rivals["FedAvg"].distances
+    floor = float(distances[-1])
+    if floor > 1e-8 and floor < 0.999 * float(distances[-2]):
+        return (
+            f"FedAvg is {floor:.2g} away from the minimiser after these rounds and still moving; "
+            "allow more rounds to see where it stops."
+        )
+    if floor <= 1e-8:
         why = (
             "one local step is gradient descent"
             if configuration.local_steps == 1
@@ -253,50 +257,8 @@ def window_sentence(found: Sweeps) -> str:
     if found.window is None:
         return text + " It speaks for every r at this condition number."
     begin, end = (edge / LOW for edge in found.window)
+    last = f"{end:,.0f}" if end >= 100 else f"{end:.3g}"
     return (
-        f"{text} Between **r = {begin:.3g} λ and {end:.3g} λ it says nothing** (factor of 1 or "
+        f"{text} Between **r = {begin:.2g} λ and {last} λ it says nothing** (factor of 1 or "
         "more), although the method converges there."
     )
-
-
-def verdict_table(rows: Sequence[Verdict]) -> pd.DataFrame:
-    """The table of verdicts as texts for the page."""
-    marks = {
-        "holds": "✓ holds",
-        "false as printed": "✗ false as printed",
-        "corrected: holds": "✓ holds, corrected here",
-        "corrected: fails": "✗ correction fails",
-    }
-    return pd.DataFrame(
-        {
-            "Statement": [row.theorem for row in rows],
-            "Verdict": [marks[row.verdict] for row in rows],
-            "Setting": [row.setting for row in rows],
-            "Claimed factor": [row.claim for row in rows],
-            "Violated": [f"{row.violated}/{row.cases}" for row in rows],
-            "Worst": [f"{row.worst:.4g}" for row in rows],
-            "Silent": [row.vacuous for row in rows],
-        }
-    )
-
-
-def work_table(study: Study) -> pd.DataFrame:
-    """Rounds, local gradients and bytes to an accuracy of 1e-8, method by method."""
-    rows = []
-    for name, trace in study.rivals.items():
-        rounds = trace.rounds_to(1e-8)
-        steps = trace.method.gradients_per_round
-        rows.append(
-            {
-                "Method": name,
-                "Rounds to 1e-8": "not reached" if rounds is None else f"{rounds}",
-                "Local gradients per client": "–"
-                if rounds is None
-                else ("exact solves" if steps is None else f"{rounds * steps:,}"),
-                "Kilobytes sent up": "–"
-                if rounds is None
-                else f"{trace.bytes_up[rounds] / 1e3:,.1f}",
-                "Distance at the end": f"{float(trace.distances[-1]):.1e}",
-            }
-        )
-    return pd.DataFrame(rows)

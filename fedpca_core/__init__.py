@@ -6,7 +6,16 @@
 >>> fp.metrics.frame(trace, problem)
 """
 
-from fedpca_core import attacks, lagrangian, metrics, privacy, problems, rates
+from fedpca_core import (
+    attacks,
+    consensus,
+    lagrangian,
+    metrics,
+    personal_metrics,
+    privacy,
+    problems,
+    rates,
+)
 from fedpca_core.algorithms import (
     FAPS,
     SSI,
@@ -16,8 +25,11 @@ from fedpca_core.algorithms import (
     FedPE,
     FedPG,
     FedPower,
+    GlobalAveraging,
     LocalPower,
+    LocalTraining,
     OneShot,
+    PersonalizedPCA,
     VariableSplitting,
 )
 from fedpca_core.channel import Channel
@@ -34,14 +46,19 @@ __all__ = [
     "FedPE",
     "FedPG",
     "FedPower",
+    "GlobalAveraging",
     "InvalidInput",
     "LocalPower",
+    "LocalTraining",
     "OneShot",
+    "PersonalizedPCA",
     "Simulation",
     "VariableSplitting",
     "attacks",
+    "consensus",
     "lagrangian",
     "metrics",
+    "personal_metrics",
     "privacy",
     "problems",
     "rates",

@@ -14,6 +14,7 @@ from fedpca_core.consensus.generators import logistic, quadratics, ridge, scalar
 from fedpca_core.consensus.methods import InexactUzawa, Method, ProxSkip
 from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
+from fedpca_core.consensus.shift_invert import Exhibit, clients_matrices, exhibit
 from fedpca_core.dials import Settings, dial
 
 LOW = 0.5
@@ -64,7 +65,7 @@ class TheoryConfiguration(Settings):
         key="t-kappa",
         label="Condition number κ = L/λ",
         help="Of the worst client: the largest smoothness L over the smallest strong convexity λ. "
-        "λ is ½ throughout.",
+        "λ is ½ throughout; with r in units of λ, only the ratio matters.",
         grid=(1.5, 2.0, 4.0, 10.0, 20.0, 30.0, 50.0, 100.0, 300.0, 1000.0),
     )
     heterogeneity: float = dial(
@@ -341,3 +342,16 @@ def sweeps(configuration: TheoryConfiguration) -> Sweeps:
         by_steps=by_steps,
         root=float(np.sqrt(high / low)),
     )
+
+
+def bridge(configuration: TheoryConfiguration) -> Exhibit:
+    """Shift-and-invert on clients as different as the dial says (20 features, a gap of 5 %)."""
+    matrices = clients_matrices(
+        clients=configuration.clients,
+        features=20,
+        heterogeneity=configuration.heterogeneity,
+        samples=5000,
+        gap=0.05,
+        seed=configuration.seed,
+    )
+    return exhibit(matrices, rounds=400)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs, layout, share, theory_view
+from dashboard import jobs, layout, share, theory_tables, theory_view
 from dashboard.controls import Controls
 from dashboard.replay import chart, replay
+from fedpca_core.consensus.shift_invert import Exhibit
 from fedpca_core.consensus.verdicts import Verdict, verdicts
-from fedpca_core.theory import Study, Sweeps, TheoryConfiguration, study, sweeps
+from fedpca_core.theory import Study, Sweeps, TheoryConfiguration, bridge, study, sweeps
 
 ITERATED = ("scaffnew", "steps", "nine", "fedavg")
 
@@ -52,7 +53,7 @@ def draw_rivals(found: Study) -> None:
     """All methods on the same problem."""
     st.markdown(theory_view.floor_sentence(found, settings))
     chart(key="theory_rivals", panels=[theory_view.rivals(found)])
-    st.dataframe(theory_view.work_table(found), hide_index=True, width="stretch")
+    st.dataframe(theory_tables.work_table(found), hide_index=True, width="stretch")
 
 
 def draw_sweeps(found: Sweeps) -> None:
@@ -63,12 +64,18 @@ def draw_sweeps(found: Sweeps) -> None:
 
 def draw_verdicts(rows: list[Verdict]) -> None:
     """The table of statements."""
-    table = theory_view.verdict_table(rows)
+    table = theory_tables.verdict_table(rows)
     st.dataframe(table, hide_index=True, width="stretch", height=38 + 35 * len(table))
     st.caption(
         "Worst: the largest measured factor over the claimed one. Silent: further comparisons "
         "where the claim is 1 or more. Theorem 8 has no statement to check."
     )
+
+
+def draw_bridge(found: Exhibit) -> None:
+    """Shift-and-invert beside its rivals."""
+    st.markdown(theory_tables.bridge_sentence(found))
+    chart(key="theory_bridge", panels=[theory_tables.bridge_panel(found)])
 
 
 job = jobs.show(("theory", settings), lambda _: study(settings), draw_study, name="theory")
@@ -116,9 +123,20 @@ st.markdown(
     "r = 1/σ_U², its Uᵢ are the xᵢ and V is z, but the multipliers stay at zero. That is the "
     "point: with H = 0 clients keep their differences, and the average is FedAvg's fixed point on "
     "purpose. Letting H move with ω between 0 and r would lead from personal models to one shared "
-    "model. Solving (σI − S)x = b this way inside a power method is possible, but needs σ above "
-    "every client's own largest eigenvalue; as soon as clients differ that costs the acceleration, "
-    "and block Krylov is far cheaper in rounds."
+    "model."
+)
+layout.section(
+    "An engine for PCA?",
+    "Shift-and-invert needs (σI − S)⁻¹x in every step, which is a problem of this page. Turn "
+    "heterogeneity down and it beats the power method; turn it up and it fails. Lanczos needs one "
+    "product a round and wins throughout.",
+)
+jobs.show(
+    ("theory bridge", settings.clients, settings.heterogeneity, settings.seed),
+    lambda _: bridge(settings),
+    draw_bridge,
+    name="theory_bridge_job",
+    patience=0.1,
 )
 with st.container(horizontal=True):
     share.copy_link(key="theory")

@@ -87,13 +87,18 @@ class Quadratic(ConsensusProblem):
     name : str
     hessians : (clients, features, features) float64, symmetric positive definite
     linear : (clients, features) float64
+    convex : bool
+        False allows indefinite Hessians, about which nothing is proved.
     """
 
     name: str
     hessians: Array
     linear: Array
+    convex: bool = True
 
     def __post_init__(self) -> None:
+        if not self.convex:
+            return
         lowest = float(self.spectrum[0].min())
         require(
             lowest > 0,

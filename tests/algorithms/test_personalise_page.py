@@ -13,6 +13,7 @@ from fedpca_core.personalise import (
     AXES,
     PRESETS,
     PersonaliseConfiguration,
+    Sweep,
     compare,
     give_away,
     sweep,
@@ -61,10 +62,14 @@ def test_the_comparison_and_what_is_said_about_it(outcome) -> None:
 
 
 def test_collaboration_pays_in_between_and_not_when_told_literally() -> None:
-    said = personal_view.verdict(compare(replace(SMALL, samples=20, spread=0.3), _on))
+    middle = compare(replace(SMALL, samples=20, spread=0.3), _on)
+    assert middle is not None
+    said = personal_view.verdict(middle)
     assert said.startswith("**Personalised collaboration pays here.**")
     literal = replace(SMALL, reading="literal", spread=0.5, clients=10)
-    said = personal_view.verdict(compare(literal, _on))
+    spread_out = compare(literal, _on)
+    assert spread_out is not None
+    said = personal_view.verdict(spread_out)
     assert said.startswith("**Nothing to gain over training alone here**")
 
 
@@ -84,7 +89,7 @@ def test_the_sweep_interpolates_between_the_extremes() -> None:
 
 
 def test_a_stopped_sweep_keeps_what_it_has() -> None:
-    partial = []
+    partial: list[Sweep] = []
     found = sweep(
         replace(SMALL, vary="samples"), lambda fraction, _: fraction < 0.3, partial.append
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -262,11 +263,12 @@ def test_figure_1b_at_paper_size_on_one_data_set() -> None:
     figure = FIGURES["1b"]
     values = (0.2,)
     one = replace(figure, paper=replace(figure.paper, datasets=1, values=values))
-    for variant, options in {
+    variants: dict[str, dict[str, Any]] = {
         "PersonalizedPCA": {},
         "printed": {"gradient": "printed"},
         "calibrated": {"prior": "calibrated"},
-    }.items():
+    }
+    for variant, options in variants.items():
         for point in sweep(one, "paper", **options):
             at = figure.paper.values.index(point.value)
             tolerance = 0.01

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ ROUNDS = 12
 
 
 def _setup(samples: int, start: str = "common", channel: Channel | None = None, **sizes: int):
-    shape = {"features": 12, "components": 3, "clients": 6, **sizes}
+    shape: dict[str, Any] = {"features": 12, "components": 3, "clients": 6, **sizes}
     problem = personal(samples=samples, spread=0.2, **shape)
     algorithm = PersonalizedPCA(
         components=shape["components"], spread=0.2, start_from=start

@@ -22,8 +22,9 @@ def test_more_samples_turn_the_verdict(open_page):
     assert "p-samples=320" in page.url
     after = main(page)
     assert after != before
-    error = re.compile(r"training alone at (\d\.\d+)")
-    assert float(error.search(after)[1]) < float(error.search(before)[1])
+    pattern = r"training alone at (\d\.\d+)"
+    (first,), (last,) = re.findall(pattern, before), re.findall(pattern, after)
+    assert float(last) < float(first)
 
 
 def test_varying_samples_redraws_the_sweep_only(open_page):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard import theory_view
+from dashboard import theory_tables, theory_view
 from fedpca_core.consensus.verdicts import verdicts
 from fedpca_core.theory import LOW, METHODS, TheoryConfiguration, claim, study, sweeps
 
@@ -55,6 +55,8 @@ def test_fedavg_has_a_floor_unless_clients_are_alike_or_step_once() -> None:
     assert "FedAvg stops" in theory_view.floor_sentence(floor, SMALL)
     alike = replace(SMALL, heterogeneity=0.0, rounds=400)
     assert "clients are alike" in theory_view.floor_sentence(study(alike), alike)
+    early = replace(SMALL, heterogeneity=0.0, rounds=20)
+    assert "still moving" in theory_view.floor_sentence(study(early), early)
     once = replace(SMALL, local_steps=1, rounds=400)
     assert "gradient descent" in theory_view.floor_sentence(study(once), once)
 
@@ -78,10 +80,10 @@ def test_sweeps_contain_the_exact_norms_and_the_window() -> None:
 
 def test_tables() -> None:
     rows = verdicts(count=1)
-    table = theory_view.verdict_table(rows)
+    table = theory_tables.verdict_table(rows)
     assert len(table) == len(rows)
     assert set(table["Verdict"]) == {"✓ holds", "✗ false as printed", "✓ holds, corrected here"}
-    work = theory_view.work_table(study(replace(SMALL, rounds=200)))
+    work = theory_tables.work_table(study(replace(SMALL, rounds=200)))
     assert work.loc[0, "Rounds to 1e-8"] == "not reached"
     assert work.loc[3, "Local gradients per client"] == "exact solves"
     assert LOW == 0.5
