@@ -78,6 +78,35 @@ def replay(trace: Trace) -> Iterator[Duals]:
         yield Duals(index, consensus, trace.frames[index], duals, multipliers)
 
 
+def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
+    """How near each round's estimate is to the centralised answer; for any method.
+
+    Columns
+    -------
+    round
+    excess_loss
+        Reconstruction loss per record beyond the centralised one's (simulation only). The measure
+        to look at where neighbouring eigenvalues are close: the subspace is then not
+        identifiable, but the loss is.
+    distance
+        ``||sin Theta||_F / sqrt(components)``, in [0, 1].
+    """
+    components = trace.estimates.shape[-1]
+    target = problem.target(components)
+    kept = np.einsum(
+        "rfc,fg,rgc->r", trace.estimates, problem.covariance, trace.estimates, optimize=True
+    )
+    best = float(problem.eigenvalues[:components].sum())
+    rest = np.linalg.norm(remove_span(trace.estimates, target), axis=(1, 2))
+    return pd.DataFrame(
+        {
+            "round": np.arange(len(trace.estimates)),
+            "excess_loss": np.maximum(best - kept, 0.0),
+            "distance": rest / np.sqrt(components),
+        }
+    )
+
+
 def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     """Progress of a FedPE or FedPG run, one row for every ``every``-th round.
 

@@ -98,11 +98,9 @@ class ConsensusADMM(Algorithm):
     ) -> tuple[ServerState, Arrays]:
         shape = (setting.features, self.components)
         generator = streams.generator("start")
-        frame = uniform_frame(generator, *shape)
-        if self.initial == "uniform":
-            frame = generator.uniform(0.0, 1.0, shape)
-        # With f_i multiplied by N w_i, plain means over clients have the target sum_i w_i S_i.
-        scale = setting.clients * setting.weights
+        at_random = self.initial == "uniform"
+        frame = generator.uniform(0, 1, shape) if at_random else uniform_frame(generator, *shape)
+        scale = setting.clients * setting.weights  # then plain means have the target S
         norms = scale * cohort.spectral_norms()
         penalty = self.penalty_factor * float(norms.mean())
         clients = {
@@ -171,13 +169,12 @@ class ConsensusADMM(Algorithm):
 
     def descend_on(self, matrices: Array, clients: Arrays, consensus: Array) -> Array:
         """The same local steps on any matrices (clients, d, d): the code itself is public."""
-        samples = np.ones(len(matrices), dtype=np.int64)
-        return self.descend(Cohort.from_grams(matrices, samples), clients, consensus)
+        cohort = Cohort.from_grams(matrices, np.ones(len(matrices), dtype=np.int64))
+        return self.descend(cohort, clients, consensus)
 
     def first_local(self, frame: Array) -> Array:
         """U_i before the first round."""
         return frame
 
     def extra_state(self, setting: Setting) -> dict[str, Array]:
-        """Further client state."""
-        return {}
+        return {}  # further client state

@@ -194,7 +194,7 @@ class AnomalyConfiguration(Settings):
         help="A quantile of the scores of normal training records, which anybody can use; or the "
         "one that suits the labelled test records best, as in the paper: an oracle that nobody "
         "has in the field.",
-        choices={"quantile": "Quantile of training scores", "oracle": "Oracle (needs labels)"},
+        choices={"quantile": "Training quantile", "oracle": "Oracle (labels)"},
         view=True,
     )
     share: float = dial(
@@ -203,6 +203,46 @@ class AnomalyConfiguration(Settings):
         label="Quantile",
         help="Share of normal training records that raise no alarm.",
         grid=(0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999),
+        view=True,
+    )
+
+    # ---------------------------------------------------------------- what is shown
+    topic: str = dial(
+        "detection",
+        key="topic",
+        label="Show",
+        help="One question at a time; each computes only what it needs.",
+        choices={
+            "detection": "Detection",
+            "learning": "Learning",
+            "alarms": "Alarms",
+            "costs": "Costs",
+            "poisoning": "Poisoning",
+            "sweeps": "Sweeps",
+            "published": "Published",
+        },
+        view=True,
+    )
+    malicious: int = dial(
+        1,
+        key="malicious",
+        label="Malicious clients",
+        help="How many clients lie for 80 rounds, whenever they are drawn.",
+        low=1,
+        high=5,
+        step=1,
+        view=True,
+    )
+    sweep: str = dial(
+        "penalty_factor",
+        key="sweep",
+        label="Along",
+        help="The setting that varies; all others stay as they are.",
+        choices={
+            "penalty_factor": "Penalty factor",
+            "components": "Components",
+            "clients": "Clients",
+        },
         view=True,
     )
 

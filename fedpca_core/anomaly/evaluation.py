@@ -72,7 +72,12 @@ class Evaluation:
         return self.false_alarms / (self.false_alarms + self.quiet)
 
 
-def evaluate(attack: np.ndarray, scores: Array, threshold: float) -> Evaluation:
+def evaluate(
+    attack: np.ndarray,
+    scores: Array,
+    threshold: float,
+    areas: tuple[float, float] | None = None,
+) -> Evaluation:
     """Judge scores against labels at one threshold.
 
     Parameters
@@ -81,6 +86,8 @@ def evaluate(attack: np.ndarray, scores: Array, threshold: float) -> Evaluation:
     scores : (records,) float64
     threshold : float
         Alarm above it; ``-inf`` alarms always.
+    areas : (auc, average precision), optional
+        Where they are known from before: they do not depend on the threshold.
 
     Raises
     ------
@@ -89,14 +96,16 @@ def evaluate(attack: np.ndarray, scores: Array, threshold: float) -> Evaluation:
     """
     _check(attack, scores)
     alarm = scores > threshold
+    if areas is None:
+        areas = area(attack, scores), float(average_precision_score(attack, scores))
     return Evaluation(
         threshold=float(threshold),
         caught=int((alarm & attack).sum()),
         missed=int((~alarm & attack).sum()),
         false_alarms=int((alarm & ~attack).sum()),
         quiet=int((~alarm & ~attack).sum()),
-        auc=float(roc_auc_score(attack, scores)),
-        average_precision=float(average_precision_score(attack, scores)),
+        auc=areas[0],
+        average_precision=areas[1],
     )
 
 

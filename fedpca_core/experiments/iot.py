@@ -78,11 +78,12 @@ PRESETS: dict[str, AnomalyConfiguration] = {
     "The paper's UNSW-NB15, raw": AnomalyConfiguration(
         data="unsw", transform="none", components=2, rounds=1500, rule="oracle"
     ),
+    "Table I on TON-IoT": AnomalyConfiguration(data="ton", rule="oracle", topic="published"),
     "UNSW-NB15 with logarithms": AnomalyConfiguration(
         data="unsw", components=6, rounds=300, rule="oracle"
     ),
     "As printed: drifting away": AnomalyConfiguration(
-        data="ton", components=4, projection="printed", participation=1.0, rounds=500
+        data="ton", components=4, participation=1.0, rounds=500, topic="learning"
     ),
     "IoT-23": AnomalyConfiguration(data="iot23", components=4),
 }

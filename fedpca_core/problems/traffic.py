@@ -34,9 +34,8 @@ class Detection:
         True where a record is an attack.
     types : (tested,) object
         Attack type as text, "normal" for normal records.
-    raw : (tested, features) float64
-        The same records before transform and standardisation (for display).
-    synthetic : bool
+    source : Traffic
+        The records before transform and standardisation.
     dropped : tuple of str
         Features left out because they are constant over the training records.
     """
@@ -45,8 +44,7 @@ class Detection:
     records: Array
     attack: np.ndarray
     types: np.ndarray
-    raw: Array
-    synthetic: bool
+    source: Traffic
     dropped: tuple[str, ...]
 
     @cached_property
@@ -54,6 +52,11 @@ class Detection:
         """All clients' normal records, (records, features), as their own client sees them."""
         assert self.problem.blocks is not None
         return np.concatenate([block.T for block in self.problem.blocks])
+
+    def raw(self, record: int) -> Array:
+        """One test record as it was measured, (features,)."""
+        columns = [self.source.feature_names.index(name) for name in self.problem.feature_names]
+        return self.source.test[record, columns]
 
     @property
     def attack_share(self) -> float:
@@ -152,7 +155,6 @@ def prepare(
         records=test,
         attack=np.asarray(traffic.attack, dtype=bool),
         types=traffic.types,
-        raw=traffic.test[:, varies],
-        synthetic=traffic.synthetic,
+        source=traffic,
         dropped=tuple(names[~varies]),
     )

@@ -6,6 +6,7 @@ each known level, so that any release of a data set gives the same features.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput
 
 _UNSW = (
@@ -48,6 +49,12 @@ _IOT23 = (
 HEADERLESS = (*_NSL_ALL.split(), "attack", "difficulty")
 
 _NORMAL_WORDS = ("normal", "benign", "0", "0.0", "false", "-")
+
+
+def _distinct(cells: pd.Series) -> tuple[IntArray, list[str]]:
+    """Codes of all cells and the few distinct texts they stand for."""
+    codes, values = pd.factorize(cells, use_na_sentinel=False)
+    return codes.astype(np.int64), [str(value).strip() for value in values]
 
 
 @dataclass(frozen=True)
@@ -113,9 +120,10 @@ class Schema:
             result[:, index] = self._numbers(table[column], column, first_row, file)
         index = len(self.numeric)
         for column, levels in self.categories.items():
-            texts = table[column].astype(str).str.strip().replace("-", "none")
+            codes, texts = _distinct(table[column])
+            known = np.array(["none" if text == "-" else text for text in texts], dtype=object)
             for level in levels:
-                result[:, index] = texts.to_numpy() == level
+                result[:, index] = (known == level)[codes]
                 index += 1
         return result
 
@@ -158,15 +166,20 @@ class Schema:
                 f"{file} has no labels: a column called {wanted} must say which records are "
                 "attacks. Choose the labelled release of the data set."
             )
-        words = table[source].astype(str).str.strip().str.casefold()
-        attack = ~words.str.split(r"\s{2,}", regex=True).str[0].isin(_NORMAL_WORDS).to_numpy()
-        named = type_ or (source if not words.isin(("0", "1", "0.0", "1.0")).all() else None)
+        codes, words = _distinct(table[source])
+        # Zeek's labels read "Malicious   C&C": what follows the gap is the type.
+        normal = np.array(
+            [re.split(r"\s{2,}", word.casefold())[0] in _NORMAL_WORDS for word in words], dtype=bool
+        )
+        attack = ~normal[codes]
+        coded = all(word in ("0", "1", "0.0", "1.0") for word in words)
+        named = type_ or (None if coded else source)
         if named is None:
-            types = np.where(attack, "attack", "normal").astype(object)
-        else:
-            types = table[named].astype(str).str.strip().to_numpy(dtype=object)
-            types = np.where(attack, types, "normal")
-        return attack.astype(bool), types
+            return attack, np.where(attack, "attack", "normal").astype(object)
+        codes, words = _distinct(table[named])
+        types = np.array(words, dtype=object)[codes]
+        types[~attack] = "normal"
+        return attack, types
 
 
 SCHEMAS: dict[str, Schema] = {

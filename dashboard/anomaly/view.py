@@ -1,0 +1,83 @@
+"""What every view of the anomaly page needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import jobs
+from dashboard.controls import Controls
+from fedpca_core.anomaly import comparison
+from fedpca_core.anomaly.comparison import Findings
+from fedpca_core.anomaly.configuration import AnomalyConfiguration
+from fedpca_core.problems.traffic import Detection, Traffic
+
+PER_CENT = st.column_config.NumberColumn(format="%.1f")
+THREE = st.column_config.NumberColumn(format="%.3f")
+
+#: Colours of what is not an algorithm of the palette.
+COLOURS: Mapping[str, str] = {
+    "Centralised PCA": "Centralized",
+    "Norm only": "guide",
+    "Random subspace": "OneShot",
+    "FedAE": "VariableSplitting",
+    "FedAE-2": "BlockKrylov",
+    "FedPG, corrected": "FedPG",
+    "FedPE, corrected": "FedPE",
+    "FedPG, printed average": "series 2",
+    "FedPG, printed projection": "series 1",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What every view needs."""
+
+    settings: AnomalyConfiguration
+    detection: Detection
+    traffic: Traffic
+    published_as: str
+    controls: Controls[AnomalyConfiguration]
+
+    def key(self, *more: Any) -> tuple[Any, ...]:
+        """Identity of a computation on these data and settings."""
+        found = self.detection
+        tested = len(found.attack), int(found.attack.sum()), float(found.records.sum())
+        return ("anomaly", self.settings.run_key(), found.problem.digest, *tested, *more)
+
+    @property
+    def title(self) -> str:
+        """Name of the configured method."""
+        return self.settings.algorithm().title
+
+
+def with_findings(view: View, draw: Callable[[Findings], None]) -> None:
+    """Draw what depends on the trained detectors; the job is shared by all views."""
+
+    def work(job: jobs.Job) -> Findings:
+        return comparison.compare(view.detection, view.settings, job.report, job.publish)
+
+    jobs.show(view.key("compare"), work, draw, name=f"compare_{view.settings.topic}")
+
+
+def threshold(view: View) -> AnomalyConfiguration:
+    """The controls of the alarm level; returns the settings with them."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rule = view.controls.dial("rule", as_buttons=True)
+        level = view.controls.dial("share", disabled=rule == "oracle")
+    return replace(view.settings, rule=rule, share=level)
+
+
+def colour(name: str) -> str:
+    """The palette's name for a method."""
+    return COLOURS.get(name, name)
+
+
+def floor(values: pd.Series) -> np.ndarray:
+    """Values for a logarithmic axis: zero becomes rounding."""
+    return np.maximum(values.to_numpy(dtype=float), 1e-18)

@@ -1,0 +1,271 @@
+"""All detectors of one experiment, judged once; a page then only moves the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core import progress
+from fedpca_core.algorithms.admm import ConsensusADMM
+from fedpca_core.algorithms.fedpe import FedPE
+from fedpca_core.algorithms.fedpg import FedPG
+from fedpca_core.anomaly import autoencoder, detectors
+from fedpca_core.anomaly.configuration import AnomalyConfiguration
+from fedpca_core.anomaly.detectors import Detector, SelfLearning
+from fedpca_core.anomaly.evaluation import Curves, Evaluation, area, curves, evaluate
+from fedpca_core.anomaly.thresholds import best_for_labels, quantile
+from fedpca_core.channel import Channel
+from fedpca_core.problems.traffic import Detection, Traffic, prepare
+from fedpca_core.simulate import simulate
+
+#: Told the share done and what comes next; answers whether to go on.
+Report = Callable[[float, str], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A detector, what it reaches at any threshold, and its curves."""
+
+    detector: Detector
+    areas: tuple[float, float]
+    curves: Curves
+    oracle: float
+
+    def threshold(self, rule: str, share: float) -> float:
+        """The alarm level by rule: "oracle" or "quantile"."""
+        if rule == "oracle":
+            return self.oracle
+        return quantile(self.detector.training_scores, share)
+
+    def at(self, attack: np.ndarray, rule: str, share: float) -> Evaluation:
+        """Counts and rates by that rule."""
+        level = self.threshold(rule, share)
+        return evaluate(attack, self.detector.scores, level, self.areas)
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What is known so far: detectors by name, and the local models."""
+
+    judged: dict[str, Judged]
+    local: SelfLearning | None = None
+
+
+def judge(detection: Detection, detector: Detector) -> Judged:
+    """Everything about a detector that does not depend on the threshold."""
+    scores = detector.scores
+    oracle = best_for_labels(detection.attack, scores)
+    whole = evaluate(detection.attack, scores, oracle)
+    return Judged(
+        detector=replace(detector, trace=None),  # a run holds a hundred megabytes of frames
+        areas=(whole.auc, whole.average_precision),
+        curves=curves(detection.attack, scores),
+        oracle=oracle,
+    )
+
+
+def learn(detection: Detection, configuration: AnomalyConfiguration) -> Detector:
+    """The configured federated method, trained."""
+    return detectors.federated(
+        detection,
+        configuration.algorithm(),
+        rounds=configuration.rounds,
+        participation=configuration.participation,
+        seed=configuration.seed,
+        channel=Channel(dtype="float32", record="estimates"),
+    )
+
+
+def compare(
+    detection: Detection,
+    configuration: AnomalyConfiguration,
+    report: Report,
+    publish: Callable[[Findings], None],
+) -> Findings:
+    """Train and judge the configured method, its yardsticks and its rivals; quick ones first."""
+    k, seed = configuration.components, configuration.seed
+    participation = configuration.participation
+    works: list[tuple[str, Callable[[], Detector]]] = [
+        ("the federated method", lambda: learn(detection, configuration)),
+        ("centralised PCA", lambda: detectors.centralised(detection, k)),
+        ("the length alone", lambda: detectors.norm_only(detection)),
+        ("a random subspace", lambda: detectors.random_subspace(detection, k, seed)),
+        (
+            "the federated autoencoder",
+            lambda: detectors.autoencoder_detector(
+                detection, participation=participation, seed=seed
+            ),
+        ),
+        (
+            "the deeper autoencoder",
+            lambda: detectors.autoencoder_detector(
+                detection,
+                hidden=autoencoder.FEDAE_2,
+                participation=participation,
+                seed=seed,
+                name="FedAE-2",
+            ),
+        ),
+    ]
+    found: dict[str, Judged] = {}
+    for index, (name, work) in enumerate(works):
+        if not report(index / (len(works) + 1), f"Training and judging {name}"):
+            return Findings(found)
+        detector = work()
+        found[detector.name] = judge(detection, detector)
+        if index >= 2:  # a chart of the method without its yardsticks would mislead
+            publish(Findings(dict(found)))
+    if not report(len(works) / (len(works) + 1), "Judging ten clients' own models"):
+        return Findings(found)
+    return Findings(found, detectors.self_learning(detection, k, clients=10))
+
+
+def variants(configuration: AnomalyConfiguration) -> dict[str, ConsensusADMM]:
+    """The configured method beside the corrected and the printed rules, under their names."""
+    shared = configuration.algorithm()
+    common = {
+        name: getattr(shared, name)
+        for name in (
+            "components",
+            "penalty_factor",
+            "step_factor",
+            "local_steps",
+            "local_start",
+            "sampling",
+            "initial",
+        )
+    }
+    return {
+        "FedPG, corrected": FedPG(**common),
+        "FedPE, corrected": FedPE(**common),
+        "FedPG, printed average": FedPG(**common, average="printed"),
+        "FedPG, printed projection": FedPG(**common, projection="printed"),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """Convergence of the variants, and the progress measure of the configured method."""
+
+    approach: dict[str, pd.DataFrame]
+    progress: pd.DataFrame | None = None
+
+
+def convergence(
+    detection: Detection,
+    configuration: AnomalyConfiguration,
+    report: Report,
+    publish: Callable[[Learning], None],
+) -> Learning:
+    """Run the variants and the configured method, and read how near they come."""
+    works: dict[str, ConsensusADMM] = variants(configuration)
+    tables: dict[str, pd.DataFrame] = {}
+    for index, (name, algorithm) in enumerate(works.items()):
+        if not report(index / (len(works) + 2), f"Running {name}"):
+            return Learning(tables)
+        trace = simulate(
+            detection.problem,
+            algorithm,
+            rounds=configuration.rounds,
+            participation=configuration.participation,
+            seed=configuration.seed,
+            channel=Channel(record="estimates"),
+        )
+        tables[name] = progress.approach(trace, detection.problem)
+        publish(Learning(dict(tables)))
+    report(len(works) / (len(works) + 2), "Reading the augmented Lagrangian")
+    # Every client's frame of every round is held for this one, so long runs are cut.
+    trace = simulate(
+        detection.problem,
+        configuration.algorithm(),
+        rounds=min(configuration.rounds, 300),
+        participation=configuration.participation,
+        seed=configuration.seed,
+    )
+    if trace.frames is None:
+        return Learning(tables)
+    every = max(1, trace.rounds // 60)
+    return Learning(tables, progress.frame(trace, detection.problem, every=every))
+
+
+#: Values of each sweep.
+SWEEPS: dict[str, tuple[float, ...]] = {
+    "penalty_factor": (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
+    "components": (1, 2, 3, 4, 6, 8, 10, 12, 16, 20),
+    "clients": (20, 40, 60, 100, 140, 200, 300),
+}
+
+
+def sweep(
+    traffic: Traffic, configuration: AnomalyConfiguration, report: Report
+) -> Iterator[pd.DataFrame]:
+    """Yield a growing table over one setting: AUC of both PCAs and of the length, distance, time.
+
+    Columns ``value auc centralised norm distance seconds``.
+    """
+    axis = configuration.sweep
+    rows: list[dict[str, float]] = []
+    last: tuple[int, Detection] | None = None
+    for index, value in enumerate(SWEEPS[axis]):
+        if not report(index / len(SWEEPS[axis]), f"{axis.replace('_', ' ')} {value:g}"):
+            return
+        whole = axis != "penalty_factor"
+        changed: dict[str, Any] = {axis: int(value) if whole else value}
+        at = replace(configuration, **changed)
+        if last is None or last[0] != at.clients:
+            last = at.clients, prepared(traffic, at)
+        detection = last[1]
+        if at.components >= detection.problem.features:
+            continue
+        run, exact = learn(detection, at), detectors.centralised(detection, at.components)
+        assert run.trace is not None
+        near = progress.approach(run.trace, detection.problem)
+        rows.append(
+            {
+                "value": value,
+                "auc": area(detection.attack, run.scores),
+                "centralised": area(detection.attack, exact.scores),
+                "norm": area(detection.attack, detectors.norm_only(detection).scores),
+                "distance": float(near["distance"].iloc[-1]),
+                "seconds": run.training_seconds,
+            }
+        )
+        yield pd.DataFrame(rows)
+
+
+def prepared(traffic: Traffic, configuration: AnomalyConfiguration) -> Detection:
+    """The detection task of a configuration."""
+    return prepare(
+        traffic,
+        clients=configuration.clients,
+        split=configuration.split,
+        transform=configuration.transform,
+        scaling=configuration.scaling,
+        seed=configuration.seed,
+    )
+
+
+def stream(detection: Detection, flows: int = 400, seed: int = 0) -> np.ndarray:
+    """Indices of test records as a live detector may meet them: calm, with a burst of each attack.
+
+    Half the records are normal, in their own order; each attack type comes once, all bursts of
+    equal length.
+    """
+    generator = np.random.default_rng(np.random.SeedSequence([seed, 77]))
+    types = sorted({str(name) for name in detection.types[detection.attack]})
+    burst = max(2, flows // (2 * len(types)))
+    calm = np.flatnonzero(~detection.attack)
+    begin = int(generator.integers(0, max(1, len(calm) - burst * (len(types) + 1))))
+    pieces, at = [], begin
+    for name in types:
+        pieces.append(calm[at : at + burst])
+        at += burst
+        rows = np.flatnonzero(detection.attack & (detection.types == name))
+        first = int(generator.integers(0, max(1, len(rows) - burst)))
+        pieces.append(rows[first : first + burst])
+    pieces.append(calm[at : at + burst])
+    return np.concatenate(pieces)

@@ -1,0 +1,135 @@
+"""The anomaly page end to end: yardsticks, alarms, own files, poisoning, and its refusals."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core.problems.traffic_schemas import SCHEMAS
+from tests.browser.tools import accessible, drawn, fits, set_slider, settled
+
+QUICK = {"data": "Synthetic traffic", "components": 6, "rounds": 100}
+
+
+def main_text(page) -> str:
+    return page.locator("[data-testid=stMain]").inner_text()
+
+
+def card(page, label: str) -> float:
+    text = page.locator("[data-testid=stMetric]").filter(has_text=label).inner_text()
+    return float(re.findall(r"[\d.]+", text.split("\n", 1)[1])[0])
+
+
+def table_of_iot23(rows=400):
+    generator = np.random.default_rng(0)
+    factors = generator.standard_normal((rows, 2)) @ generator.standard_normal((2, 8))
+    attack = np.arange(rows) % 4 == 0
+    values = np.exp(3 + factors + 0.1 * generator.standard_normal((rows, 8)))
+    values[attack, 1] *= 30
+    table = pd.DataFrame(values.round(3), columns=list(SCHEMAS["iot23"].numeric))
+    table["label"] = np.where(attack, "Malicious", "Benign")
+    return table
+
+
+def upload(page, table: pd.DataFrame, name: str) -> None:
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(
+        [{"name": name, "mimeType": "text/csv", "buffer": table.to_csv(index=False).encode()}]
+    )
+    page.get_by_text(name).first.wait_for()
+    page.wait_for_timeout(300)
+    drawn(page)
+
+
+def test_the_method_stands_beside_its_yardsticks_and_the_threshold_moves_it(open_page):
+    page = open_page("/anomaly", QUICK)
+    text = main_text(page)
+    assert "This traffic is synthetic" in text
+    verdict = re.search(r"probability ([\d.]+); .* with ([\d.]+), .* alone with ([\d.]+)", text)
+    own, exact, norm = map(float, verdict.groups())
+    assert abs(own - exact) < 0.02 and own > norm + 0.1
+    assert card(page, "AUC") == own
+    assert page.locator(".js-plotly-plot").count() == 3
+    caught, alarms = card(page, "Attacks caught"), card(page, "False alarms")
+    assert 3 < alarms < 7
+    set_slider(page, "quantile", 0)  # the first of the list: 0.8
+    drawn(page)
+    assert 17 < card(page, "False alarms") < 23
+    assert card(page, "Attacks caught") > caught
+    assert card(page, "AUC") == own
+    assert "quantile=0.8" in page.url
+
+
+def test_the_printed_rules_drift_and_the_corrected_do_not(open_page):
+    page = open_page(
+        "/anomaly",
+        {**QUICK, "rounds": 500, "participation": "1.0", "clients": 20, "topic": "Learning"},
+    )
+    read_out = page.get_by_test_id("replay-readout").inner_text()
+    last = {
+        name: float(re.findall(r"[-+.\de]+", line)[-1])
+        for line in read_out.splitlines()
+        for name in [line.split("simulation")[0].strip()]
+        if line.startswith("Fed") and re.search(r"\d", line)
+    } or {}
+    if not last:  # the read-out may put its numbers on lines of their own
+        flat = read_out.replace("\n", " ")
+        for name in ("FedPG, corrected", "FedPG, printed projection"):
+            numbers = re.search(re.escape(name) + r"[^F]*?([\d.e+-]+)\s+([\d.e+-]+)", flat)
+            last[name] = float(numbers.group(2))
+    assert last["FedPG, corrected"] < 1e-6
+    assert last["FedPG, printed projection"] > 0.1
+
+
+@pytest.mark.parametrize("width,scheme", [(1440, "light"), (390, "dark")])
+def test_one_alarm_is_explained_feature_by_feature(open_page, width, scheme):
+    page = open_page("/anomaly", {**QUICK, "topic": "Alarms"}, width=width, scheme=scheme)
+    assert "As a table" in main_text(page)
+    sentence = page.get_by_text(re.compile(r"^Flow \d+ is "))
+    before = sentence.inner_text()
+    number = int(re.search(r"Flow (\d+)", before).group(1))
+    set_slider(page, "flow", number + 2)
+    page.get_by_text(re.compile(rf"^Flow {number + 2} is ")).wait_for()
+    assert sentence.inner_text() != before
+    assert page.locator(".stPlotlyChart").count() == 1
+    fits(page)
+    accessible(page)
+
+
+def test_a_file_of_ones_own_is_read_or_refused_in_a_sentence(open_page):
+    page = open_page("/anomaly", {"data": "Your own file", "components": 2, "clients": 20})
+    assert "There is no file yet" in main_text(page)
+    upload(page, table_of_iot23().drop(columns=["label"]), "unlabelled.csv")
+    assert "unlabelled.csv has no labels" in main_text(page)
+    page.get_by_role("button", name=re.compile("Remove")).first.click()
+    settled(page)
+    upload(page, table_of_iot23().assign(duration="long"), "texts.csv")
+    assert "Column 'duration' of texts.csv holds text" in main_text(page)
+    page.get_by_role("button", name=re.compile("Remove")).first.click()
+    settled(page)
+    upload(page, table_of_iot23(), "good.csv")
+    text = main_text(page)
+    assert "ranks an attack above a normal flow" in text
+    assert "400 records read" in text and "synthetic" not in text
+
+
+def test_poisoning_shows_all_rules_and_a_bad_link_is_explained(open_page):
+    page = open_page(
+        "/anomaly", {**QUICK, "clients": 40, "topic": "Poisoning", "penalty": 5, "hidden": "scan"}
+    )
+    notes = page.locator(".st-key-link_notes_anomaly").inner_text()
+    assert "Penalty factor cannot be “5”" in notes and "4 is used instead" in notes
+    text = main_text(page)
+    assert "1 of 40 clients lies from round 101 to 180" in text
+    healed = re.search(r"still ([\d.]+) with the plain mean; ([\d.]+) \(reset", text)
+    assert float(healed.group(2)) > 0.95 > float(healed.group(1))
+
+
+def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):
+    page = open_page("/anomaly", {**QUICK, "components": 30})
+    assert "30 components do not fit 24 features" in main_text(page)
+    set_slider(page, "components", 6)
+    drawn(page)
+    assert page.locator(".js-plotly-plot").count() == 3
