@@ -17,8 +17,8 @@ Progress = Callable[[float, str], bool]
 
 #: Jacobians a stage may form; the last one runs to the rounding floor.
 _PER_STAGE, _LAST = 12, 25
-#: A start whose residual is above this once S is determined is given up.
-_PROMISING = 1e-3
+#: A start whose residual is above these after the second and any later stage is given up.
+_PROMISING = 0.1, 0.01
 #: While hidden inner steps are being told apart: a shorter fit, and what counts as a misfit.
 _PER_BRANCH, _MISFIT = 8, 1e-2
 #: The fit starts each stage with at least this damping, because the equations are new.
@@ -123,7 +123,8 @@ class Search:
                 jacobians=_LAST if last else _PER_STAGE,
             )
             guess, damping = fit.guess, max(fit.damping, _FRESH)
-            hopeless = position > 0 and fit.residual > max(_PROMISING, 3 * setup.tolerance)
+            limit = _PROMISING[0 if position == 1 else 1]
+            hopeless = position > 0 and fit.residual > max(limit, 3 * setup.tolerance)
             if self.ended or hopeless:
                 break
         self._finish(guess)

@@ -134,11 +134,13 @@ class Setup:
         return len(self.model.target(self.rounds)) / self.rounds
 
     def stages(self) -> list[int]:
-        """Rounds to fit one after the other: two, enough to determine S, twice these, all."""
+        """Rounds to fit one after the other: few, enough to determine S, twice these, all."""
         # Of a round's upload, Z^T Y is symmetric: p (p - 1)/2 entries say nothing new.
         repeated = self.components * (self.components - 1) / 2
         enough = int(np.ceil(self.model.size / (self.equations_per_round - repeated))) + 1
-        return sorted({min(count, self.rounds) for count in (2, enough, 2 * enough, self.rounds)})
+        # A hidden start takes up most of what two rounds say.
+        few = 3 if self.fit_frame else 2
+        return sorted({min(count, self.rounds) for count in (few, enough, 2 * enough, self.rounds)})
 
     def guess(self, start: int, seed: int) -> Guess:
         """Starting point: the prior first, then random covariances of the same trace."""
