@@ -10,7 +10,8 @@ import streamlit as st
 
 from dashboard import layout
 from dashboard.jobs import Job
-from dashboard.privacy_run import BUDGETS, COLOURS
+from dashboard.privacy_price import BUDGETS
+from dashboard.privacy_run import COLOURS
 from dashboard.replay import Curve, Panel, Yardstick, chart
 from fedpca_core.algorithms import FedPower
 from fedpca_core.arrays import Array

@@ -124,7 +124,8 @@ def draw_figure(result: Sequence[Band], c: PrivacyConfiguration) -> None:
     noise = (
         "no noise, ε = ∞"
         if all(setting.epsilon is None for setting in entry.settings)
-        else f"ε per record (replaced), δ = {short(DELTA)}, {entry.calibration} calibration, "
+        else f"ε per record (replaced), δ = {short(DELTA)}, {entry.calibration} calibration "
+        f"({'exact composition' if entry.calibration == 'exact' else 'accountant: Theorem 6'}), "
         "clip norm 1, no amplification by sampling"
     )
     st.caption(

@@ -14,7 +14,6 @@ from dashboard.jobs import Job
 from dashboard.privacy import method_name
 from dashboard.replay import Curve, Panel, Yardstick, chart, replay
 from fedpca_core.algorithms import FedPower
-from fedpca_core.arrays import Array
 from fedpca_core.experiments import private_run
 from fedpca_core.experiments.error_budget import noise_floor
 from fedpca_core.experiments.private_run import Repeated, Spending
@@ -26,7 +25,6 @@ from fedpca_core.problems import Problem
 ROUNDING = 1e-16
 #: Colours of what is compared on this page; formal privacy has its own.
 COLOURS = {"exact": "formal", "published": "series 1", "none": "guide"}
-BUDGETS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
 
 
 @dataclass(frozen=True)
@@ -178,77 +176,3 @@ def table(result: Convergence) -> pd.DataFrame:
             )
         )
     return pd.concat(rows, ignore_index=True)
-
-
-# ---------------------------------------------------------------------- the price of epsilon
-@dataclass(frozen=True)
-class Utility:
-    """Final distances, calibration -> (budgets, repetitions); NaN where not computed yet."""
-
-    finals: Mapping[str, Array]
-    without: Array
-
-
-def price(c: PrivacyConfiguration, problem: Problem, job: Job) -> Utility:
-    """Final distance against the budget, for both calibrations."""
-    private_run.require_budget(c)
-    seeds = [c.seed + 1009 * index for index in range(c.repetitions)]
-    rounds, wire = private_run.rounds_of(c), private_run.channel(c)
-    without = private_run.repeat(problem, private_run.method(c, 0.0), rounds, wire, seeds)
-    finals = {kind: np.full((len(BUDGETS), len(seeds)), np.nan) for kind in ("exact", "published")}
-    steps = [(kind, index) for index in range(len(BUDGETS)) for kind in finals]
-    for position, (kind, index) in enumerate(steps):
-        if not job.report(position / len(steps), f"ε = {BUDGETS[index]:g}, {kind} noise"):
-            break
-        noise = private_run.noise_for(c, kind, BUDGETS[index])
-        found = private_run.repeat(problem, private_run.method(c, noise), rounds, wire, seeds)
-        finals[kind][index] = found.sines[:, -1]
-    return Utility(finals, without.sines[:, -1])
-
-
-def draw_price(result: Utility, c: PrivacyConfiguration) -> None:
-    """The utility curve: distance at the end of the run against epsilon."""
-    curves = []
-    for kind, finals in result.finals.items():
-        done = np.isfinite(finals).all(axis=1)
-        if not done.any():
-            continue
-        low, middle, high = np.quantile(finals[done], [0.25, 0.5, 0.75], axis=1)
-        curves.append(
-            Curve(
-                name=f"{kind} noise",
-                x=np.array(BUDGETS)[done],
-                y=middle,
-                lower=low,
-                upper=high,
-                colour=COLOURS[kind],
-                marker=True,
-                simulation_only=True,
-            )
-        )
-    quiet = float(np.median(result.without))
-    chart(
-        key="privacy_price",
-        panels=[
-            Panel(
-                key="price",
-                title="",
-                x_title=f"budget ε (δ = {short(c.delta)})",
-                y_title="final projection distance, sin θ",
-                curves=tuple(curves),
-                yardsticks=(Yardstick(f"without noise {quiet:.1e}", max(quiet, ROUNDING)),)
-                if quiet > 1e-5
-                else (),
-                log_x=True,
-                follows=False,
-                height=420,
-                description="Distance after the last communication against the privacy budget, "
-                "median and quartiles, for exact and published noise.",
-            )
-        ],
-    )
-    st.caption(
-        f"ε per record (replaced), total over {c.products} products; clip norm "
-        f"{private_run.treatment(c)[1]:g}; δ = {short(c.delta)}; sampling gives no amplification; "
-        "published noise is placed at the ε it claims, its true ε is smaller."
-    )

@@ -13,7 +13,8 @@ from dashboard.privacy import explain, protection_card, show_guarantee
 from dashboard.privacy_attacks import attack, draw_attacks
 from dashboard.privacy_budget import decompose, draw_budget
 from dashboard.privacy_figures import account_all, draw_accountants, draw_figure, reproduce
-from dashboard.privacy_run import converge, draw_convergence, draw_price, price, table
+from dashboard.privacy_price import draw_price, price
+from dashboard.privacy_run import converge, draw_convergence, table
 from fedpca_core.experiments.private_run import accountable, build_problem
 from fedpca_core.privacy.configuration import PrivacyConfiguration
 

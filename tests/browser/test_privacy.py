@@ -44,7 +44,7 @@ def test_switching_the_noise_off_shows_infinity(open_page):
 @pytest.mark.parametrize(
     ("name", "words", "charts"),
     [
-        ("Price of ε", "published noise is placed at the ε it claims", 1),
+        ("Price of ε", "The budget is spread over all products", 2),
         ("Where the error comes from", "What theory says", 2),
         ("What an attacker gets", "Is one record in the data?", 3),
         ("Accountants", "And back: what does a given noise mean?", 0),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import privacy_attacks, privacy_budget, privacy_figures, privacy_run
+from dashboard import privacy_attacks, privacy_budget, privacy_figures, privacy_price, privacy_run
 from dashboard.jobs import Job
 from fedpca_core.errors import InvalidInput
 from fedpca_core.experiments.fedpower import FIGURES
@@ -123,10 +123,22 @@ def configured(**changes: object) -> PrivacyConfiguration:
 
 def test_the_price_falls_with_epsilon_and_exact_noise_is_cheaper() -> None:
     c = configured()
-    found = privacy_run.price(c, build_problem(c), job())
-    exact, published = (np.median(found.finals[kind], axis=1) for kind in ("exact", "published"))
+    found = privacy_price.price(c, build_problem(c), job())
+    exact, published = (np.median(found.budgets[kind], axis=1) for kind in ("exact", "published"))
     assert exact[-1] < exact[0] and published[-1] < published[0]
     assert np.all(exact[2:] < published[2:])
+
+
+def test_spreading_a_budget_over_too_many_products_hurts() -> None:
+    c = PrivacyConfiguration(epsilon=0.5, delta=1e-4, calibration="published", repetitions=6)
+    found = privacy_price.price(c, build_problem(c), job())
+    medians = dict(
+        zip(privacy_price.LENGTHS, np.median(found.lengths["published"], axis=1), strict=True)
+    )
+    # Fewer features than the paper's 100 converge a product or two earlier than its 5 to 7.
+    assert min(medians, key=medians.__getitem__) in (4, 5, 6)
+    assert medians[40] == pytest.approx(2 * medians[10], rel=0.25)
+    assert medians[2] > 2 * medians[6]
 
 
 def test_the_run_compares_calibrations_and_no_noise() -> None:
@@ -187,7 +199,11 @@ def test_too_much_data_is_refused_before_it_is_drawn() -> None:
 
 @pytest.mark.parametrize(
     "work",
-    [privacy_run.price, privacy_attacks.attack, lambda c, _, j: privacy_figures.account_all(c, j)],
+    [
+        privacy_price.price,
+        privacy_attacks.attack,
+        lambda c, _, j: privacy_figures.account_all(c, j),
+    ],
 )
 @pytest.mark.parametrize(
     ("changes", "words"),
