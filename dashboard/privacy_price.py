@@ -144,6 +144,12 @@ def _curves(at: tuple[float, ...], finals: Mapping[str, Array]) -> tuple[Curve, 
 
 
 def _advice(result: Price, c: PrivacyConfiguration) -> str:
+    if c.method == "block_krylov":
+        return (
+            "With exact noise a run of block Krylov costs what one product costs, whatever its "
+            "length: its probes are orthogonal to each other, so one record cannot move all of "
+            "them. Published noise knows nothing of that and grows with T (not in the papers)."
+        )
     medians = np.median(result.lengths[c.calibration], axis=1)
     done = np.isfinite(medians)
     if not done.any():

@@ -231,8 +231,12 @@ def repeat(
         trace = simulate(problem, run, rounds=rounds, seed=seed, channel=wire)
         sines.append(largest_sine(trace.estimates, target))
         sent.append(trace.bytes_up)
-    times = communication_times(run) if isinstance(run, FedPower) else np.arange(len(sines[0]))
-    return Repeated(times, np.stack(sines), np.mean(sent, axis=0))
+    # A method may end early (block Krylov, no direction left); it then keeps its estimate.
+    longest = max(len(values) for values in sines)
+    even = [np.pad(values, (0, longest - len(values)), mode="edge") for values in sines]
+    traffic = [np.pad(values, (0, longest - len(values)), mode="edge") for values in sent]
+    times = communication_times(run) if isinstance(run, FedPower) else np.arange(longest)
+    return Repeated(times, np.stack(even), np.mean(traffic, axis=0))
 
 
 def rounds_of(configuration: PrivacyConfiguration) -> int:

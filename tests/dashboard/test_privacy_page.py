@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,19 @@ def test_spreading_a_budget_over_too_many_products_hurts() -> None:
     assert min(medians, key=medians.__getitem__) in (4, 5, 6)
     assert medians[40] == pytest.approx(2 * medians[10], rel=0.25)
     assert medians[2] > 2 * medians[6]
+
+
+def test_block_krylov_pays_for_one_product_whatever_its_length() -> None:
+    c = configured(method="block_krylov", epsilon=2.0)
+    noises = {
+        kind: [noise_for(replace(c, products=t), kind) for t in (1, 10, 40)]
+        for kind in ("exact", "published")
+    }
+    assert np.allclose(noises["exact"], noises["exact"][0])
+    assert noises["published"][1] == pytest.approx(np.sqrt(10) * noises["published"][0])
+    found = privacy_price.price(c, build_problem(c), job())
+    finals = np.median(found.lengths["exact"], axis=1)
+    assert np.isfinite(finals).all() and finals[-1] < 1.5 * finals[3]
 
 
 def test_the_run_compares_calibrations_and_no_noise() -> None:
