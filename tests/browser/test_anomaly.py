@@ -11,6 +11,7 @@ import pytest
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from tests.browser.tools import accessible, drawn, fits, set_slider, settled
 
+PRINTED = "FedPG, printed projection"
 QUICK = {"data": "Synthetic traffic", "components": 6, "rounds": 100}
 
 
@@ -21,6 +22,17 @@ def main_text(page) -> str:
 def card(page, label: str) -> float:
     text = page.locator("[data-testid=stMetric]").filter(has_text=label).inner_text()
     return float(re.findall(r"[\d.]+", text.split("\n", 1)[1])[0])
+
+
+def distance_of(page, method: str) -> float:
+    cells = page.locator(f"[data-testid=replay-readout] tr[data-curve='{method}'] td")
+    return float(cells.last.inner_text().replace("−", "-"))
+
+
+def found(pattern: str, text: str) -> list[str]:
+    match = re.search(pattern, text)
+    assert match, f"{pattern!r} is not in: {text}"
+    return list(match.groups())
 
 
 def table_of_iot23(rows=400):
@@ -47,8 +59,9 @@ def test_the_method_stands_beside_its_yardsticks_and_the_threshold_moves_it(open
     page = open_page("/anomaly", QUICK)
     text = main_text(page)
     assert "This traffic is synthetic" in text
-    verdict = re.search(r"probability ([\d.]+); .* with ([\d.]+), .* alone with ([\d.]+)", text)
-    own, exact, norm = map(float, verdict.groups())
+    number = r"(\d\.\d+)"
+    verdict = rf"probability {number}; .* with {number}, .* alone with {number}"
+    own, exact, norm = map(float, found(verdict, text))
     assert abs(own - exact) < 0.02 and own > norm + 0.1
     assert card(page, "AUC") == own
     assert page.locator(".js-plotly-plot").count() == 3
@@ -65,22 +78,11 @@ def test_the_method_stands_beside_its_yardsticks_and_the_threshold_moves_it(open
 def test_the_printed_rules_drift_and_the_corrected_do_not(open_page):
     page = open_page(
         "/anomaly",
-        {**QUICK, "rounds": 500, "participation": "1.0", "clients": 20, "topic": "Learning"},
+        {**QUICK, "rounds": 500, "participation": 1, "clients": 20, "topic": "Learning"},
     )
-    read_out = page.get_by_test_id("replay-readout").inner_text()
-    last = {
-        name: float(re.findall(r"[-+.\de]+", line)[-1])
-        for line in read_out.splitlines()
-        for name in [line.split("simulation")[0].strip()]
-        if line.startswith("Fed") and re.search(r"\d", line)
-    } or {}
-    if not last:  # the read-out may put its numbers on lines of their own
-        flat = read_out.replace("\n", " ")
-        for name in ("FedPG, corrected", "FedPG, printed projection"):
-            numbers = re.search(re.escape(name) + r"[^F]*?([\d.e+-]+)\s+([\d.e+-]+)", flat)
-            last[name] = float(numbers.group(2))
+    last = {name: distance_of(page, name) for name in ("FedPG, corrected", PRINTED)}
     assert last["FedPG, corrected"] < 1e-6
-    assert last["FedPG, printed projection"] > 0.1
+    assert last[PRINTED] > 0.1
 
 
 @pytest.mark.parametrize("width,scheme", [(1440, "light"), (390, "dark")])
@@ -89,7 +91,7 @@ def test_one_alarm_is_explained_feature_by_feature(open_page, width, scheme):
     assert "As a table" in main_text(page)
     sentence = page.get_by_text(re.compile(r"^Flow \d+ is "))
     before = sentence.inner_text()
-    number = int(re.search(r"Flow (\d+)", before).group(1))
+    number = int(*found(r"Flow (\d+)", before))
     set_slider(page, "flow", number + 2)
     page.get_by_text(re.compile(rf"^Flow {number + 2} is ")).wait_for()
     assert sentence.inner_text() != before
@@ -123,8 +125,8 @@ def test_poisoning_shows_all_rules_and_a_bad_link_is_explained(open_page):
     assert "Penalty factor cannot be “5”" in notes and "4 is used instead" in notes
     text = main_text(page)
     assert "1 of 40 clients lies from round 101 to 180" in text
-    healed = re.search(r"still ([\d.]+) with the plain mean; ([\d.]+) \(reset", text)
-    assert float(healed.group(2)) > 0.95 > float(healed.group(1))
+    still, healed = found(r"still (\d\.\d+) with the plain mean; (\d\.\d+) \(reset", text)
+    assert float(healed) > 0.95 > float(still)
 
 
 def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):
