@@ -113,6 +113,28 @@ def _heat_maps(
     return row
 
 
+def heat_row(named: Mapping[str, Array], truth: Array, problem: Problem) -> list[Images]:
+    """Still heat maps side by side, on the colour scale of the true matrix."""
+    basis = _display_basis(problem)
+    top = float(np.quantile(np.abs(_shrink(_rotate(truth[None], basis))), 0.995)) or 1.0
+    row = []
+    for title, matrix in named.items():
+        error = scores.relative_error(matrix, truth)
+        row.append(
+            Images(
+                title=title,
+                frames=to_uint8(_shrink(_rotate(matrix[None], basis)), -top, top),
+                low=-top,
+                high=top,
+                palette="diverging",
+                simulation_only=matrix is truth,
+                captions=["simulation only" if matrix is truth else f"error {error:.1e}"],
+                description=f"Heat map: {title.lower()}.",
+            )
+        )
+    return row
+
+
 def _eigen_images(
     recoveries: Mapping[str, Recovery],
     paths: Mapping[str, Array],

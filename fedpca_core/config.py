@@ -286,6 +286,37 @@ class Configuration(Settings):
         high=99,
         step=1,
     )
+    replay: bool = dial(
+        False,
+        key="replay",
+        label="Replay FAPS' update",
+        help="The client's update is public and deterministic, so the server can replay it with "
+        "any candidate covariance and compare with what it received.",
+        view=True,
+    )
+    seeded: bool = dial(
+        True,
+        key="seeded",
+        label="Start from what round 1 leaks",
+        help="In round 1 the client's frame is the broadcast itself, so its upload gives away β_i "
+        "and part of S_i. Off: the plain fit from the prior, for contrast.",
+        view=True,
+    )
+    budget: int = dial(
+        30,
+        key="budget",
+        label="Seconds for the replay",
+        help="The search ends after so many seconds or 20 starts and keeps the best fit.",
+        grid=(5, 10, 30, 60, 120),
+        view=True,
+    )
+    study: bool = dial(
+        False,
+        key="study",
+        label="Study every defence",
+        help="Run FAPS under each defence and let the server replay it, fitting what is hidden.",
+        view=True,
+    )
     private_start: bool = dial(
         False,
         key="ownstart",

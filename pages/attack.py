@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import adversary, jobs, layout, presets, reconstruction, share
+from dashboard import adversary, jobs, layout, presets, reconstruction, replay_section, share
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
 from dashboard.replay import replay
@@ -75,6 +75,7 @@ job = jobs.show(key, work, draw, name="attack", seconds=120)
 
 st.caption(problem.note)
 adversary.card(settings, job.result)
+replay_section.show(controls, settings, problem)
 if job.result is not None:
     with st.expander("What crossed the wire"):
         for method, recovery in job.result.recoveries.items():

@@ -1,0 +1,69 @@
+"""The section of the Attack page where the server replays FAPS, and the study of defences."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import adversary, jobs, layout, replaying
+from dashboard.controls import Controls
+from dashboard.replay import chart
+from fedpca_core.config import AttackConfiguration
+from fedpca_core.problems import Problem
+
+
+def show(
+    controls: Controls[AttackConfiguration], settings: AttackConfiguration, problem: Problem
+) -> None:
+    """Draw the dials of the replay and, once switched on, its job and result."""
+    layout.section(
+        "The adversary who replays",
+        "FAPS' uploads are not products with Sᵢ, so solving linear equations fails. But the "
+        "update itself is public: the server can run it with any candidate covariance and keep "
+        "the one whose uploads match.",
+    )
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        controls.draw("replay", "seeded", "study")
+        controls.dial("budget")
+    chosen = controls.settings()
+    truth = adversary.private_matrix(problem, settings.client)
+    about = (settings.run_key(), chosen.seeded, chosen.budget, problem.digest)
+    if chosen.replay:
+
+        def draw(replayed: replaying.Replayed) -> None:
+            st.markdown(replaying.sentence(replayed))
+            chart(
+                key="replay_view",
+                images=replaying.pictures(replayed, truth, problem),
+                panels=[replaying.panel(replayed)],
+            )
+
+        jobs.show(
+            ("replay", *about),
+            lambda job: replaying.run(chosen, problem, truth, job),
+            draw,
+            name="replay",
+            seconds=chosen.budget + 30,
+        )
+    if chosen.study:
+
+        def table(found: pd.DataFrame) -> None:
+            st.dataframe(found, hide_index=True, width="stretch")
+            st.caption(
+                "Errors are relative, 1 is what guessing zero achieves. The linear attack is the "
+                "symmetric completion with the stated trace; under secure aggregation it reads "
+                "sums. None of these defences gives a privacy guarantee."
+            )
+
+        jobs.show(
+            ("defences", *about),
+            lambda job: replaying.study(chosen, problem, truth, job),
+            table,
+            name="study",
+            seconds=(chosen.budget + 10) * len(replaying.DEFENCES),
+        )
+    if not (chosen.replay or chosen.study):
+        st.caption(
+            "Switch it on to start the search. Up to about 20 features it takes seconds; at 50 it "
+            "can take the better part of a minute."
+        )
