@@ -65,7 +65,12 @@ def draw_sweeps(found: Sweeps) -> None:
 def draw_verdicts(rows: list[Verdict]) -> None:
     """The table of statements."""
     table = theory_tables.verdict_table(rows)
-    st.dataframe(table, hide_index=True, width="stretch", height=38 + 35 * len(table))
+    narrow = {
+        name: st.column_config.TextColumn(width=190) for name in ("Setting", "Claimed factor")
+    }
+    st.dataframe(
+        table, hide_index=True, width="stretch", height=38 + 35 * len(table), column_config=narrow
+    )
     st.caption(
         "Worst: the largest measured factor over the claimed one. Silent: further comparisons "
         "where the claim is 1 or more. Theorem 8 has no statement to check."

@@ -105,11 +105,13 @@ def exhibit(matrices: Array, *, rounds: int = 300, accuracy: float = 1e-10) -> E
 
     budget = rounds
     inner = {
-        "Shift-and-invert, conjugate gradients": _conjugate(shift * identity - mean, start, budget),
-        "Shift-and-invert, Scaffnew": _consensus(
+        "Shift-and-invert with conjugate gradients": _conjugate(
+            shift * identity - mean, start, budget
+        ),
+        "Shift-and-invert with Scaffnew": _consensus(
             terms, InexactUzawa(0.0, high / steps, steps, 1 / high), start, shift, mean, budget
         ),
-        "Shift-and-invert, ADMM": _consensus(
+        "Shift-and-invert with ADMM": _consensus(
             terms, InexactUzawa(penalty, penalty), start, shift, mean, budget
         ),
     }

@@ -227,6 +227,13 @@ def test_a_round_costs_one_frame_in_each_direction() -> None:
     assert trace.estimates.shape == (3, 7, 30, 10)
 
 
+def test_a_run_that_keeps_no_rounds_has_no_trace() -> None:
+    run = Simulation(_small(), PersonalizedPCA(components=3), rounds=2, keep_rounds=False)
+    assert [step.index for step in run] == [0, 1, 2]
+    with pytest.raises(InvalidInput, match="keep_rounds=True"):
+        run.trace()
+
+
 def test_secure_aggregation_changes_nothing() -> None:
     problem = _small()
     plain = simulate(problem, PersonalizedPCA(components=3), rounds=20)

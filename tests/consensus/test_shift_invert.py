@@ -23,8 +23,8 @@ def test_alike_clients_are_helped_and_lanczos_still_wins() -> None:
     for course in found.courses.values():
         assert not course.diverged and course.sines[-1] <= 1e-10
         assert (np.diff(course.rounds) >= 1).all()
-    assert rounds["Shift-and-invert, Scaffnew"] < rounds["Power method"]
-    assert rounds["Shift-and-invert, ADMM"] < rounds["Power method"]
+    assert rounds["Shift-and-invert with Scaffnew"] < rounds["Power method"]
+    assert rounds["Shift-and-invert with ADMM"] < rounds["Power method"]
     assert rounds["Lanczos"] * 4 < min(v for k, v in rounds.items() if k != "Lanczos")
     assert "is convex here" in theory_tables.bridge_sentence(found)
 
@@ -32,7 +32,7 @@ def test_alike_clients_are_helped_and_lanczos_still_wins() -> None:
 def test_unlike_clients_break_the_assumption_and_the_method() -> None:
     found = exhibit(clients_matrices(heterogeneity=1.0, **SIZES), rounds=600)
     assert not found.convex and found.excess > 1.3
-    assert found.courses["Shift-and-invert, ADMM"].diverged
+    assert found.courses["Shift-and-invert with ADMM"].diverged
     sentence = theory_tables.bridge_sentence(found)
     assert "no factor above applies" in sentence and "Diverged" in sentence
     assert found.courses["Lanczos"].sines[-1] <= 1e-10
