@@ -15,19 +15,27 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from fedpca_core import personalise, theory
 from fedpca_core.config import AttackConfiguration, Configuration
+from fedpca_core.dials import Settings
 from fedpca_core.errors import InvalidInput
 from fedpca_core.experiments import faps
 from fedpca_core.laboratory import build_problem, compare
+from fedpca_core.personalise import PersonaliseConfiguration
 from fedpca_core.problems import Problem
 from fedpca_core.problems.csv_file import read_csv
 from fedpca_core.problems.table import from_table
+from fedpca_core.theory import TheoryConfiguration
+
+S = TypeVar("S", bound=Settings)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,11 +72,13 @@ def _run(file: Path, out: Path | None, table: Path | None, client_column: str | 
         raise InvalidInput(
             f"The configuration file {file} cannot be read ({error}); give a JSON file."
         ) from None
+    if f'"kind": "{PersonaliseConfiguration.kind}"' in text:
+        personal = _read(PersonaliseConfiguration, text)
+        return _print_tables(personalise.tables(personal, _report), out)
+    if f'"kind": "{TheoryConfiguration.kind}"' in text:
+        return _print_tables(theory.tables(_read(TheoryConfiguration, text), _report), out)
     kind = AttackConfiguration if f'"kind": "{AttackConfiguration.kind}"' in text else Configuration
-    reading = kind.from_json(text)
-    for note in reading.notes:
-        print(note, file=sys.stderr)
-    configuration: Configuration = reading.configuration
+    configuration: Configuration = _read(kind, text)
     own: Problem | None = None
     if table is not None:
         own = from_table(
@@ -80,13 +90,8 @@ def _run(file: Path, out: Path | None, table: Path | None, client_column: str | 
         )
         configuration = replace(configuration, problem="table")
 
-    def report(fraction: float, text: str) -> bool:
-        if sys.stderr.isatty():
-            print(f"\r{fraction:4.0%}  {text:<50}", end="", file=sys.stderr, flush=True)
-        return True
-
     with threadpool_limits(limits=1):
-        comparison = compare(configuration, build_problem(configuration, own), report)
+        comparison = compare(configuration, build_problem(configuration, own), _report)
     if sys.stderr.isatty():
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
     for refusal in comparison.refusals.values():
@@ -99,6 +104,35 @@ def _run(file: Path, out: Path | None, table: Path | None, client_column: str | 
         comparison.curves().to_csv(out / "curves.csv", index=False)
         summary.to_csv(out / "summary.csv", index=False)
         print(f"Wrote {out / 'curves.csv'} and {out / 'summary.csv'}.")
+
+
+def _read(kind: type[S], text: str) -> S:
+    """Read a configuration of one kind, its notes on the error stream."""
+    reading = kind.from_json(text)
+    for note in reading.notes:
+        print(note, file=sys.stderr)
+    configuration: S = reading.configuration
+    return configuration
+
+
+def _report(fraction: float, text: str) -> bool:
+    if sys.stderr.isatty():
+        print(f"\r{fraction:4.0%}  {text:<50}", end="", file=sys.stderr, flush=True)
+    return True
+
+
+def _print_tables(tables: Mapping[str, pd.DataFrame], out: Path | None) -> None:
+    """Print all tables but the curves; with a folder, write every one of them."""
+    if sys.stderr.isatty():
+        print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
+    for name, table in tables.items():
+        if name != "curves":
+            print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            table.to_csv(out / f"{name}.csv", index=False)
+    if out is not None:
+        print(f"Wrote {', '.join(f'{name}.csv' for name in tables)} to {out}.")
 
 
 def _changed(changes: Sequence[str]) -> Configuration:

@@ -499,3 +499,23 @@ def _data_errors(
     record, actual = attack.factor(found, 1)[:, 0], block[:, 0]
     signed = min(np.linalg.norm(record - actual), np.linalg.norm(record + actual))
     return moment, float(signed / np.linalg.norm(actual))
+
+
+def tables(configuration: PersonaliseConfiguration, report: Progress) -> dict[str, pd.DataFrame]:
+    """What the command line prints and writes: ``summary``, ``curves`` and ``sweep``."""
+    outcome, swept = compare(configuration, report), sweep(configuration, report)
+    assert outcome is not None and swept is not None  # a report that never stops the work
+    summary = pd.DataFrame(
+        {
+            "method": list(METHODS),
+            "fresh_ratio": [outcome.fresh[name][-1].mean() for name in METHODS],
+            "training_ratio": [outcome.training[name][-1].mean() for name in METHODS],
+            "limit": [outcome.limits.get(name, np.nan) for name in METHODS],
+            "bytes": [outcome.bytes_sent[name] for name in METHODS],
+        }
+    )
+    return {
+        "summary": summary,
+        "curves": outcome.table(),
+        "sweep": pd.DataFrame({swept.axis: swept.values, **swept.ratios}),
+    }
