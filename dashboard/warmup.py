@@ -13,6 +13,7 @@ _HEAVY = (
     "pandas",
     "pyarrow",
     "scipy.linalg",
+    "sklearn.metrics",
     "scipy.sparse.linalg",
     "fedpca_core",
     "dashboard.layout",

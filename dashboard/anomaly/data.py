@@ -28,7 +28,8 @@ def sidebar(controls: Controls[AnomalyConfiguration]) -> None:
     controls.draw("method", "components", "rounds", "participation", "penalty_factor")
     controls.dial("local_steps")
     with st.expander("Corrected or as printed"):
-        controls.dial("projection", disabled=controls.values["method"] != "fedpg")
+        if controls.values["method"] == "fedpg":
+            controls.dial("projection")
         controls.draw("average", "scaling")
     with st.expander("Further settings"):
         controls.draw("step_factor", "local_start", "sampling", "initial", "seed")

@@ -88,8 +88,8 @@ def self_learning_story(findings: Findings, view: View) -> str:
     assert findings.local is not None
     low, high = findings.local.false_alarms.min(), findings.local.false_alarms.max()
     return (
-        f"**A client on its own** has a mean AUC of {findings.local.auc:.3f}, but it also sets its "
-        "threshold from its own narrow traffic: at its own 95 % quantile between "
+        "**A client on its own** (self-learning; means over ten clients) has an AUC of "
+        f"{findings.local.auc:.3f}, but it also sets its threshold from its own narrow traffic: at its own 95 % quantile between "
         f"{low:.0%} and {high:.0%} of the common normal flows raise a false alarm instead of 5 %. "
         "The gap is mostly one of thresholds, and that is what federation closes."
     )
@@ -218,7 +218,7 @@ def method_table(
         own = local.oracle if configuration.rule == "oracle" else local.own_quantile
         rows.append(
             {
-                "Detector": "Self-learning PCA (mean of 10 clients)",
+                "Detector": "Self-learning PCA",
                 "AUC": local.auc,
                 "Average precision": local.average_precision,
                 **dict(

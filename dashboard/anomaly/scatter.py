@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.palette import colour
@@ -21,6 +20,8 @@ def scatter(detection: Detection, frame: np.ndarray) -> None:
     Axes are the scores on the two leading directions and the distance to the subspace; after
     reconstruction the distance is zero, so only the plane remains.
     """
+    import plotly.graph_objects as go
+
     after = st.toggle(
         "After reconstruction",
         key="reconstructed",
@@ -33,11 +34,13 @@ def scatter(detection: Detection, frame: np.ndarray) -> None:
     inside = detection.training @ frame
     turn = np.linalg.eigh(inside.T @ inside)[1][:, ::-1][:, :2]
     figure = go.Figure()
+    highest = 0.0
     groups = (("normal", ~detection.attack, 0), ("attack", detection.attack, 1))
     for name, chosen, index in groups:
         rows = np.flatnonzero(chosen)
         rows = rows[np.linspace(0, len(rows) - 1, min(_POINTS, len(rows))).astype(int)]
         records = detection.records[rows]
+        highest = max(highest, float(np.sqrt(score(records, frame).max())))
         if after:
             records = reconstruct(records, frame)
         plane = records @ frame @ turn
@@ -58,7 +61,8 @@ def scatter(detection: Detection, frame: np.ndarray) -> None:
         scene={
             "xaxis_title": "first direction",
             "yaxis_title": "second direction",
-            "zaxis_title": "distance",
+            # The same height before and after, or rounding would be blown up to look like distance.
+            "zaxis": {"title": "distance", "range": [0.0, 1.05 * highest]},
             "camera": {"eye": {"x": 1.5, "y": 1.5, "z": 0.8}},
         },
         margin={"l": 0, "r": 0, "t": 10, "b": 0},

@@ -24,7 +24,7 @@ THREE = st.column_config.NumberColumn(format="%.3f")
 COLOURS: Mapping[str, str] = {
     "Centralised PCA": "Centralized",
     "Norm only": "guide",
-    "Random subspace": "OneShot",
+    "Random subspace": "series 7",
     "FedAE": "VariableSplitting",
     "FedAE-2": "BlockKrylov",
     "FedPG, corrected": "FedPG",
@@ -69,7 +69,7 @@ def threshold(view: View) -> AnomalyConfiguration:
     """The controls of the alarm level; returns the settings with them."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rule = view.controls.dial("rule", as_buttons=True)
-        level = view.controls.dial("share", disabled=rule == "oracle")
+        level = view.settings.share if rule == "oracle" else view.controls.dial("share")
     return replace(view.settings, rule=rule, share=level)
 
 
