@@ -89,7 +89,8 @@ def self_learning_story(findings: Findings, view: View) -> str:
     low, high = findings.local.false_alarms.min(), findings.local.false_alarms.max()
     return (
         "**A client on its own** (self-learning; means over ten clients) has an AUC of "
-        f"{findings.local.auc:.3f}, but it also sets its threshold from its own narrow traffic: at its own 95 % quantile between "
+        f"{findings.local.auc:.3f}, but it also sets its threshold from its own "
+        "narrow traffic: at its own 95 % quantile between "
         f"{low:.0%} and {high:.0%} of the common normal flows raise a false alarm instead of 5 %. "
         "The gap is mostly one of thresholds, and that is what federation closes."
     )
