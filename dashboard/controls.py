@@ -8,7 +8,7 @@ settings (from Converge to Attack, say) through the session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
@@ -48,6 +48,7 @@ class Controls(Generic[S]):
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))
         if reading.notes:
             st.session_state[self._notes_key] = reading.notes
+        self._spell_out(parameters)
 
     def _arrive(self) -> None:
         """Start from this page's defaults and what the family remembers, not from stale widgets.
@@ -61,6 +62,19 @@ class Controls(Generic[S]):
                 if dial.key not in st.query_params:
                     st.session_state.pop(dial.key, None)
         st.session_state["_page_of_dials"] = self.settings_class.kind
+
+    def _spell_out(self, parameters: Mapping[str, list[str]]) -> None:
+        """Rewrite valid values that Streamlit would not recognise (100.0 for 100, ssi for SSI)."""
+        for dial in self.dials.values():
+            texts = parameters.get(dial.key)
+            if texts is None or dial.key in st.session_state:
+                continue
+            try:
+                value: Any = dial.check(texts if dial.many else texts[-1])
+            except InvalidInput:
+                continue  # noted above
+            if [dial.text(part) for part in (value if dial.many else [value])] != texts:
+                self._set(dial, value)
 
     # ------------------------------------------------------------------ notes
     @property

@@ -11,6 +11,7 @@ from dashboard.controls import Controls
 from fedpca_core.config import Configuration
 from fedpca_core.laboratory import IMAGES, build_problem
 from fedpca_core.problems import Problem
+from fedpca_core.problems.problem import check_components
 
 C = TypeVar("C", bound=Configuration)
 
@@ -52,13 +53,16 @@ def current_problem(configuration: Configuration) -> Problem:
         Sizes that do not fit, or data that are not there.
     """
     if configuration.problem == "table":
-        return own_table.problem(
+        problem = own_table.problem(
             clients=configuration.clients,
             heterogeneity=configuration.heterogeneity,
             seed=configuration.seed,
         )
-    chosen = {name: getattr(configuration, name) for name in _PROBLEM_FIELDS}
-    return _problem(Configuration(**chosen))
+    else:
+        chosen = {name: getattr(configuration, name) for name in _PROBLEM_FIELDS}
+        problem = _problem(Configuration(**chosen))
+    check_components(configuration.components, problem.features)
+    return problem
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
@@ -27,7 +29,9 @@ def show(
         controls.dial("budget")
     chosen = controls.settings()
     truth = adversary.private_matrix(problem, settings.client)
-    about = (settings.run_key(), chosen.seeded, chosen.budget, problem.digest)
+    # What the replay does not depend on may change while it runs.
+    asked = replace(settings.run_key(), attack="linear", attacked=(), colluders=1, starts=1)
+    about = (asked, chosen.seeded, chosen.budget, problem.digest)
     if chosen.replay:
 
         def draw(replayed: replaying.Replayed) -> None:
@@ -48,7 +52,8 @@ def show(
     if chosen.study:
 
         def table(found: pd.DataFrame) -> None:
-            st.dataframe(found, hide_index=True, width="stretch")
+            wide = {"Defence": st.column_config.TextColumn(width="medium")}
+            st.dataframe(found, hide_index=True, width="stretch", column_config=wide)
             st.caption(
                 "Errors are relative, 1 is what guessing zero achieves. The linear attack is the "
                 "symmetric completion with the stated trace; under secure aggregation it reads "

@@ -186,7 +186,7 @@ def _defended(
     trace, table = attacked_run(problem, "faps", configuration)
     row: dict[str, object] = {
         "Defence": name,
-        "Angle FAPS reaches": f"{float(table['sin_theta'].iloc[-1]):.1e}",
+        "Angle reached": f"{float(table['sin_theta'].iloc[-1]):.1e}",
     }
     stated = float(np.trace(truth))
     try:
@@ -208,16 +208,15 @@ def _fewer_rounds(
 ) -> dict[str, object]:
     """Block Krylov needs fewer rounds, so fewer messages leak; its answers are plain products."""
     plain = replace(configuration, **_CLEAN)
-    table = attacked_run(problem, "block_krylov", plain)[1]
+    trace, table = attacked_run(problem, "block_krylov", plain)
     settled = np.flatnonzero(table["sin_theta"].to_numpy() <= 1e-6)
     rounds = int(settled[0]) if len(settled) else len(table) - 1
-    trace, table = attacked_run(problem, "block_krylov", plain)
     estimate = attacks.symmetric(
         trace.transcript, plain.client, rounds, trace=float(np.trace(truth))
     )
     return {
-        "Defence": f"Fewer rounds: block Krylov, {rounds}",
-        "Angle FAPS reaches": f"{float(table['sin_theta'].iloc[rounds]):.1e}",
+        "Defence": "Fewer rounds (block Krylov)",
+        "Angle reached": f"{float(table['sin_theta'].iloc[rounds]):.1e}",
         "Linear attack": f"{scores.relative_error(estimate, truth):.1e}",
         "Replay, hidden part fitted": "answers are plain products",
         "Ended": f"round {rounds}",

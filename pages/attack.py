@@ -82,7 +82,7 @@ if job.result is not None:
             st.markdown(f"**{METHODS[method]}**")
             st.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
 with st.container(horizontal=True):
-    share.copy_link(key="attack")
+    share.copy_link(controls.settings().query(), key="attack")
     share.download_json(settings.to_json(), name="attack")
     if job.result is not None and job.result.recoveries:
         share.download_csv(lambda: adversary.error_table(job.result), name="attack")

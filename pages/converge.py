@@ -84,7 +84,7 @@ with table:
         st.dataframe(convergence.cost_table(summary), hide_index=True, width="stretch")
         convergence.facts(problem, settings)
     with st.container(horizontal=True):
-        share.copy_link(key="converge")
+        share.copy_link(settings.query(), key="converge")
         share.download_json(settings.to_json(), name="comparison")
         if job.result is not None:
             share.download_csv(job.result.curves, name="curves")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from playwright.sync_api import expect
+
 from tests.browser.tools import drawn, set_slider, settled
 
 
@@ -58,7 +60,7 @@ def test_an_unknown_client_is_a_sentence(open_page):
     )
     set_slider(page, "client", 2)
     drawn(page)
-    assert page.locator(".js-plotly-plot").count() == 2
+    expect(page.locator(".js-plotly-plot")).to_have_count(2, timeout=20_000)
 
 
 def test_copied_link_reproduces_the_attack(open_page, fresh_dashboard):
@@ -71,3 +73,43 @@ def test_copied_link_reproduces_the_attack(open_page, fresh_dashboard):
     other = open_page("/attack", link.split("?")[1], address=fresh_dashboard())
     for method in ("SSI", "FAPS"):
         assert caption(other, method) == caption(page, method)
+
+
+SMALL = {"features": 10, "components": 2, "samples": 40, "rounds": 10, "replay": "true"}
+
+
+def test_replay_recovers_what_the_linear_attack_cannot_and_comes_back_at_once(open_page):
+    page = open_page("/attack", SMALL)
+    found = page.get_by_text("The server has the client's covariance to")
+    found.wait_for(timeout=60_000)
+    error = float(re.search(r"covariance to ([0-9.e+-]+)", found.inner_text()).group(1))
+    assert error < 1e-9
+    assert error_of(page, "FAPS") > 1
+    # Another visitor with the same settings gets the finished job, not a new one.
+    other = open_page("/attack", SMALL)
+    again = other.get_by_text("The server has the client's covariance to")
+    again.wait_for(timeout=15_000)
+    assert again.inner_text() == found.inner_text(), "the attack was run again"
+
+
+def test_replay_shows_progress_survives_other_widgets_and_can_be_stopped(open_page):
+    page = open_page("/attack")
+    address = page.url
+    page.goto(f"{address}?features=60&rounds=20&replay=true&budget=120&seed=7")
+    status = page.locator(".st-key-replay_status")
+    status.locator("[data-testid=stProgress]").wait_for(timeout=60_000)
+    set_slider(page, "starts", 2)
+    assert status.locator("[data-testid=stProgress]").count() == 1, "the attack did not go on"
+    page.locator(".st-key-replay_stop button").click()
+    page.get_by_text("Stopped early").wait_for(timeout=60_000)
+    assert "The server has the client's covariance to" in (
+        page.locator("[data-testid=stMain]").inner_text()
+    )
+
+
+def test_collusion_undoes_secure_aggregation(open_page):
+    query = {"secure": "true", "attack": "Sees sums, and some clients tell theirs"}
+    page = open_page("/attack", {**query, "colluders": 4})
+    assert error_of(page, "SSI") < 1e-8
+    page = open_page("/attack", {**query, "colluders": 2})
+    assert error_of(page, "SSI") > 0.05

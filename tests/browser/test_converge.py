@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from playwright.sync_api import expect
+
 from tests.browser.tools import drawn, set_slider, settled
 
 QUICK = {"starts": 1, "rounds": 50}
@@ -50,7 +52,7 @@ def test_play_steps_through_the_rounds_without_the_server(open_page):
     page.get_by_test_id("replay-range").focus()
     page.keyboard.press("Home")
     sent = []
-    page.on("websocket", sent.append)
+    page.on("request", lambda request: sent.append(request.url))
     page.get_by_test_id("replay-play").click()
     page.wait_for_function(
         "() => Number(document.querySelector('[data-round]').dataset.round) >= 5", timeout=20_000
@@ -98,7 +100,7 @@ def test_a_bad_link_is_explained_and_the_page_works(open_page):
         notes.inner_text()
     )
     assert "There is no setting called “moon”" in notes.inner_text()
-    assert page.locator(".js-plotly-plot").count() == 1
+    expect(page.locator(".js-plotly-plot")).to_have_count(1, timeout=20_000)
     notes.get_by_role("button", name="Dismiss").click()
     settled(page)
     page.wait_for_function("() => !document.querySelector('.st-key-link_notes_laboratory')")
@@ -112,7 +114,7 @@ def test_sizes_that_do_not_fit_are_a_sentence(open_page):
     )
     set_slider(page, "components", 3)
     drawn(page)
-    assert page.locator(".js-plotly-plot").count() == 1
+    expect(page.locator(".js-plotly-plot")).to_have_count(1, timeout=20_000)
 
 
 def test_a_long_run_shows_progress_can_be_stopped_and_keeps_what_it_has(open_page):
@@ -129,7 +131,7 @@ def test_a_long_run_shows_progress_can_be_stopped_and_keeps_what_it_has(open_pag
     stop.click()
     page.get_by_text("Stopped early").wait_for(timeout=30_000)
     drawn(page)
-    assert page.locator(".js-plotly-plot").count() == 1
+    expect(page.locator(".js-plotly-plot")).to_have_count(1, timeout=20_000)
 
 
 def test_own_table_is_read_split_and_compared(open_page, data_folder):
@@ -141,7 +143,7 @@ def test_own_table_is_read_split_and_compared(open_page, data_folder):
     )
     page.get_by_text("beijing_air_daily.csv:").wait_for()
     drawn(page)
-    assert page.locator(".js-plotly-plot").count() == 1
+    expect(page.locator(".js-plotly-plot")).to_have_count(1, timeout=20_000)
     assert "records with" in main.inner_text()
 
 

@@ -42,6 +42,8 @@ _SETTLED = """(limit) => new Promise((resolve) => {
 
 # Nothing is being computed, and every chart stands: ours say so, Streamlit's have their SVG.
 _DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')
+  && [...document.querySelectorAll('[data-testid^=stBidiComponent]')].every((place) =>
+    place.querySelector('[data-testid=replay], [data-testid=chart]'))
   && [...document.querySelectorAll('.fp-plot')].every((plot) => plot.dataset.drawn)
   && [...document.querySelectorAll('.stPlotlyChart')].every((c) => c.querySelector('.main-svg'))"""
 
