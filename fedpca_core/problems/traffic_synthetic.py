@@ -43,6 +43,8 @@ FEATURES = [
 
 _FACTORS = 6
 _NOISE = 0.25
+#: Width of the logarithms: counters then stay positive and span a few powers of ten.
+_SPREAD = 0.4
 
 
 def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic:
@@ -71,7 +73,7 @@ def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic
     generator = Streams(seed).generator("data", 0)
     features = len(FEATURES)
     loadings = generator.standard_normal((features, _FACTORS)) * np.linspace(1.3, 0.6, _FACTORS)
-    level = generator.uniform(2.0, 7.0, features)
+    level = generator.uniform(4.0, 8.0, features) / _SPREAD
 
     def logarithms(count: int) -> tuple[Array, Array]:
         factors = generator.standard_normal((count, _FACTORS))
@@ -114,5 +116,5 @@ def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic
 
 
 def _counters(logarithms: Array) -> Array:
-    """Counters whose signed logarithm, sign(x) log(1 + |x|), is the given number."""
-    return np.asarray(np.sign(logarithms) * np.expm1(np.abs(logarithms)))
+    """Counters whose log(1 + x) is the given number, up to the common width; never negative."""
+    return np.asarray(np.expm1(np.maximum(_SPREAD * logarithms, 0.0)))
