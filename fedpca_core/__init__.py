@@ -14,6 +14,7 @@ from fedpca_core import (
     personal_metrics,
     privacy,
     problems,
+    progress,
     rates,
 )
 from fedpca_core.algorithms import (
@@ -61,6 +62,7 @@ __all__ = [
     "personal_metrics",
     "privacy",
     "problems",
+    "progress",
     "rates",
     "simulate",
     "stream",

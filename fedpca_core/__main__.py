@@ -24,6 +24,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fedpca_core import personalise, theory
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.config import AttackConfiguration, Configuration
 from fedpca_core.dials import Settings
 from fedpca_core.errors import InvalidInput
@@ -77,6 +78,10 @@ def _run(file: Path, out: Path | None, table: Path | None, client_column: str | 
         return _print_tables(personalise.tables(personal, _report), out)
     if f'"kind": "{TheoryConfiguration.kind}"' in text:
         return _print_tables(theory.tables(_read(TheoryConfiguration, text), _report), out)
+    if f'"kind": "{AnomalyConfiguration.kind}"' in text:
+        from fedpca_core.anomaly.comparison import tables  # scikit-learn is slow to import
+
+        return _print_tables(tables(_read(AnomalyConfiguration, text), _report, table), out)
     kind = AttackConfiguration if f'"kind": "{AttackConfiguration.kind}"' in text else Configuration
     configuration: Configuration = _read(kind, text)
     own: Problem | None = None

@@ -8,7 +8,7 @@ from dashboard import layout, share
 from dashboard.anomaly import VIEWS, View
 from dashboard.anomaly import data as anomaly_data
 from dashboard.controls import Controls
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.experiments.iot import PRESETS
 
 controls = Controls(AnomalyConfiguration, also_known=("flow", "hidden", "reconstructed"))

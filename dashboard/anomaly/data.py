@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from dashboard.controls import Controls
-from fedpca_core.anomaly.comparison import prepared
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
+from fedpca_core.anomaly.comparison import prepared, resolve
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import traffic
 from fedpca_core.problems.traffic import Detection, Traffic
@@ -33,13 +33,6 @@ def sidebar(controls: Controls[AnomalyConfiguration]) -> None:
         controls.draw("average", "scaling")
     with st.expander("Further settings"):
         controls.draw("step_factor", "local_start", "sampling", "initial", "seed")
-
-
-def resolve(data: str) -> str:
-    """The data set behind "best available"."""
-    if data != "auto":
-        return data
-    return "ton" if "ton" in traffic.available() else "synthetic"
 
 
 def published_as(source: Traffic) -> str:

@@ -18,12 +18,22 @@ from dashboard.anomaly.view import (
     with_findings,
 )
 from dashboard.replay import Curve, Heat, Panel, chart
+from fedpca_core.anomaly import comparison
 from fedpca_core.anomaly.comparison import Findings
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
 from fedpca_core.anomaly.evaluation import Evaluation
 from fedpca_core.problems.traffic import Detection
 
-RATES = ("accuracy", "precision", "recall", "f1", "fnr", "fpr")
+TITLES = {
+    "detector": "Detector",
+    "auc": "AUC",
+    "average_precision": "Average precision",
+    "accuracy": "Accuracy",
+    "precision": "Precision",
+    "recall": "Recall",
+    "f1": "F1",
+    "fnr": "Missed (FNR)",
+    "fpr": "False alarms (FPR)",
+}
 
 
 def detection(view: View) -> None:
@@ -46,7 +56,7 @@ def detection(view: View) -> None:
         )
         chart(key="curves", panels=roc_and_precision(findings))
         chart(key="counts", panels=[confusion(view.title, found)])
-        table = method_table(findings, view.detection, settings)
+        table = comparison.summary(findings, view.detection, settings).rename(columns=TITLES)
         st.dataframe(table, hide_index=True, width="stretch", column_config=_formats(table))
         if findings.local is not None:
             st.markdown(self_learning_story(findings, view))
@@ -187,69 +197,3 @@ def confusion(name: str, judged: Evaluation) -> Heat:
         height=230,
         description="Confusion table at the chosen threshold.",
     )
-
-
-def method_table(
-    findings: Findings, detection: Detection, configuration: AnomalyConfiguration
-) -> pd.DataFrame:
-    """One row for each detector at the chosen threshold; rates in per cent."""
-    rows = []
-    for name, judged in findings.judged.items():
-        found = judged.at(detection.attack, configuration.rule, configuration.share)
-        rows.append(
-            {
-                "Detector": name,
-                "AUC": found.auc,
-                "Average precision": found.average_precision,
-                **{
-                    title: 100 * getattr(found, field)
-                    for title, field in (
-                        ("Accuracy", "accuracy"),
-                        ("Precision", "precision"),
-                        ("Recall", "recall"),
-                        ("F1", "f1"),
-                        ("Missed (FNR)", "false_negative_rate"),
-                        ("False alarms (FPR)", "false_positive_rate"),
-                    )
-                },
-            }
-        )
-    if findings.local is not None:
-        local = findings.local
-        own = local.oracle if configuration.rule == "oracle" else local.own_quantile
-        rows.append(
-            {
-                "Detector": "Self-learning PCA",
-                "AUC": local.auc,
-                "Average precision": local.average_precision,
-                **dict(
-                    zip(
-                        (
-                            "Accuracy",
-                            "Precision",
-                            "Recall",
-                            "F1",
-                            "Missed (FNR)",
-                            "False alarms (FPR)",
-                        ),
-                        (100 * own[name] for name in RATES),
-                        strict=True,
-                    )
-                ),
-            }
-        )
-    share = detection.attack_share
-    rows.append(
-        {
-            "Detector": "Always alarm",
-            "AUC": 0.5,
-            "Average precision": share,
-            "Accuracy": 100 * share,
-            "Precision": 100 * share,
-            "Recall": 100.0,
-            "F1": 200 * share / (1 + share),
-            "Missed (FNR)": 0.0,
-            "False alarms (FPR)": 100.0,
-        }
-    )
-    return pd.DataFrame(rows)

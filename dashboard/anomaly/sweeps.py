@@ -14,7 +14,7 @@ from dashboard.anomaly.view import (
 )
 from dashboard.replay import Curve, Panel, chart
 from fedpca_core.anomaly import comparison
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 
 
 def sweeps(view: View) -> None:

@@ -14,7 +14,7 @@ from dashboard import jobs
 from dashboard.controls import Controls
 from fedpca_core.anomaly import comparison
 from fedpca_core.anomaly.comparison import Findings
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.problems.traffic import Detection, Traffic
 
 PER_CENT = st.column_config.NumberColumn(format="%.1f")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,28 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.anomaly import autoencoder, detectors
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
 from fedpca_core.anomaly.detectors import Detector, SelfLearning
-from fedpca_core.anomaly.evaluation import Curves, Evaluation, area, curves, evaluate
+from fedpca_core.anomaly.evaluation import (
+    Curves,
+    Evaluation,
+    area,
+    caught_by_type,
+    curves,
+    evaluate,
+)
 from fedpca_core.anomaly.thresholds import best_for_labels, quantile
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.channel import Channel
-from fedpca_core.problems.traffic import Detection, Traffic, prepare
+from fedpca_core.errors import require
+from fedpca_core.problems.traffic import (
+    Detection,
+    Traffic,
+    available,
+    load,
+    load_csv,
+    prepare,
+    synthetic,
+)
 from fedpca_core.simulate import simulate
 
 #: Told the share done and what comes next; answers whether to go on.
@@ -122,6 +139,104 @@ def compare(
     if not report(len(works) / (len(works) + 1), "Judging ten clients' own models"):
         return Findings(found)
     return Findings(found, detectors.self_learning(detection, k, clients=10))
+
+
+#: Rates of an evaluation that tables show, in per cent.
+RATES = {
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+    "fnr": "false_negative_rate",
+    "fpr": "false_positive_rate",
+}
+
+
+def summary(
+    findings: Findings, detection: Detection, configuration: AnomalyConfiguration
+) -> pd.DataFrame:
+    """One row for each detector at the configured threshold, the yardsticks included.
+
+    Columns ``detector auc average_precision`` and, in per cent, ``accuracy precision recall f1 fnr
+    fpr``. Self-learning PCA averages over clients, each with a threshold of its own.
+    """
+    rows: list[dict[str, Any]] = []
+    for name, judged in findings.judged.items():
+        found = judged.at(detection.attack, configuration.rule, configuration.share)
+        rates = {short: 100 * getattr(found, long) for short, long in RATES.items()}
+        areas = {"auc": found.auc, "average_precision": found.average_precision}
+        rows.append({"detector": name, **areas, **rates})
+    if findings.local is not None:
+        local = findings.local
+        own = local.oracle if configuration.rule == "oracle" else local.own_quantile
+        areas = {"auc": local.auc, "average_precision": local.average_precision}
+        rates = {name: 100 * own[name] for name in RATES}
+        rows.append({"detector": "Self-learning PCA", **areas, **rates})
+    share = detection.attack_share
+    rows.append(
+        {
+            "detector": "Always alarm",
+            "auc": 0.5,
+            "average_precision": share,
+            "accuracy": 100 * share,
+            "precision": 100 * share,
+            "recall": 100.0,
+            "f1": 200 * share / (1 + share),
+            "fnr": 0.0,
+            "fpr": 100.0,
+        }
+    )
+    return pd.DataFrame(rows)
+
+
+def tables(
+    configuration: AnomalyConfiguration, report: Report, own: Path | None = None
+) -> dict[str, pd.DataFrame]:
+    """What the command line prints and writes: ``summary``, ``types`` and ``curves``.
+
+    Parameters
+    ----------
+    own : path, optional
+        The public CSV to read for the data set "own".
+    """
+    require(
+        (own is None) == (configuration.data != "own"),
+        "A CSV file belongs to the data set “Your own file” and to no other; give both or neither.",
+    )
+    data = resolve(configuration.data)
+    if own is not None:
+        source = load_csv(own)
+    elif data == "synthetic":
+        source = synthetic(seed=configuration.seed)
+    else:
+        source = load(data)
+    detection = prepared(source, configuration)
+    findings = compare(detection, configuration, report, lambda part: None)
+    judged = next(iter(findings.judged.values()))
+    level = judged.threshold(configuration.rule, configuration.share)
+    curves_ = [
+        pd.DataFrame(
+            {
+                "detector": name,
+                "false_positive_rate": entry.curves.false_positive_rate,
+                "true_positive_rate": entry.curves.true_positive_rate,
+            }
+        )
+        for name, entry in findings.judged.items()
+    ]
+    types = caught_by_type(detection.attack, detection.types, judged.detector.scores, level)
+    return {
+        "summary": summary(findings, detection, configuration),
+        "types": types,
+        "curves": pd.concat(curves_, ignore_index=True),
+    }
+
+
+def resolve(data: str) -> str:
+    """The data set behind "best available": TON-IoT where it is found, else synthetic."""
+    if data != "auto":
+        return data
+    return "ton" if "ton" in available() else "synthetic"
 
 
 def variants(configuration: AnomalyConfiguration) -> dict[str, ConsensusADMM]:

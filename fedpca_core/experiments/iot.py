@@ -13,7 +13,6 @@ import pandas as pd
 from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.anomaly import autoencoder
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
 from fedpca_core.anomaly.detectors import (
     Detector,
     autoencoder_detector,
@@ -25,6 +24,7 @@ from fedpca_core.anomaly.detectors import (
 )
 from fedpca_core.anomaly.evaluation import Evaluation, evaluate
 from fedpca_core.anomaly.thresholds import best_for_labels
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.problems.traffic import Detection
 
 

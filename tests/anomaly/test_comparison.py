@@ -3,13 +3,15 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fedpca_core import InvalidInput
+from fedpca_core.__main__ import main
 from fedpca_core.anomaly import comparison
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
 from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.thresholds import quantile
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.problems import traffic
 
 QUICK = AnomalyConfiguration(data="synthetic", clients=20, components=6, rounds=50)
@@ -103,3 +105,21 @@ def test_configurations_refuse_nonsense():
     assert reading.configuration.data == "ton"
     assert reading.configuration.penalty_factor == 4
     assert "Penalty factor cannot be “5”" in reading.notes[0]
+
+
+def test_a_configuration_file_runs_without_the_dashboard(tmp_path, capsys):
+    file = tmp_path / "anomaly.json"
+    file.write_text(QUICK.to_json())
+    assert main(["run", str(file), "--out", str(tmp_path)]) == 0
+    table = pd.read_csv(tmp_path / "summary.csv").set_index("detector")
+    assert table["auc"]["FedPG"] > 0.1 + table["auc"]["Norm only"]
+    assert table["accuracy"]["Always alarm"] == 50
+    assert "Self-learning PCA" in capsys.readouterr().out
+    assert set(pd.read_csv(tmp_path / "types.csv")["type"]) == {
+        "flood",
+        "scan",
+        "exfiltration",
+        "beacon",
+    }
+    assert main(["run", str(file), "--table", "mine.csv"]) == 2
+    assert "A CSV file belongs to the data set “Your own file”" in capsys.readouterr().err

@@ -4,9 +4,9 @@ import pytest
 
 from fedpca_core.algorithms import FedPG
 from fedpca_core.anomaly import detectors
-from fedpca_core.anomaly.configuration import AnomalyConfiguration
 from fedpca_core.anomaly.evaluation import area, evaluate
 from fedpca_core.anomaly.thresholds import quantile
+from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.experiments import iot
 from fedpca_core.problems import traffic
 from fedpca_core.stiefel import remove_span
