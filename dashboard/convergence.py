@@ -27,6 +27,8 @@ COLOURS: Mapping[str, str] = {
     "one_shot": "OneShot",
     "one_shot_stacked": "OneShot (stacked)",
     "centralized": "Centralized",
+    "fedpe": "FedPE",
+    "fedpg": "FedPG",
 }
 
 MEASURES: Mapping[str, str] = {

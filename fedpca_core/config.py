@@ -29,6 +29,8 @@ METHODS = {
     "one_shot": "One-shot",
     "one_shot_stacked": "One-shot (stacked)",
     "centralized": "Centralised",
+    "fedpe": "FedPE",
+    "fedpg": "FedPG",
 }
 
 

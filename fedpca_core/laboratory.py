@@ -16,6 +16,8 @@ from fedpca_core.algorithms import (
     SSI,
     BlockKrylov,
     Centralized,
+    FedPE,
+    FedPG,
     LocalPower,
     OneShot,
     VariableSplitting,
@@ -112,6 +114,10 @@ def build_algorithm(method: str, configuration: Configuration) -> Algorithm:
         "one_shot": lambda: OneShot(c.components, "projectors"),
         "one_shot_stacked": lambda: OneShot(c.components, "stacked"),
         "centralized": lambda: Centralized(c.components),
+        # Their penalty and steps follow the clients' curvature; the dials are FAPS's and
+        # LocalPower's.
+        "fedpe": lambda: FedPE(c.components),
+        "fedpg": lambda: FedPG(c.components),
     }
     return makers[method]()
 
