@@ -217,6 +217,7 @@ class AnomalyConfiguration(Settings):
             "learning": "Learning",
             "alarms": "Alarms",
             "costs": "Costs",
+            "leaks": "Leaks",
             "poisoning": "Poisoning",
             "sweeps": "Sweeps",
             "published": "Published",

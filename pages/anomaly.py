@@ -11,7 +11,9 @@ from dashboard.controls import Controls
 from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.experiments.iot import PRESETS
 
-controls = Controls(AnomalyConfiguration, also_known=("flow", "hidden", "reconstructed"))
+controls = Controls(
+    AnomalyConfiguration, also_known=("attacked", "flow", "hidden", "reconstructed")
+)
 layout.heading(
     "Can it tell attacks from normal traffic?",
     "Devices learn one subspace of normal traffic together without sending a record. What lies far "
@@ -31,14 +33,18 @@ body = st.container()
 settings = controls.settings()
 
 with body, layout.guard():
-    traffic = anomaly_data.current_traffic(settings)
-    detection = anomaly_data.current_detection(settings)
-    if detection.source.synthetic:
-        layout.sentence(
-            "This traffic is synthetic: drawn by this program with labelled attacks, not measured. "
-            "Set FEDPCA_DATA to a folder with the public data sets, or choose your own file.",
-            kind="note",
-        )
+    # In a place of its own: what comes and goes here must not move the view below, to which a
+    # running job may still be writing.
+    with st.container():
+        traffic = anomaly_data.current_traffic(settings)
+        detection = anomaly_data.current_detection(settings)
+        if detection.source.synthetic:
+            layout.sentence(
+                "This traffic is synthetic: drawn by this program with labelled attacks, not "
+                "measured. Set FEDPCA_DATA to a folder with the public data sets, or choose your "
+                "own file.",
+                kind="note",
+            )
     published_as = anomaly_data.published_as(traffic)
     VIEWS[topic](View(settings, detection, traffic, published_as, controls))
     if topic != "published":

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dashboard.anomaly.alarms import alarms
 from dashboard.anomaly.costs import costs
 from dashboard.anomaly.detection import detection
+from dashboard.anomaly.leaks import leaks
 from dashboard.anomaly.learning import learning
 from dashboard.anomaly.poisoning import poisoning
 from dashboard.anomaly.published import published
@@ -17,6 +18,7 @@ VIEWS: dict[str, Callable[[View], None]] = {
     "learning": learning,
     "alarms": alarms,
     "costs": costs,
+    "leaks": leaks,
     "poisoning": poisoning,
     "sweeps": sweeps,
     "published": published,

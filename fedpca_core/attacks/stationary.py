@@ -38,8 +38,8 @@ class Participation:
         Z that the client was sent.
     dual, multiplier : (features, components), (components, components) float64
         Y_i and T_i during the local steps.
-    dual_after : (features, components) float64
-        Y_i after the round.
+    dual_after, average : (features, components) float64
+        Y_i and Z after the round.
     penalty : float
     """
 
@@ -50,6 +50,7 @@ class Participation:
     dual: Array
     multiplier: Array
     dual_after: Array
+    average: Array
     penalty: float
 
 
@@ -93,7 +94,17 @@ def participations(
             frame = exchange.uploads["frame"][row]
         after = dual + penalty * (frame - exchange.feedback["frame"])
         result.append(
-            Participation(exchange.round, begin, frame, consensus, dual, multiplier, after, penalty)
+            Participation(
+                round=exchange.round,
+                begin=begin,
+                end=frame,
+                consensus=consensus,
+                dual=dual,
+                multiplier=multiplier,
+                dual_after=after,
+                average=exchange.feedback["frame"],
+                penalty=penalty,
+            )
         )
         dual = after
         if isinstance(algorithm, FedPE) and algorithm.surrogate:
@@ -132,6 +143,18 @@ def outside_product(
     # The algorithms multiply f_i by N w_i (public), so that plain means have the right target.
     scale = transcript.clients * float(transcript.weights[client])
     return remove_span(dual, consensus) / (2.0 * scale)
+
+
+def outside_path(
+    transcript: Transcript, algorithm: Algorithm, client: int = 0
+) -> list[tuple[int, Array, Array]]:
+    """`outside_product` after each participation: (round, orthonormal Z, the product)."""
+    scale = transcript.clients * float(transcript.weights[client])
+    path = []
+    for run in participations(transcript, algorithm, client):
+        consensus = polar(run.average)
+        path.append((run.round, consensus, remove_span(run.dual_after, consensus) / (2.0 * scale)))
+    return path
 
 
 def fit_runs(

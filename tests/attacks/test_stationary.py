@@ -62,6 +62,18 @@ def test_the_limit_gives_the_product_outside_the_model(problem, algorithm):
     assert np.linalg.norm(early - truth) > 0.1 * np.linalg.norm(truth)
 
 
+def test_the_reading_sharpens_with_every_participation(problem):
+    trace = run(problem, fp.FedPG(2), 300)
+    covariance = problem.cohort.dense()[3]
+    errors = []
+    for _, frame, found in stationary.outside_path(trace.transcript, fp.FedPG(2), 3):
+        truth = remove_span(covariance @ frame, frame)
+        errors.append(float(np.linalg.norm(found - truth) / np.linalg.norm(truth)))
+    assert len(errors) > 100
+    assert errors[0] > 0.3 > errors[100] > errors[-1]
+    assert errors[-1] < 1e-2
+
+
 @pytest.mark.parametrize("algorithm", VARIANTS, ids=NAMES)
 def test_a_few_participations_give_the_whole_covariance(problem, algorithm):
     trace = run(problem, algorithm, 16)

@@ -129,6 +129,13 @@ def test_poisoning_shows_all_rules_and_a_bad_link_is_explained(open_page):
     assert float(healed) > 0.95 > float(still)
 
 
+def test_the_server_reads_more_with_every_round(open_page):
+    page = open_page("/anomaly", {**QUICK, "rounds": 200, "topic": "Leaks"})
+    (error,) = found(r"the part outside the model to ([\d.]+)%", main_text(page))
+    assert float(error) < 10
+    assert "Fitting the whole covariance is shown for up to 12 features" in main_text(page)
+
+
 def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):
     page = open_page("/anomaly", {**QUICK, "components": 30})
     assert "30 components do not fit 24 features" in main_text(page)
