@@ -84,9 +84,10 @@ class Controls(Generic[S]):
 
     def show_notes(self) -> None:
         """Say what was wrong with the link, with a button to dismiss it."""
+        place = st.container()  # always there, so that dismissing moves nothing below
         if not self.notes:
             return
-        with st.container(border=True, key=f"link_notes_{self.settings_class.kind}"):
+        with place.container(border=True, key=f"link_notes_{self.settings_class.kind}"):
             st.markdown("**Something does not fit here.**")
             for note in self.notes:
                 st.markdown(f"- {note}")

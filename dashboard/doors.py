@@ -33,4 +33,35 @@ DOORS: tuple[Door, ...] = (
         "../pages/attack.py",
         ":material/visibility:",
     ),
+    Door(
+        "What does privacy cost?",
+        "An ε that is accounted: how much noise a budget takes, what it does to accuracy, and "
+        "what an attacker still learns.",
+        "Spend a budget",
+        "../pages/privacy.py",
+        ":material/verified_user:",
+    ),
+    Door(
+        "Can it tell attacks from normal traffic?",
+        "Federated PCA as an anomaly detector on network traffic, beside the yardstick that "
+        "learns nothing.",
+        "Detect anomalies",
+        "../pages/anomaly.py",
+        ":material/sensors:",
+    ),
+    Door(
+        "Who should collaborate?",
+        "One subspace for all, one for each, or something in between: when personalised PCA pays.",
+        "Personalise",
+        "../pages/personalise.py",
+        ":material/diversity_3:",
+    ),
+    Door(
+        "What is proved?",
+        "Every convergence theorem of deterministic federated learning against measured "
+        "contraction; some are false as printed.",
+        "Check the theorems",
+        "../pages/theory.py",
+        ":material/function:",
+    ),
 )

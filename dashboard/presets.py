@@ -52,11 +52,12 @@ def found(settings: Configuration) -> tuple[Preset, Value | None] | None:
 
 def note(settings: Configuration) -> None:
     """If these settings are a preset: its point, its other values, and the published numbers."""
+    place = st.container()  # always there, so that leaving a preset moves nothing below
     match = found(settings)
     if match is None:
         return
     preset, chosen = match
-    with st.container(border=True, key="preset_note"):
+    with place.container(border=True, key="preset_note"):
         st.markdown(f"**{preset.title}.** {preset.point}")
         if len(preset.live_values) > 1:
             dial = settings.dials()[preset.varied]
