@@ -6,6 +6,7 @@ the other side: they need the private truth and serve the simulation's curves.
 """
 
 from fedpca_core.attacks import personal, scores, simulation_only, stationary, yardsticks
+from fedpca_core.attacks.adversaries import ADVERSARIES, Adversary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.linear import AttackPath, linear, linear_path
 from fedpca_core.attacks.membership import (
@@ -21,6 +22,8 @@ from fedpca_core.attacks.samples import recover_samples
 from fedpca_core.attacks.symmetric import symmetric, symmetric_path
 
 __all__ = [
+    "ADVERSARIES",
+    "Adversary",
     "AttackPath",
     "Replay",
     "Testimony",

@@ -16,11 +16,16 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.transcript import Transcript
 
-#: Directions of the stack whose singular value is below this many units of rounding of the
-#: messages (relative to the largest) count as unseen. Rounding in an answer is magnified by the
-#: inverse of the singular value, so at this cut-off it stays below a few per cent of S_i, while a
-#: lower one would add more error than it explains.
-CUTOFF_UNITS = 64.0
+#: Directions of the stack whose singular value is below this fraction of the largest count as
+#: unseen, by the format of the messages. Rounding of an answer is magnified by the inverse of the
+#: singular value; at these values the magnified rounding meets what leaving the direction out
+#: costs (measured on spectra from flat to steep). In float64 the products and the decomposition
+#: round as well, a few units together; float32 messages are computed in float64 and only sent
+#: rounded, by a quarter of a unit on average.
+CUTOFFS = {
+    "float64": 4.0 * float(np.finfo(np.float64).eps),
+    "float32": 0.25 * float(np.finfo(np.float32).eps),
+}
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,8 @@ class Evidence:
 
     @staticmethod
     def relative_cutoff(single_precision: bool) -> float:
-        """Relative cut-off on singular values for messages of a format; see `CUTOFF_UNITS`."""
-        kind = np.float32 if single_precision else np.float64
-        return CUTOFF_UNITS * float(np.finfo(kind).eps)
+        """Relative cut-off on singular values for messages of a format; see `CUTOFFS`."""
+        return CUTOFFS["float32" if single_precision else "float64"]
 
     def with_pair(self, probe: Array, answer: Array) -> Evidence:
         """The same evidence and one more round.
@@ -128,7 +132,7 @@ class Evidence:
         prior : (features, features) float64, optional
             Guess to which the answers are compared; zero when left out.
         cutoff : float, optional
-            Relative cut-off on singular values; `CUTOFF_UNITS` units of the messages' rounding.
+            Relative cut-off on singular values; by default that of the messages' format.
         """
         residual = self.answers if prior is None else self.answers - prior @ self.probes
         left, sigma, right = np.linalg.svd(self.probes, full_matrices=False)

@@ -28,6 +28,8 @@ _TRUSTED = 0.75
 _SMALLEST, _LARGEST = 1e-17, 1e8
 #: So many steps in a row that lower the cost by less than this share end the descent.
 _IDLE, _PATIENCE = 0.01, 3
+#: A step gains much when it lowers the cost by more than this share: it halves the residual.
+_MUCH = 0.75
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ def descend(
     damping: float = 0.1,
     jacobians: int = 25,
     target: float = 0.0,
+    polish: bool = False,
     watch: Callable[[Fit], bool] = lambda fit: True,
 ) -> Fit:
     """Fit a guess to the client's first ``rounds`` rounds.
@@ -87,7 +90,9 @@ def descend(
     jacobians : int
         Most Jacobians to form.
     target : float
-        Relative residual at which to stop; 0 runs into the rounding floor.
+        Relative residual at which to stop.
+    polish : bool
+        Go on below the target for as long as a step still gains much: into the rounding floor.
     watch : callable
         Told after every Jacobian; False stops the descent.
     """
@@ -124,7 +129,8 @@ def descend(
         here = ahead
         idle = idle + 1 if gained < _IDLE else 0
         fit = summary(here, formed)
-        if not watch(fit) or fit.residual <= target or idle == _PATIENCE:
+        reached = fit.residual <= target and not (polish and gained > _MUCH)
+        if not watch(fit) or reached or idle == _PATIENCE:
             return fit
     return summary(here, jacobians)
 

@@ -54,8 +54,8 @@ def linear(
         The answer is the matrix nearest to this that explains the messages; zero when left out.
     cutoff : float, optional
         Singular values of the stacked broadcasts below this fraction of the largest count as
-        zero. By default 64 units of the messages' own rounding (float64 or float32): smaller
-        directions would add more magnified rounding than they explain.
+        zero. By default about the messages' own rounding (float64 or float32): smaller directions
+        would add more magnified rounding than they explain.
 
     Returns
     -------

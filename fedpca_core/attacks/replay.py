@@ -18,15 +18,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fedpca_core.algorithm import Algorithm
 from fedpca_core.algorithms.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.evidence import check_client, check_prior
+from fedpca_core.attacks.least_squares import Fit
 from fedpca_core.attacks.replay_search import Progress, Search, Stage
 from fedpca_core.attacks.replay_setup import Setup
 from fedpca_core.attacks.yardsticks import scaled_identity
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.transcript import Transcript
+
+#: Above this relative standard error the messages leave S open, however well they are explained.
+_DETERMINED = 0.1
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,11 @@ class Replay:
         The public guess the attack started from; show it beside the result.
     residual, tolerance : float
         Relative misfit over all rounds read, and what counts as explained.
+    uncertainty : float
+        Standard error of the least-squares fit relative to ||S||_F, from the transcript alone: how
+        far the messages leave S open. Infinite with fewer independent equations than unknowns.
     succeeded : bool
-        Whether the residual, and not the unknown truth, says that S was found.
+        Whether residual and uncertainty, and not the unknown truth, say that S was found.
     starts : int
         Starts used.
     seconds : float
@@ -61,6 +70,7 @@ class Replay:
     prior: Array
     residual: float
     tolerance: float
+    uncertainty: float
     succeeded: bool
     starts: int
     seconds: float
@@ -142,12 +152,14 @@ def replay(
     search.over(seed, counts, each_round=bool(getattr(algorithm, "random_inner_steps", False)))
     best = search.best
     frame = best.guess.frame
+    uncertainty = _uncertainty(setup, best)
     return Replay(
         estimate=setup.basis @ best.guess.matrix @ setup.basis.T,
         prior=known,
         residual=best.residual,
         tolerance=setup.tolerance,
-        succeeded=best.residual <= setup.tolerance,
+        uncertainty=uncertainty,
+        succeeded=best.residual <= setup.tolerance and uncertainty <= _DETERMINED,
         starts=search.begun,
         seconds=search.elapsed,
         ended=search.ended,
@@ -156,6 +168,21 @@ def replay(
         inner_steps=best.guess.steps,
         history=tuple(search.history),
     )
+
+
+def _uncertainty(setup: Setup, fit: Fit) -> float:
+    """Standard error of the matrix, relative to its norm, with the residual as noise."""
+    recorded = setup.model.target(setup.rounds)
+    _, played = setup.model.answers(fit.guess, setup.rounds)
+    jacobian = setup.model.jacobian(fit.guess, played)
+    values, vectors = np.linalg.eigh(jacobian.T @ jacobian)
+    rounding = float(np.finfo(np.float64).eps)
+    if values[0] <= rounding * len(values) * values[-1]:
+        return float("inf")  # some direction leaves no trace in the messages
+    open_ = vectors[: setup.model.entries.count] ** 2
+    noise = max(fit.residual, rounding) * float(np.linalg.norm(recorded)) / np.sqrt(len(recorded))
+    error = noise * float(np.sqrt((open_ / values).sum()))
+    return error / max(float(np.linalg.norm(fit.guess.matrix)), rounding)
 
 
 def _counts(algorithm: Algorithm, stated: Sequence[int] | None) -> tuple[int, ...] | None:

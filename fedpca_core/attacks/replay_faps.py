@@ -19,6 +19,7 @@ from fedpca_core.algorithm import Plan, Setting
 from fedpca_core.algorithms.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.replay_model import Entries, Guess
+from fedpca_core.attacks.tangents import answer_tangent, complement, cross, left, right
 from fedpca_core.problems.cohort import Cohort
 from fedpca_core.stiefel import orthonormalise, remove_span
 from fedpca_core.streams import Streams
@@ -158,7 +159,7 @@ class FapsReplay:
                 product = matrix @ frame
                 d_weight = self._multiplier_tangent(matrix, frame, product, change)
             weight = -remove_span(product, frame)
-            answer = _answer_tangent(
+            answer = answer_tangent(
                 mine.penalty, frame, weight, message.frame, change, d_weight, share * d_penalty
             )
             columns.append(answer.transpose(0, 2, 1).reshape(-1, self.size))
@@ -188,12 +189,12 @@ class FapsReplay:
         self, matrix: Array, frame: Array, product: Array, change: Array
     ) -> Array:
         """Tangent of ``W = -(I - X X^T) S X``."""
-        image = _left(matrix, change)
+        image = left(matrix, change)
         self.entries.accumulate(image, frame)
         inside = frame.T @ product
         return (
-            _left(frame, _left(frame.T, image) + _cross(change, product))
-            + _right(change, inside)
+            left(frame, left(frame.T, image) + cross(change, product))
+            + right(change, inside)
             - image
         )
 
@@ -216,19 +217,19 @@ class FapsReplay:
         pulls = bool(d_penalty.any())
         current, moving = frame, change
         for _ in range(mine.steps):
-            image = _left(operator, moving)
+            image = left(operator, moving)
             self.entries.accumulate(image, current)
-            image += _right(both, swapped.T @ current)
-            crossed = _cross(both, current)
+            image += right(both, swapped.T @ current)
+            crossed = cross(both, current)
             half = self.components
-            image += _left(tall, np.concatenate([crossed[half:], crossed[:half]]))
+            image += left(tall, np.concatenate([crossed[half:], crossed[:half]]))
             if pulls:
                 image += (received @ (received.T @ current))[:, None, :] * d_penalty[:, None]
             pushed = operator @ current
             current = orthonormalise(pushed)
             triangle = np.asarray(np.linalg.inv(current.T @ pushed), dtype=float)
-            moving = _right(image, triangle)
-        return current, moving - _left(current, _left(current.T, moving))
+            moving = right(image, triangle)
+        return current, moving - left(current, left(current.T, moving))
 
     # ------------------------------------------------------------------ steps
     def move(self, guess: Guess, step: Array) -> Guess:
@@ -243,46 +244,3 @@ class FapsReplay:
         if self.fit_penalty and penalty is not None:
             penalty = penalty * float(np.exp(np.clip(step[-1], -2.0, 2.0)))
         return replace(guess, matrix=matrix, frame=frame, penalty=penalty)
-
-
-def complement(frame: Array) -> Array:
-    """Orthonormal basis of what is orthogonal to a frame, (features, features - components)."""
-    full = np.linalg.qr(frame, mode="complete")[0]
-    return np.ascontiguousarray(full[:, frame.shape[1] :])
-
-
-def _left(matrix: Array, tangents: Array) -> Array:
-    """``matrix @ T`` for every direction of tangents (features, directions, columns)."""
-    flat = matrix @ tangents.reshape(len(tangents), -1)
-    return flat.reshape(len(matrix), *tangents.shape[1:])
-
-
-def _right(tangents: Array, matrix: Array) -> Array:
-    """``T @ matrix`` for every direction."""
-    flat = tangents.reshape(-1, tangents.shape[2]) @ matrix
-    return flat.reshape(*tangents.shape[:2], matrix.shape[1])
-
-
-def _cross(tangents: Array, frame: Array) -> Array:
-    """``T^T frame`` for every direction, (columns of T, directions, columns of the frame)."""
-    flat = frame.T @ tangents.reshape(len(tangents), -1)
-    return flat.reshape(frame.shape[1], *tangents.shape[1:]).transpose(2, 1, 0)
-
-
-def _answer_tangent(
-    penalty: float,
-    frame: Array,
-    weight: Array,
-    received: Array,
-    change: Array,
-    d_weight: Array,
-    d_penalty: Array,
-) -> Array:
-    """Tangent of ``Q Z`` with ``Q = beta X X^T - X W^T - W X^T``."""
-    along, across = frame.T @ received, weight.T @ received
-    d_along, d_across = _cross(change, received), _cross(d_weight, received)
-    result = _right(change, penalty * along - across) - _right(d_weight, along)
-    result += _left(frame, penalty * d_along - d_across) - _left(weight, d_along)
-    if d_penalty.any():
-        result += (frame @ along)[:, None, :] * d_penalty[:, None]
-    return result

@@ -21,8 +21,11 @@ _PER_STAGE, _LAST = 12, 25
 _PROMISING = 0.1, 0.01
 #: While hidden inner steps are being told apart: a shorter fit, and what counts as a misfit.
 _PER_BRANCH, _MISFIT = 8, 1e-2
-#: The fit starts each stage with at least this damping, because the equations are new.
-_FRESH = 1e-7
+#: A stage starts with at least this damping for each unit of the last residual: the equations are
+#: new, but near the solution damping would only slow the last steps.
+_FRESH = 1e-2
+#: Stages stop, and the last one polishes, below this share of the tolerance.
+_WELL_BELOW = 1e-2
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class Search:
                 guided=position == 0 and not last,
                 jacobians=_LAST if last else _PER_STAGE,
             )
-            guess, damping = fit.guess, max(fit.damping, _FRESH)
+            guess, damping = fit.guess, max(fit.damping, _FRESH * fit.residual)
             limit = _PROMISING[0 if position == 1 else 1]
             hopeless = position > 0 and fit.residual > max(limit, 3 * setup.tolerance)
             if self.ended or hopeless:
@@ -161,7 +164,7 @@ class Search:
                     break
             alive = [fit for fit in fits if fit.residual < max(_MISFIT, 3 * setup.tolerance)]
             for fit in sorted(alive, key=lambda each: -each.residual):
-                stack.append((fit.guess, known + 1, max(fit.damping, _FRESH)))
+                stack.append((fit.guess, known + 1, max(fit.damping, _FRESH * fit.residual)))
             self._finish(min(fits, key=lambda each: each.residual).guess, final=False)
 
     def _descend(
@@ -187,6 +190,8 @@ class Search:
             extra=extra,
             damping=damping,
             jacobians=jacobians,
+            target=_WELL_BELOW * setup.tolerance,
+            polish=rounds == setup.rounds,
             watch=watch,
         )
 

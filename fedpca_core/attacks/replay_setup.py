@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,9 @@ from fedpca_core.algorithms.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.evidence import is_single_precision
 from fedpca_core.attacks.replay_any import AnyReplay
-from fedpca_core.attacks.replay_faps import FapsReplay, Message, complement
+from fedpca_core.attacks.replay_faps import FapsReplay, Message
 from fedpca_core.attacks.replay_model import Entries, Extra, Guess, Guides, ReplayModel, Shrinkage
+from fedpca_core.attacks.tangents import complement
 from fedpca_core.errors import InvalidInput
 from fedpca_core.stiefel import uniform_frame
 from fedpca_core.streams import Streams
@@ -219,7 +220,7 @@ def _faps(
 
 
 def _product(uploads: object) -> Array:
-    if not isinstance(uploads, dict) or "product" not in uploads:
+    if not isinstance(uploads, Mapping) or "product" not in uploads:
         raise InvalidInput(
             "Replaying FAPS needs the client's uploads called 'product', and this transcript has "
             "none; choose the algorithm that was run."

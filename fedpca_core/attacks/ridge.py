@@ -21,6 +21,8 @@ from fedpca_core.transcript import Transcript
 
 #: Strengths tried when none is given, in units of the largest squared singular value.
 _GRID = np.logspace(-32.0, 8.0, 161)
+#: Below this total variance, in directions, nothing is left open for the trace to decide.
+_OPEN = 1e-6
 
 
 def ridge(
@@ -43,7 +45,8 @@ def ridge(
         Public guess S_0. When left out, ``trace/features`` times the identity, or zero if no
         trace is stated either.
     trace : float, optional
-        Stated tr S_i, used by the default prior only.
+        Stated tr S_i. Gives the default prior, and the estimate is conditioned on it: what it
+        lacks goes to each direction in proportion to how little the messages say about it.
     strength : float, optional
         lambda. When left out it maximises the likelihood of the messages under independent
         Gaussian entries of ``S - S_0`` and of the noise, from the transcript alone.
@@ -57,7 +60,7 @@ def ridge(
     """
     known = _prior(prior, trace, transcript.features)
     _check(strength, noise)
-    return _solve(read(transcript, client, rounds).decompose(known), known, strength, noise)
+    return _solve(read(transcript, client, rounds).decompose(known), known, trace, strength, noise)
 
 
 def ridge_path(
@@ -76,7 +79,7 @@ def ridge_path(
     return follow(
         growing(transcript, client, rounds),
         lambda evidence: evidence.decompose(known),
-        lambda decomposition: _solve(decomposition, known, strength, noise),
+        lambda decomposition: _solve(decomposition, known, trace, strength, noise),
     )
 
 
@@ -101,7 +104,11 @@ def _check(strength: float | None, noise: float | None) -> None:
 
 
 def _solve(
-    found: Decomposition, prior: Array, strength: float | None, noise: float | None
+    found: Decomposition,
+    prior: Array,
+    trace: float | None,
+    strength: float | None,
+    noise: float | None,
 ) -> Array:
     if not len(found.sigma):
         return prior
@@ -113,7 +120,17 @@ def _solve(
     floor = found.cutoff**2
     inner = np.where(weights > floor, (seen_twice + seen_twice.T) / (weights + 2.0 * chosen), 0.0)
     outer = np.where(sigma > found.cutoff, found.outer * (sigma / (sigma**2 + 2.0 * chosen)), 0.0)
-    return prior + filtered(found, inner, outer)
+    estimate = prior + filtered(found, inner, outer)
+    if trace is None:
+        return estimate
+    # Conditioning on the trace: the correction is shared out like the posterior variance of the
+    # diagonal, which is 1 on unprobed directions and lambda/(sigma^2 + lambda) on probed ones.
+    seen = sigma > found.cutoff
+    known = np.where(seen, sigma**2 / (sigma**2 + chosen), 0.0)
+    share = np.eye(len(prior)) - (found.left * known) @ found.left.T
+    total = float(np.trace(share))
+    missing = trace - float(np.trace(estimate))
+    return estimate + (missing / total) * share if total > _OPEN else estimate
 
 
 def _likeliest(found: Decomposition, features: int, noise: float | None) -> float:
