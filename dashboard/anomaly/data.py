@@ -13,6 +13,7 @@ from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import traffic
 from fedpca_core.problems.traffic import Detection, Traffic
+from fedpca_core.problems.traffic_files import MAX_BYTES
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 
 _STATE = "_own_traffic"
@@ -46,6 +47,7 @@ def upload() -> None:
         "Public CSV",
         type=["csv", "txt", "tsv"],
         accept_multiple_files=True,
+        max_upload_size=MAX_BYTES // 2**20,
         help="The labelled CSV of UNSW-NB15, TON-IoT, NSL-KDD or IoT-23, recognised by its "
         "columns; or two of them, first the one to train on. At most 200 MB. It stays in this "
         "session.",
