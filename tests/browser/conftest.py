@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from scripts.browser import FLAGS, NoBrowser, find, required
-from tests.browser.tools import ROOT, drawn, serve, watch
+from tests.browser.tools import ROOT, Server, drawn, serve, watch
 
 
 @pytest.fixture(scope="session")
@@ -61,23 +61,26 @@ def fresh_dashboard(chromium):
 
 
 @pytest.fixture
-def open_page(request, new_page):
+def open_page(request, new_page, fresh_dashboard):  # which must outlive the look at its log
     """A function that opens a page of the dashboard and waits until it is drawn.
 
     ``open_page("/converge", {"seed": 3}, scheme="dark", width=390)`` uses the shared server;
-    ``address`` names another one. Errors on the console, exceptions and requests to other hosts
-    fail the test when it ends.
+    ``address`` names another one. Errors on the console, exceptions here and on the server, and
+    requests to other hosts fail the test when it ends.
     """
-    problems: dict[str, list[str]] = {}
+    problems: list[str] = []
+    servers: set[Server] = set()
 
-    def open_(path: str = "/", query: dict | str = "", *, address: str = "", **look):
+    def open_(path: str = "/", query: dict | str = "", *, address: Server | None = None, **look):
         address = address or request.getfixturevalue("dashboard")
+        servers.add(address)
         page = new_page(**look)
-        problems[path] = watch(page)
+        watch(page, problems)
         parameters = query if isinstance(query, str) else urlencode(query, doseq=True)
         page.goto(f"{address}{path}" + (f"?{parameters}" if parameters else ""))
         drawn(page)
         return page
 
     yield open_
-    assert not any(problems.values()), problems
+    problems += filter(None, (server.exceptions() for server in servers))
+    assert not problems, "\n".join(problems)

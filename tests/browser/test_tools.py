@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.tools import accessible, fits, settled, watch
+from tests.browser.tools import accessible, fits, serve, settled, watch
 
 
 def add(page, html: str) -> None:
@@ -46,3 +46,13 @@ def test_what_goes_wrong_in_a_page_is_found(new_page):
     assert "a complaint" in told
     assert "a mishap" in told
     assert "request to another host: http://localhost:9/elsewhere" in told
+
+
+def test_an_exception_on_the_server_is_found_once(new_page, tmp_path):
+    (tmp_path / "main.py").write_text("raise ValueError('a mishap')")
+    with serve(tmp_path / "main.py", tmp_path) as address:
+        page = new_page()
+        page.goto(address)
+        settled(page)
+        assert "ValueError: a mishap" in address.exceptions()
+        assert address.exceptions() == ""

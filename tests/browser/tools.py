@@ -40,8 +40,9 @@ _SETTLED = """(limit) => new Promise((resolve) => {
   look();
 })"""
 
-# Nothing is being computed, and every chart stands: ours say so, Streamlit's have their SVG.
+# Nothing is computed or loaded, and every chart stands: ours say so, Streamlit's have their SVG.
 _DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')
+  && [...document.querySelectorAll('.stBidiComponent')].every((c) => c.querySelector('.fp-replay'))
   && [...document.querySelectorAll('[data-testid^=stBidiComponent]')].every((place) =>
     place.querySelector('[data-testid=replay], [data-testid=chart]'))
   && [...document.querySelectorAll('.fp-plot')].every((plot) => plot.dataset.drawn)
@@ -123,11 +124,24 @@ def set_slider(page, key: str, value: float) -> None:
     assert abs(reached - value) < 1e-9, f"slider {key} is at {reached:g}, not at {value:g}"
 
 
+class Server(str):
+    """The address of a running server, which also knows the server's log."""
+
+    log: Path
+    known = 0
+
+    def exceptions(self) -> str:
+        """What the log says since the last call, if an exception is in it."""
+        text = self.log.read_text()
+        news, self.known = text[self.known :], len(text)
+        return news if "Traceback" in news else ""
+
+
 @contextmanager
-def serve(entry: Path, folder: Path) -> Iterator[str]:
+def serve(entry: Path, folder: Path) -> Iterator[Server]:
     """Run ``streamlit run entry`` in ``folder`` on a free port; yields the address.
 
-    An exception in the server's log fails the test that used the server last.
+    An exception in the log that no test has asked for is an error at the end.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -142,14 +156,14 @@ def serve(entry: Path, folder: Path) -> Iterator[str]:
             command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=environment
         )
         try:
-            address = f"http://127.0.0.1:{port}"
+            address = Server(f"http://127.0.0.1:{port}")
+            address.log = log
             _wait_for_health(address, process, log)
             yield address
         finally:
             process.terminate()
             process.wait(timeout=20)
-        text = log.read_text()
-        assert "Traceback" not in text, f"the server met an exception:\n{text}"
+        assert not address.exceptions()
 
 
 def _wait_for_health(address: str, process: subprocess.Popen, log: Path) -> None:
@@ -166,9 +180,9 @@ def _wait_for_health(address: str, process: subprocess.Popen, log: Path) -> None
     raise RuntimeError(f"the server was not up after 60 s:\n{log.read_text()}")
 
 
-def watch(page) -> list[str]:
+def watch(page, problems: list[str] | None = None) -> list[str]:
     """Collect what goes wrong in the page: errors on the console, and foreign requests."""
-    problems: list[str] = []
+    problems = [] if problems is None else problems
 
     def console(message) -> None:
         where = message.location.get("url", "")
