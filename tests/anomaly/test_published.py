@@ -54,6 +54,15 @@ def test_ton_iot_self_learning_fails_by_its_threshold(ton):
     assert local.own_quantile["fpr"] > 0.2
 
 
+def test_ton_iot_a_shuffled_split_closes_the_gap(data_folder, ton):
+    shuffled = traffic.prepare(traffic.load("ton", data_folder), split="iid")
+    even = detectors.self_learning(shuffled, 4, clients=5)
+    narrow = detectors.self_learning(ton, 4, clients=5)
+    assert even.auc == pytest.approx(auc(shuffled, shuffled.problem.target(4)), abs=0.015)
+    assert 0.03 < even.false_alarms.mean() < 0.08
+    assert narrow.false_alarms.mean() > 0.2
+
+
 @pytest.mark.parametrize(
     "transform,norm,components,rounds",
     [("none", 0.820, 10, 300), ("none", 0.820, 4, 500), ("log", 0.861, 6, 300)],
