@@ -319,6 +319,14 @@ class Configuration(Settings):
         help="Run FAPS under each defence and let the server replay it, fitting what is hidden.",
         view=True,
     )
+    growth: bool = dial(
+        False,
+        key="growth",
+        label="Rounds to recovery against features",
+        help="FAPS, Figure 1(b): for 20 to 60 features, how many rounds of SSI it takes to recover "
+        "the client and how many to converge.",
+        view=True,
+    )
     private_start: bool = dial(
         False,
         key="ownstart",

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import adversary, jobs, layout, presets, reconstruction, replay_section, share
+from dashboard import (
+    adversary,
+    formulas,
+    jobs,
+    layout,
+    presets,
+    reconstruction,
+    recovery_sweep,
+    replay_section,
+    share,
+)
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
 from dashboard.replay import replay
@@ -75,7 +85,16 @@ job = jobs.show(key, work, draw, name="attack", seconds=120)
 
 st.caption(problem.note)
 adversary.card(settings, job.result)
+formulas.reconstruction()
 replay_section.show(controls, settings, problem)
+layout.section("Does it get harder with size?")
+if controls.dial("growth") and settings.problem.startswith("decay"):
+    recovery_sweep.show(settings)
+elif controls.values["growth"]:
+    layout.sentence(
+        "Images and tables have the features they have; choose a synthetic spectrum to vary them.",
+        kind="note",
+    )
 if job.result is not None:
     with st.expander("What crossed the wire"):
         for method, recovery in job.result.recoveries.items():
@@ -86,6 +105,14 @@ with st.container(horizontal=True):
     share.download_json(settings.to_json(), name="attack")
     if job.result is not None and job.result.recoveries:
         share.download_csv(lambda: adversary.error_table(job.result), name="attack")
+    st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
+    st.page_link(
+        "../pages/anomaly.py",
+        label="FedPG under attack",
+        icon=":material/sensors:",
+        query_params={"topic": "Leaks"},
+    )
+    st.page_link("../pages/personalise.py", label="PerPCA under attack", icon=":material/group:")
     st.page_link(
         "../pages/converge.py",
         label="Compare the costs of this run",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import convergence, jobs, layout, presets, share
+from dashboard import convergence, formulas, jobs, layout, presets, share
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
 from dashboard.guides import guide_curves
@@ -83,6 +83,8 @@ with table:
         summary = job.result.summary(settings.measure, settings.accuracy)
         st.dataframe(convergence.cost_table(summary), hide_index=True, width="stretch")
         convergence.facts(problem, settings)
+    formulas.measures()
+    formulas.rates()
     with st.container(horizontal=True):
         share.copy_link(settings.query(), key="converge")
         share.download_json(settings.to_json(), name="comparison")

@@ -57,12 +57,27 @@ class View:
 
 
 def with_findings(view: View, draw: Callable[[Findings], None]) -> None:
-    """Draw what depends on the trained detectors; the job is shared by all views."""
+    """Draw what depends on the trained detectors; the jobs are shared by all views.
 
-    def work(job: jobs.Job) -> Findings:
-        return comparison.compare(view.detection, view.settings, job.report, job.publish)
+    The method with its yardsticks is a job of its own and comes first: drawn while nothing else
+    computes, it is on screen before its rivals are trained.
+    """
 
-    jobs.show(view.key("compare"), work, draw, name=f"compare_{view.settings.topic}")
+    def quick(job: jobs.Job) -> Findings:
+        return comparison.essentials(view.detection, view.settings, job.report)
+
+    def whole(job: jobs.Job) -> Findings:
+        return comparison.compare(
+            view.detection, view.settings, job.report, job.publish, first.result
+        )
+
+    name = f"compare_{view.settings.topic}"
+    first = jobs.registry().submit(view.key("essentials"), quick, seconds=120.0)
+    first.wait(1.5)
+    if first.done and first.result is not None:
+        jobs.show(view.key("compare"), whole, draw, name=name, patience=0.05)
+    else:
+        jobs.show(view.key("essentials"), quick, draw, name=name)
 
 
 def threshold(view: View) -> AnomalyConfiguration:

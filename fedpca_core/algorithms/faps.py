@@ -19,19 +19,14 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.algorithms.faps_inner import (
-    INNER_RULES,
-    InnerRule,
-    leading_direction,
-    multiplier,
-    solve,
-)
+from fedpca_core.algorithms.faps_inner import answer, leading_direction, multiplier, solve
 from fedpca_core.algorithms.faps_penalty import CEILING, adapt
+from fedpca_core.algorithms.faps_rules import INNER_RULES, InnerRule
 from fedpca_core.arrays import Array, Arrays, BoolArray
 from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
 from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, random_frame, transpose
+from fedpca_core.stiefel import orthonormalise, random_frame
 from fedpca_core.streams import Streams
 
 
@@ -56,7 +51,7 @@ class FAPS(Algorithm):
     adaptive : bool
         Raise beta_i while the gap to Z does not shrink; see `fedpca_core.algorithms.faps_penalty`.
     inner_rule : {"auto", "fixed", "change", "conditions"}
-        How many inner iterations a client makes; see `fedpca_core.algorithms.faps_inner`.
+        How many inner iterations a client makes; see `fedpca_core.algorithms.faps_rules`.
     inner_steps : int
         J of the fixed rule; 5 reproduces the round counts of the paper.
     inner_tolerance : float
@@ -152,7 +147,7 @@ class FAPS(Algorithm):
             self._join(cohort, state, received, joining)
         rule = InnerRule.of(self, cohort, state, joining, plan, streams)
         solve(rule, cohort, state, received)
-        product = _answer(state, received)
+        product = answer(state, received)
         state["rounds"] = clients["rounds"] + 1
         if self.adaptive:
             adapt(state, state["frame"], received)
@@ -180,13 +175,3 @@ class FAPS(Algorithm):
 
     def frames(self, server: ServerState, clients: Arrays) -> Array:
         return clients["frame"]
-
-
-def _answer(state: Arrays, received: Array) -> Array:
-    """Q_i Z with ``Q_i = beta_i X_i X_i^T - X_i W_i^T - W_i X_i^T``, all low rank."""
-    frame, weight = state["frame"], state["multiplier"]
-    along = transpose(frame) @ received
-    across = transpose(weight) @ received
-    penalty = state["penalty"][:, None, None]
-    result: Array = frame @ (penalty * along - across) - weight @ along
-    return result

@@ -102,14 +102,18 @@ def compare(
     configuration: AnomalyConfiguration,
     report: Report,
     publish: Callable[[Findings], None],
+    begun: Findings | None = None,
 ) -> Findings:
-    """Train and judge the configured method, its yardsticks and its rivals; quick ones first."""
+    """Train and judge the configured method, its yardsticks and its rivals.
+
+    Parameters
+    ----------
+    begun : Findings, optional
+        What `essentials` found already.
+    """
     k, seed = configuration.components, configuration.seed
     participation = configuration.participation
     works: list[tuple[str, Callable[[], Detector]]] = [
-        ("the federated method", lambda: learn(detection, configuration)),
-        ("centralised PCA", lambda: detectors.centralised(detection, k)),
-        ("the length alone", lambda: detectors.norm_only(detection)),
         ("a random subspace", lambda: detectors.random_subspace(detection, k, seed)),
         (
             "the federated autoencoder",
@@ -128,17 +132,31 @@ def compare(
             ),
         ),
     ]
-    found: dict[str, Judged] = {}
+    start = essentials(detection, configuration, report) if begun is None else begun
+    publish(start)
+    found = dict(start.judged)
     for index, (name, work) in enumerate(works):
-        if not report(index / (len(works) + 1), f"Training and judging {name}"):
+        if not report(0.4 + 0.15 * index, f"Training and judging {name}"):
             return Findings(found)
         detector = work()
         found[detector.name] = judge(detection, detector)
-        if index >= 2:  # a chart of the method without its yardsticks would mislead
-            publish(Findings(dict(found)))
-    if not report(len(works) / (len(works) + 1), "Judging ten clients' own models"):
+        publish(Findings(dict(found)))
+    if not report(0.85, "Judging ten clients' own models"):
         return Findings(found)
     return Findings(found, detectors.self_learning(detection, k, clients=10))
+
+
+def essentials(
+    detection: Detection, configuration: AnomalyConfiguration, report: Report
+) -> Findings:
+    """The configured method with what it must never be shown without: its aim and its yardstick."""
+    report(0.0, "Training and judging the federated method")
+    three = (
+        learn(detection, configuration),
+        detectors.centralised(detection, configuration.components),
+        detectors.norm_only(detection),
+    )
+    return Findings({detector.name: judge(detection, detector) for detector in three})
 
 
 #: Rates of an evaluation that tables show, in per cent.

@@ -294,9 +294,41 @@ PRESETS: tuple[Preset, ...] = (
         "Figure 1(b): recovery against convergence as features grow",
         "Rounds to recover the covariance grow as features over components; rounds to converge "
         "grow too and stay ahead.",
-        live={"rounds": 30},
+        live={"rounds": 30, "growth": True},
         varied="features",
         live_values=(20, 30, 40, 50, 60),
+        attack=True,
+    ),
+    Preset(
+        "replay",
+        "FAPS replayed",
+        "Solving linear equations fails on FAPS, but its update is public: a server that reruns it "
+        "until the uploads fit has the client's covariance to rounding, from ten rounds, in about "
+        "a second.",
+        live={
+            "features": 12,
+            "components": 2,
+            "samples": 50,
+            "attacked": ("faps",),
+            "replay": True,
+        },
+        attack=True,
+    ),
+    Preset(
+        "sums-undone",
+        "Changing participants undo secure aggregation",
+        "With everybody in every round, sums reveal the pooled covariance and no more. With half "
+        "the clients in each round the sums differ, and enough of them single out each client.",
+        live={
+            "features": 20,
+            "components": 4,
+            "clients": 4,
+            "participation": 0.5,
+            "rounds": 75,
+            "attacked": ("ssi",),
+            "secure_aggregation": True,
+            "attack": "pooled",
+        },
         attack=True,
     ),
     Preset(

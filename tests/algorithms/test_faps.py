@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms import faps_inner, faps_penalty
+from fedpca_core.algorithms import faps_inner, faps_penalty, faps_rules
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.cohort import Cohort
@@ -154,7 +154,7 @@ def test_round_one_moves_nobody_and_costs_one_product() -> None:
 
 def test_the_top_space_is_stationary_whatever_the_rule() -> None:
     problem = mixed()
-    for rule in faps_inner.INNER_RULES:
+    for rule in faps_rules.INNER_RULES:
         trace = fp.simulate(problem, fp.FAPS(COMPONENTS, inner_rule=rule), rounds=300)
         table = fp.metrics.frame(trace, problem)
         assert table.sin_theta.iloc[-1] < 1e-9, rule
@@ -181,7 +181,7 @@ def test_auto_rule_follows_the_stability_number_and_its_products_are_metered() -
     counted = np.zeros(problem.clients)
     for round_ in range(1, 81):
         plan = algorithm.plan(server, round_, run.setting, run.streams)
-        rule = faps_inner.InnerRule.of(
+        rule = faps_rules.InnerRule.of(
             algorithm, cohort, dict(state), state["rounds"] == 0, plan, run.streams
         )
         before = cohort.products.copy()
@@ -215,7 +215,7 @@ def test_conditions_hold_when_the_rule_stops_early() -> None:
     algorithm = fp.FAPS(COMPONENTS, inner_rule="conditions", inner_limit=200)
     trace = fp.simulate(problem, algorithm, rounds=30)
     assert trace.frames is not None
-    factor = faps_inner._residual_factor(2.0, problem.cohort.weights)
+    factor = faps_rules._residual_factor(2.0, problem.cohort.weights)
     path = fp.lagrangian.penalties(trace, problem)
     for round_ in range(2, 31):
         received = trace.estimates[round_ - 1]
@@ -293,7 +293,7 @@ def test_a_client_whose_data_are_zero_is_harmless() -> None:
     matrices = np.concatenate([rest.dense(), np.zeros((1, 8, 8))])
     cohort = Cohort.from_grams(matrices, np.array([400, 500, 600, 50]))
     problem = fp.problems.Problem(name="one client without data", cohort=cohort)
-    for rule in faps_inner.INNER_RULES:
+    for rule in faps_rules.INNER_RULES:
         trace = fp.simulate(problem, fp.FAPS(2, inner_rule=rule), rounds=150)
         assert fp.metrics.frame(trace, problem).sin_theta.iloc[-1] < 1e-6
         assert not trace.transcript.pairs(3)[-1][1].any()

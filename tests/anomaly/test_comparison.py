@@ -42,7 +42,7 @@ def test_a_method_is_never_shown_without_its_yardsticks(detection):
 
 
 def test_stopping_keeps_what_there_is(detection):
-    left = iter([True, True, True, False])
+    left = iter([True, False])
     findings = comparison.compare(detection, QUICK, lambda s, t: next(left), lambda part: None)
     assert list(findings.judged) == ["FedPG", "Centralised PCA", "Norm only"]
     assert findings.local is None

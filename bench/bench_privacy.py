@@ -1,6 +1,6 @@
 """How fast the privacy read-outs are: epsilon from nu, nu from epsilon, each client's true cost.
 
-Run with ``python -m bench.privacy``; the target is 1 ms a read-out.
+Run with ``python -m bench privacy``; the target is 1 ms a read-out.
 """
 
 from __future__ import annotations
