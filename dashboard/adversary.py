@@ -25,20 +25,12 @@ from fedpca_core.transcript import Transcript
 #: A reconstruction counts as complete below this relative error.
 RECOVERED = 1e-6
 
-#: What each adversary knows and does.
-KNOWS: Mapping[str, str] = {
-    "linear": "which answer belongs to which broadcast",
-    "symmetric": "also that a covariance is symmetric, and its trace",
-    "ridge": "also a prior, cI with the stated trace, and that answers may be noisy",
-    "pooled": "who is in each sum, and with which weight",
-    "collude": "also the colluders' own uploads",
-}
-DOES: Mapping[str, str] = {
-    "linear": "takes the smallest matrix that explains all answers",
-    "symmetric": "takes the smallest symmetric matrix that explains all answers",
-    "ridge": "shrinks towards the prior as far as the messages' own likelihood asks for",
-    "pooled": "takes the smallest set of covariances that explains all sums",
-    "collude": "subtracts the colluders' uploads from every sum and attacks what is left",
+#: The adversaries under the keys of the configuration.
+_ADVERSARIES = {entry.key: entry for entry in attacks.ADVERSARIES} | {
+    setting: entry
+    for setting, key in (("pooled", "sums"), ("collude", "collusion"))
+    for entry in attacks.ADVERSARIES
+    if entry.key == key
 }
 
 
@@ -265,8 +257,8 @@ def card(configuration: AttackConfiguration, outcome: Outcome | None) -> None:
         "An honest-but-curious server",
         sees="every broadcast and "
         + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-        knows=KNOWS[configuration.attack],
-        does=DOES[configuration.attack],
+        knows=_ADVERSARIES[configuration.attack].knows,
+        does=_ADVERSARIES[configuration.attack].does,
         outcome=gets,
         protection="heuristic" if masked else "none",
     )

@@ -65,7 +65,7 @@ def current_problem(configuration: Configuration) -> Problem:
     return problem
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _problem(configuration: Configuration) -> Problem:
     problem = build_problem(configuration)
     # What every reader needs, formed while the problem is made rather than at the first slider.

@@ -20,7 +20,7 @@ def guide_curves(comparison: Comparison, configuration: Configuration) -> tuple[
     whole = configuration.participation == 1 and configuration.upload_noise == 0
     if configuration.axis != "round" or configuration.measure == "consensus_gap" or not whole:
         return ()
-    values, p = comparison.problem.eigenvalues, configuration.components
+    values, p = comparison.eigenvalues, configuration.components
     curves = []
     for method, tables in comparison.tables.items():
         if method == "ssi":
@@ -39,7 +39,7 @@ def guide_curves(comparison: Comparison, configuration: Configuration) -> tuple[
 def _inner_steps(table: pd.DataFrame, comparison: Comparison) -> int:
     """Products a client makes in a late round: the inner steps that the rule settled on."""
     products = np.diff(table["local_products"].to_numpy())[-10:].mean()
-    return max(1, round(float(products) / comparison.problem.clients))
+    return max(1, round(float(products) / comparison.clients))
 
 
 def _guide(

@@ -53,6 +53,13 @@ class Job:
         """Tell the job that somebody is still looking."""
         self._seen = time.monotonic()
 
+    def leave(self) -> None:
+        """Tell the job that this visitor has turned to something else.
+
+        Unless somebody else is looking it ends within a second and frees its turn.
+        """
+        self._seen = min(self._seen, time.monotonic() - ABANDONED_SECONDS + 1.0)
+
     def stop(self) -> None:
         """Ask the job to end at its next report, keeping what it has."""
         self._stop.set()
@@ -166,6 +173,12 @@ def show(
     seconds : float
         Deadline.
     """
+    before = st.session_state.get(f"_job_{name}")
+    if before is not None and before != key:
+        left = registry().find(before)
+        if left is not None:
+            left.leave()
+    st.session_state[f"_job_{name}"] = key
     job = registry().submit(key, work, seconds)
     job.wait(patience)
     running = not job.done

@@ -102,7 +102,7 @@ def _run(file: Path, out: Path | None, table: Path | None, client_column: str | 
     for refusal in comparison.refusals.values():
         print(refusal, file=sys.stderr)
     summary = comparison.summary(configuration.measure, configuration.accuracy)
-    print(f"{comparison.problem.name}: {configuration.measure} <= {configuration.accuracy:g}")
+    print(f"{comparison.name}: {configuration.measure} <= {configuration.accuracy:g}")
     print(summary.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

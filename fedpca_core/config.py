@@ -78,7 +78,7 @@ class Configuration(Settings):
         label="Samples per client",
         help="Records each client holds, on average. FAPS calls it m_i, FedPower n_i, FedPG D_i. "
         "FAPS needs many: about 20 for each feature.",
-        grid=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
+        grid=(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
     )
     split: str = dial(
         "even",

@@ -165,7 +165,11 @@ class Comparison:
     ----------
     tables : mapping of method key to a tuple of metrics frames, one for each start
     refusals : mapping of method key to the sentence why it could not run
-    problem : Problem
+    name : str
+        Of the problem.
+    eigenvalues : (features,) float64
+        Of its S, largest first.
+    clients : int
     complete : bool
         False when the comparison was stopped early.
     unfinished : str or None
@@ -174,7 +178,9 @@ class Comparison:
 
     tables: Mapping[str, tuple[pd.DataFrame, ...]]
     refusals: Mapping[str, str]
-    problem: Problem
+    name: str
+    eigenvalues: Array
+    clients: int
     complete: bool
     unfinished: str | None = None
 
@@ -277,7 +283,8 @@ def compare(
         kept = {method: tuple(found) for method, found in tables.items() if found}
         if current is not None and of not in kept:
             kept[of] = (metrics.frame(current.trace(), problem),)
-        return Comparison(kept, dict(refusals), problem, complete, of or None)
+        facts = problem.name, problem.eigenvalues, problem.clients
+        return Comparison(kept, dict(refusals), *facts, complete, of or None)
 
     shown = time.monotonic()
 

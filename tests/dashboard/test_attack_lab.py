@@ -1,0 +1,130 @@
+"""The Attack page's outcomes without a browser: adversaries, yardsticks, replay, defences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dashboard import adversary, presets, reconstruction, replaying
+from dashboard.guides import guide_curves
+from dashboard.jobs import Job
+from fedpca_core.config import AttackConfiguration, Configuration
+from fedpca_core.experiments.faps import preset
+from fedpca_core.laboratory import build_problem, compare
+
+SMALL = AttackConfiguration(features=10, components=2, samples=40, rounds=10)
+
+
+def always(fraction: float, text: str) -> bool:
+    return True
+
+
+def outcome(**changes) -> adversary.Outcome:
+    chosen = replace(SMALL, **changes)
+    return adversary.attack_all(chosen, build_problem(chosen), always)
+
+
+def test_single_uploads_leak_and_masked_ones_do_not_yield_to_equations() -> None:
+    found = outcome()
+    assert found.recoveries["ssi"].errors[0, 0] == pytest.approx(1)
+    assert found.recoveries["ssi"].errors[0, -1] < 1e-8
+    assert found.recoveries["faps"].errors[0, -1] > 1
+    assert len(found.pictures[0]) == 3
+    assert found.pictures[0][0].simulation_only
+    words = adversary.verdict(found.recoveries, SMALL)
+    assert "whole covariance after round" in words and "worse than guessing zero" in words
+
+
+def test_secure_aggregation_refuses_single_uploads_and_sums_reach_the_pooled_mean() -> None:
+    refused = outcome(secure_aggregation=True)
+    assert not refused.recoveries
+    assert all("secure aggregation" in text for text in refused.refusals.values())
+    sums = outcome(secure_aggregation=True, attack="pooled", attacked=("ssi",))
+    pooled = next(mark for mark in sums.yardsticks if mark.label.startswith("pooled S"))
+    best = float(sums.recoveries["ssi"].errors.min())
+    assert best > 0.95 * pooled.value and pooled.simulation_only
+
+
+def test_colluders_must_be_few_enough_and_useful() -> None:
+    everyone = outcome(secure_aggregation=True, attack="collude", colluders=4, attacked=("ssi",))
+    assert everyone.recoveries["ssi"].errors[0, -1] < 1e-8
+    few = outcome(secure_aggregation=True, attack="collude", colluders=1, attacked=("ssi",))
+    assert few.recoveries["ssi"].errors[0, -1] > 0.05
+    too_many = outcome(secure_aggregation=True, attack="collude", colluders=7)
+    assert "only 4 other clients, not 7" in too_many.refusals["ssi"]
+    idle = outcome(attack="collude")
+    assert "switch secure aggregation on" in idle.refusals["ssi"]
+
+
+def test_starts_make_bands_and_tables() -> None:
+    found = outcome(starts=3)
+    assert found.recoveries["ssi"].errors.shape == (3, 11)
+    panel = reconstruction.error_panel(found.recoveries, found.yardsticks)
+    assert panel.curves[0].lower is not None
+    table = adversary.error_table(found)
+    assert len(table) == 2 * 3 * 11
+
+
+def test_messages_say_what_crossed_the_wire() -> None:
+    rows = outcome().recoveries["ssi"].messages
+    assert rows["Directions known"].tolist()[:3] == ["2 of 10", "4 of 10", "6 of 10"]
+    assert rows["kB up"][0] == 8e-3 * 10 * 2 * 5
+    hidden = outcome(secure_aggregation=True, attack="pooled").recoveries["ssi"].messages
+    assert hidden["Uploads"][0].startswith("sum of")
+
+
+def test_images_show_records_of_small_clients() -> None:
+    chosen = replace(
+        SMALL, problem="digits", clients=100, components=5, rounds=20, attacked=("ssi",)
+    )
+    found = adversary.attack_all(chosen, build_problem(chosen), always)
+    titles = [picture.title for row in found.pictures for picture in row]
+    assert "One record of the client" in titles and "From SSI" in titles
+    assert "SSIM" in found.recoveries["ssi"].likeness[-1]
+
+
+def test_replay_reports_error_and_how_it_knows() -> None:
+    problem = build_problem(SMALL)
+    truth = adversary.private_matrix(problem, 0)
+    job = Job(key="test", deadline=1e12)
+    found = replaying.run(replace(SMALL, budget=30), problem, truth, job)
+    assert found.error < 1e-9 and found.result.succeeded
+    assert "the residual tells it so" in replaying.sentence(found)
+    assert replaying.panel(found).yardsticks[0].value == found.result.tolerance
+    assert len(replaying.pictures(found, truth, problem)[0]) == 3
+
+
+def test_every_defence_is_studied() -> None:
+    chosen = replace(SMALL, budget=5)
+    problem = build_problem(chosen)
+    job = Job(key="test", deadline=1e12)
+    table = replaying.study(chosen, problem, adversary.private_matrix(problem, 0), job)
+    assert len(table) == len(replaying.DEFENCES) + 1
+    rows = table.set_index("Defence")["Replay, hidden part fitted"]
+    assert float(rows["None"]) < 1e-9
+    assert float(rows["Noise of 3 % on uploads"]) > 1e-3
+    assert rows["Secure aggregation"] == "no single upload to replay"
+
+
+def test_a_preset_is_recognised_whatever_is_shown_of_it() -> None:
+    wanted = preset("participation-floor")
+    match = presets.found(replace(wanted.configuration(), measure="kkt"))
+    assert match is not None and match[0] is wanted
+    assert presets.found(Configuration()) is None
+    varied = presets.found(preset("heterogeneity-helps").configuration(0.8))
+    assert varied is not None and varied[1] == 0.8
+
+
+@pytest.mark.parametrize("measure", ["relative_error", "sin_theta"])
+def test_guides_have_the_predicted_slope(measure: str) -> None:
+    chosen = Configuration(methods=("ssi",), starts=1, rounds=50, measure=measure)
+    problem = build_problem(chosen)
+    lines = guide_curves(compare(chosen, problem), chosen)
+    assert [line.name for line in lines] == ["SSI, predicted"]
+    values = problem.eigenvalues
+    rate = values[5] / values[4]
+    expected = rate**2 if measure == "relative_error" else rate
+    assert np.allclose(np.asarray(lines[0].y)[1:] / np.asarray(lines[0].y)[:-1], expected)
+    assert not guide_curves(compare(chosen, problem), replace(chosen, axis="bytes"))

@@ -1,0 +1,102 @@
+"""Jobs: cached by key, stopped with what they have, abandoned when nobody looks."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from dashboard import jobs
+from fedpca_core.errors import InvalidInput
+
+
+def patient(job: jobs.Job) -> str:
+    """Work that goes on until it is told to end."""
+    job.publish("partial")
+    while job.report(0.5, "working"):
+        time.sleep(0.01)
+    return "ended"
+
+
+def started(registry: jobs.Registry, key: str, seconds: float = 60) -> jobs.Job:
+    job = registry.submit(key, patient, seconds)
+    deadline = time.monotonic() + 10
+    while job.result is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return job
+
+
+def test_a_finished_job_is_not_run_again() -> None:
+    registry, runs = jobs.Registry(), []
+    for _ in range(3):
+        job = registry.submit("a", lambda job: runs.append(1) or "done", 10)
+        assert job.wait(10)
+        assert job.result == "done"
+    assert len(runs) == 1
+    assert registry.submit("a", lambda job: "new", 10, again=True).wait(10)
+    assert registry.find("a").result == "new"
+
+
+def test_stop_keeps_what_there_is() -> None:
+    registry = jobs.Registry()
+    job = started(registry, "a")
+    assert job.result == "partial" and not job.done
+    job.stop()
+    assert job.wait(10) and job.stopped and job.result == "ended"
+    assert registry.submit("a", patient, 60) is job, "a stopped job stays as it was left"
+
+
+def test_a_job_nobody_looks_at_ends_and_starts_anew_when_asked_for(monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 0.2)
+    registry = jobs.Registry()
+    job = started(registry, "a")
+    assert job.wait(10) and job.stopped
+    assert registry.submit("a", lambda job: "fresh", 60) is not job
+
+
+def test_leaving_frees_the_turn_unless_somebody_else_looks() -> None:
+    registry = jobs.Registry()
+    left, watched = started(registry, "left"), started(registry, "watched")
+    for job in (left, watched):
+        job.leave()
+    until = time.monotonic() + 2.0
+    while time.monotonic() < until:
+        watched.touch()
+        time.sleep(0.02)
+    assert left.done and not watched.done
+    watched.stop()
+    assert watched.wait(10)
+
+
+def test_a_deadline_ends_a_job() -> None:
+    job = started(jobs.Registry(), "a", seconds=0.3)
+    assert job.wait(10) and job.stopped
+
+
+def test_refusals_and_failures_are_sentences() -> None:
+    def refuse(job: jobs.Job) -> None:
+        raise InvalidInput("There are 0 clients; give some.")
+
+    def fail(job: jobs.Job) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    registry = jobs.Registry()
+    refused, failed = registry.submit("a", refuse, 10), registry.submit("b", fail, 10)
+    assert refused.wait(10) and refused.refusal == "There are 0 clients; give some."
+    assert failed.wait(10) and failed.refusal.startswith("The computation failed (ZeroDivision")
+
+
+def test_only_so_many_compute_at_once() -> None:
+    registry, running, most, lock = jobs.Registry(), [0], [0], threading.Lock()
+
+    def work(job: jobs.Job) -> str:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.05)
+        with lock:
+            running[0] -= 1
+        return "done"
+
+    found = [registry.submit(number, work, 30) for number in range(6)]
+    assert all(job.wait(20) for job in found)
+    assert most[0] == jobs.AT_ONCE
