@@ -68,7 +68,7 @@ def test_the_copied_link_gives_the_same_numbers_on_a_fresh_server(open_page, fre
     page = open_page("/converge", QUICK)
     set_slider(page, "heterogeneity", 0.2)
     set_slider(page, "components", 4)
-    page.get_by_text("Largest angle").click()
+    page.locator(".st-key-measure").get_by_text("Largest angle").click()
     drawn(page)
     page.get_by_role("button", name=re.compile("Copy link")).click()
     link = page.locator("[data-testid=stCode] code").inner_text().strip()
