@@ -17,8 +17,21 @@ AnyArray = NDArray[Any]
 
 
 def take(arrays: Arrays, clients: IntArray) -> dict[str, Array]:
-    """Return the rows of every array that belong to ``clients`` (copies)."""
+    """Return the rows of every array that belong to ``clients``, not to be written to.
+
+    ``clients`` are distinct and in increasing order, so as many as there are rows means all; these
+    come as read-only views, because a step is pure and needs no copy.
+    """
+    if len(clients) == next(iter(arrays.values())).shape[0]:
+        return {name: read_only(array) for name, array in arrays.items()}
     return {name: array[clients] for name, array in arrays.items()}
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def put(arrays: Arrays, clients: IntArray, rows: Arrays) -> dict[str, Array]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.algorithm import Plan, Setting
-from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.arrays import Array, Arrays, IntArray, read_only
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.streams import Streams
 from fedpca_core.transcript import Exchange
@@ -221,9 +221,4 @@ def _weighted_sum(weights: Array, messages: Array) -> Array:
 
 def _frozen(arrays: Arrays) -> dict[str, Array]:
     """Read-only views: a transcript cannot be edited by its readers."""
-    frozen: dict[str, Array] = {}
-    for name, array in arrays.items():
-        view = array.view()
-        view.flags.writeable = False
-        frozen[name] = view
-    return frozen
+    return {name: read_only(array) for name, array in arrays.items()}

@@ -150,7 +150,7 @@ class Simulation:
             setting=self.setting,
             seed=self.seed,
             estimates=np.stack([entry.estimate for entry in done]),
-            frames=np.stack(kept) if len(kept) == len(frames) else None,
+            local_frames=tuple(kept) if len(kept) == len(frames) else None,
             bytes_up=np.cumsum([entry.bytes_up for entry in done]),
             bytes_down=np.cumsum([entry.bytes_down for entry in done]),
             local_products=np.cumsum([entry.local_products for entry in done]),

@@ -6,7 +6,7 @@ features-by-features projector; every quantity comes from tall or components-by-
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -143,18 +143,21 @@ def polar(frames: Array) -> Array:
     Notes
     -----
     The inverse root is that of the components-by-components Gram matrix: by Newton-Schulz steps of
-    third order (products only) where the singular values differ by less than about 1.5 to 1, else
+    fifth order (products only) where the singular values differ by less than about 1.5 to 1, else
     by an eigendecomposition and one step that squares away its rounding. Frames of condition
     number above 1e4 take a thin SVD.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         gram = _gram(frames)
-    check_finite(gram)
-    scale = np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / gram.shape[-1]
-    if frames.ndim > 2 and bool((scale > 0).all()):  # a batch; a single one is quicker below
+    # The traces are sums of squares: finite exactly when every entry is (and does not overflow).
+    size = np.einsum("...ii->...", gram)
+    if not float(size.sum()) < np.inf:
+        check_finite(gram)
+    if frames.ndim > 2 and float(size.min(initial=1.0)) > 0:  # a single one is quicker below
+        scale = size[..., None, None] / gram.shape[-1]
         scaled = gram / scale
-        excess = np.eye(gram.shape[-1]) - scaled
-        departure = float(np.sqrt((excess * excess).sum(axis=(-2, -1)).max(initial=0.0)))
+        excess = _identity(gram.shape[-1]) - scaled
+        departure = float(np.einsum("...ij,...ij->...", excess, excess).max(initial=0.0)) ** 0.5
         if departure < _NEAR_IDENTITY:
             near: Array = frames @ (_newton_schulz(scaled, excess, departure) / np.sqrt(scale))
             return near
@@ -171,17 +174,39 @@ def polar(frames: Array) -> Array:
 def _newton_schulz(gram: Array, excess: Array, departure: float) -> Array:
     """Inverse square root of ``gram = I - excess`` with ||excess|| <= departure < 1.
 
-    ``P <- P (I + E/2 + 3 E^2/8)`` with ``E = I - P G P`` leaves at most 5 e^3/8 + ... of a norm e,
-    so the number of steps is known beforehand.
+    ``P <- P h(E)`` with ``E = I - P G P`` and h the Taylor polynomial of ``(1 - e)^(-1/2)`` of
+    degree 4 leaves ``1 - (1 - e) h(e)^2``, at most e^5/2 + e^6 of a norm e < 1, so the number of
+    steps is known beforehand.
     """
-    identity = np.eye(gram.shape[-1])
-    root = identity + 0.5 * excess + 0.375 * (excess @ excess)
+    identity = _identity(gram.shape[-1])
+    root = identity + _root_increment(excess)
     while True:
-        departure = departure**3 * (0.625 + departure * (0.234375 + departure * 0.140625))
+        departure = departure**5 * (0.5 + departure)
         if departure < 1e-17:
             return root
         excess = identity - root @ gram @ root
-        root = root + root @ (0.5 * excess + 0.375 * (excess @ excess))
+        # Near the end the quadratic polynomial is as good: its remainder is 5 e^3/8 + ...
+        small = departure < 2e-6
+        step = 0.5 * excess + 0.375 * (excess @ excess) if small else _root_increment(excess)
+        root = root + root @ step
+        if small:
+            return root
+
+
+def _root_increment(excess: Array) -> Array:
+    """``e/2 + 3e^2/8 + 5e^3/16 + 35e^4/128`` with two products."""
+    square = excess @ excess
+    result: Array = 0.5 * excess + 0.375 * square
+    result += square @ (0.3125 * excess + 0.2734375 * square)
+    return result
+
+
+@cache
+def _identity(size: int) -> Array:
+    """A shared read-only identity matrix."""
+    identity = np.eye(size)
+    identity.flags.writeable = False
+    return identity
 
 
 def procrustes(frames: Array, reference: Array) -> Array:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from fedpca_core.algorithm import Algorithm, Setting
 from fedpca_core.arrays import Array, IntArray
@@ -49,8 +52,8 @@ class Trace:
     seed : int
     estimates : (rounds + 1, features, components) float64
         Row 0 is the start. Personal models have a client axis after the first.
-    frames : (rounds + 1, clients, features, components) float64, or None
-        Local frames, kept below a size limit (simulation only).
+    local_frames : tuple of (clients, features, components) float64, or None
+        Local frames after each round, kept below a size limit (simulation only).
     bytes_up, bytes_down, local_products : (rounds + 1,) int64
         Cumulative over rounds and clients.
     seconds : (rounds + 1,) float64
@@ -63,12 +66,17 @@ class Trace:
     setting: Setting
     seed: int
     estimates: Array
-    frames: Array | None
+    local_frames: tuple[Array, ...] | None
     bytes_up: IntArray
     bytes_down: IntArray
     local_products: IntArray
     seconds: Array
     transcript: Transcript
+
+    @cached_property
+    def frames(self) -> Array | None:
+        """Local frames as one array, (rounds + 1, clients, features, components), or None."""
+        return None if self.local_frames is None else np.stack(self.local_frames)
 
     @property
     def rounds(self) -> int:

@@ -120,7 +120,7 @@ class VariableSplitting(Algorithm):
         received = downlink["frame"]
         penalty = clients["penalty"][:, None, None]
         known = clients["joined"][:, None, None] > 0
-        frames = np.where(known, clients["frame"], received)
+        frames = clients["frame"] if known.all() else np.where(known, clients["frame"], received)
         multiplier = clients["multiplier"] - penalty * (frames - received)
         pull = multiplier + penalty * received
         for _ in range(self.inner_steps):
