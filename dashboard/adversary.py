@@ -105,6 +105,7 @@ def _recover(
         ranks=path.ranks,
         table=table,
         errors=scores.relative_errors(path.estimates, truth)[None],
+        angles=_angles(path.estimates, truth, configuration.components),
         messages=messages(trace.transcript, path, configuration.client),
         likeness=likeness,
     )
@@ -154,6 +155,11 @@ def _attack(
         ),
     }
     return paths[configuration.attack]()
+
+
+def _angles(estimates: Array, truth: Array, components: int) -> Array:
+    """Sine of the largest angle between leading spaces after each round."""
+    return np.array([scores.top_space_sine(one, truth, components) for one in estimates])
 
 
 def _likeness(estimate: Array, truth: Array, shape: tuple[int, int]) -> str:
@@ -274,6 +280,7 @@ def error_table(outcome: Outcome) -> pd.DataFrame:
                     "start": start,
                     "round": np.arange(len(errors)),
                     "reconstruction_error": errors,
+                    "leading_space_sine": recovery.angles if start == 0 else np.nan,
                 }
             )
             for method, recovery in outcome.recoveries.items()

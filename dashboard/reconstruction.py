@@ -33,6 +33,9 @@ class Recovery:
         Metrics of the run itself, from the first start.
     errors : (starts, rounds + 1)
         Relative error of the reconstruction from every start (simulation only).
+    angles : (rounds + 1,)
+        Sine of the largest angle between the leading spaces of the reconstruction and of S_i,
+        from the first start (simulation only).
     messages : pandas.DataFrame
         What crossed the wire, round by round.
     likeness : tuple of str
@@ -42,6 +45,7 @@ class Recovery:
     ranks: IntArray
     table: pd.DataFrame
     errors: Array
+    angles: Array
     messages: pd.DataFrame
     likeness: tuple[str, ...] = ()
 
@@ -223,6 +227,29 @@ def error_panel(recoveries: Mapping[str, Recovery], yardsticks: Sequence[Yardsti
         integer_x=True,
         description="Relative error of the server's reconstruction after each round, with the "
         "errors of guesses that need no message.",
+    )
+
+
+def angle_panel(recoveries: Mapping[str, Recovery]) -> Panel:
+    """How well the reconstruction shows the client's own leading directions."""
+    curves = tuple(
+        Curve(
+            name=METHODS[method],
+            x=np.arange(len(recovery.angles)),
+            y=np.maximum(recovery.angles, ROUNDING),
+            colour=COLOURS[method],
+        )
+        for method, recovery in recoveries.items()
+    )
+    return Panel(
+        key="angles",
+        title="The client's own leading space (simulation only)",
+        x_title="communication round",
+        y_title="sine of the largest principal angle to it",
+        curves=curves,
+        integer_x=True,
+        description="Sine of the largest principal angle between the leading eigenspaces of the "
+        "reconstructed and the true second-moment matrix after each round.",
     )
 
 

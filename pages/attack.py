@@ -76,6 +76,7 @@ def draw(outcome: adversary.Outcome) -> None:
         panels=[
             reconstruction.error_panel(recoveries, outcome.yardsticks),
             reconstruction.progress_panel(recoveries),
+            reconstruction.angle_panel(recoveries),
         ],
     )
 

@@ -60,7 +60,7 @@ def test_an_unknown_client_is_a_sentence(open_page):
     )
     set_slider(page, "client", 2)
     drawn(page)
-    expect(page.locator(".js-plotly-plot")).to_have_count(2, timeout=20_000)
+    expect(page.locator(".js-plotly-plot")).to_have_count(3, timeout=20_000)
 
 
 def test_copied_link_reproduces_the_attack(open_page, fresh_dashboard):

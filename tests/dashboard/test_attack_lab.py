@@ -31,6 +31,7 @@ def test_single_uploads_leak_and_masked_ones_do_not_yield_to_equations() -> None
     assert found.recoveries["ssi"].errors[0, 0] == pytest.approx(1)
     assert found.recoveries["ssi"].errors[0, -1] < 1e-8
     assert found.recoveries["faps"].errors[0, -1] > 1
+    assert found.recoveries["ssi"].angles[-1] < 1e-6 < found.recoveries["faps"].angles[-1]
     assert len(found.pictures[0]) == 3
     assert found.pictures[0][0].simulation_only
     words = adversary.verdict(found.recoveries, SMALL)
