@@ -319,6 +319,14 @@ class Configuration(Settings):
         help="Run FAPS under each defence and let the server replay it, fitting what is hidden.",
         view=True,
     )
+    elsewhere: str = dial(
+        "none",
+        key="elsewhere",
+        label="Read the uploads of",
+        help="Methods of the other pages, with small settings of their own.",
+        choices={"none": "None", "fedpg": "FedPG", "personal": "Personalised PCA"},
+        view=True,
+    )
     growth: bool = dial(
         False,
         key="growth",

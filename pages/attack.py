@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import (
     adversary,
+    elsewhere,
     formulas,
     jobs,
     layout,
@@ -20,7 +21,7 @@ from dashboard.data import current_problem, problem_controls
 from dashboard.replay import replay
 from fedpca_core.config import METHODS, AttackConfiguration, Configuration
 
-controls = Controls(AttackConfiguration)
+controls = Controls(AttackConfiguration, also_known=("attacked",))
 layout.heading(
     "What leaks?",
     "An honest-but-curious server follows the protocol and keeps every message. Scrub through the "
@@ -96,6 +97,7 @@ elif controls.values["growth"]:
         "Images and tables have the features they have; choose a synthetic spectrum to vary them.",
         kind="note",
     )
+elsewhere.show(controls)
 if job.result is not None:
     with st.expander("What crossed the wire"):
         for method, recovery in job.result.recoveries.items():

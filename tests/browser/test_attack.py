@@ -113,3 +113,11 @@ def test_collusion_undoes_secure_aggregation(open_page):
     assert error_of(page, "SSI") < 1e-8
     page = open_page("/attack", {**query, "colluders": 2})
     assert error_of(page, "SSI") > 0.05
+
+
+def test_methods_that_send_models_are_read_too(open_page):
+    page = open_page("/attack", {"elsewhere": "FedPG"})
+    drawn(page)
+    assert page.locator("[data-panel=outside]").count() == 1
+    page = open_page("/attack", {"elsewhere": "Personalised PCA"})
+    page.locator("[data-testid=chart][data-key=elsewhere_exposure]").wait_for(timeout=60_000)
