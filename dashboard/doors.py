@@ -19,7 +19,7 @@ class Door:
 DOORS: tuple[Door, ...] = (
     Door(
         "How fast?",
-        "Seven methods from the same start, against rounds, bytes, local products or seconds; "
+        "Every method from the same start, against rounds, bytes, local products or seconds; "
         "with the rates that theory predicts.",
         "Compare methods",
         "../pages/converge.py",
