@@ -20,7 +20,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
-from fedpca_core.stiefel import polar_by_gram, symmetric_part, tangent, transpose
+from fedpca_core.stiefel import polar, symmetric_part, tangent, transpose
 from fedpca_core.streams import Streams
 
 PRIORS = ("std", "literal", "calibrated")
@@ -64,7 +64,7 @@ def scatter(generator: np.random.Generator, centre: Array, spread: float, client
     (clients, features, components) float64
     """
     noise = generator.standard_normal((clients, *centre.shape))
-    result: Array = polar_by_gram(centre + spread * tangent(centre, noise))
+    result: Array = polar(centre + spread * tangent(centre, noise))
     return result
 
 

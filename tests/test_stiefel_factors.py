@@ -7,6 +7,7 @@ import pytest
 
 from fedpca_core import stiefel
 from fedpca_core.errors import InvalidInput
+from fedpca_core.inverse_root import inverse_root
 
 
 def frames(spread: float, batch: int | None, scale: float = 1.0) -> np.ndarray:
@@ -28,6 +29,25 @@ def test_polar_factor_is_that_of_the_svd(spread: float, batch: int | None) -> No
         assert np.abs(found - left @ right).max() < 1e-14 * max(spread, 3)
         gram = np.swapaxes(found, -1, -2) @ found
         assert np.abs(gram - np.eye(4)).max() < 4e-15
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 9])
+def test_inverse_root_by_products_is_that_of_the_eigenvectors(size: int) -> None:
+    rng = np.random.default_rng(size)
+    vectors = np.linalg.qr(rng.standard_normal((6, size, size)))[0]
+    for ratio in (1.0, 1.0 + 1e-9, 1.001, 1.2, 2.0, 3.0):
+        values = rng.uniform(1.0, ratio, (6, size)) * np.array([1e-9, 1, 1, 3, 7, 1e12])[:, None]
+        matrices = (vectors * values[:, None, :]) @ vectors.swapaxes(-1, -2)
+        exact = (vectors / np.sqrt(values)[:, None, :]) @ vectors.swapaxes(-1, -2)
+        found = inverse_root(matrices)
+        assert found is not None
+        np.testing.assert_allclose(found, exact, rtol=0, atol=2e-15 * np.abs(exact).max() * size)
+
+
+def test_inverse_root_declines_what_products_would_serve_badly() -> None:
+    far = np.array([np.eye(3), np.diag([1.0, 1.0, 0.01])])
+    assert inverse_root(far) is None
+    assert inverse_root(np.array([np.eye(3), np.full((3, 3), np.nan)])) is None
 
 
 @pytest.mark.parametrize("batch", [None, 7])

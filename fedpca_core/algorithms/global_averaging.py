@@ -18,7 +18,7 @@ from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
 from fedpca_core.personal_model import euclidean_data_gradient
 from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import polar_by_gram, tangent, uniform_frame
+from fedpca_core.stiefel import polar, tangent, uniform_frame
 from fedpca_core.streams import Streams
 
 
@@ -81,7 +81,7 @@ class GlobalAveraging(Algorithm):
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         frame = server["frame"]
         descent = tangent(frame, inbox.mean("gradient"))
-        return Reply({**server, "frame": polar_by_gram(frame - server["step"] * descent)})
+        return Reply({**server, "frame": polar(frame - server["step"] * descent)})
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frame: Array = server["frame"]

@@ -13,7 +13,7 @@ from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.channel import Inbox
 from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, polar_by_gram
+from fedpca_core.stiefel import orthonormalise, polar
 from fedpca_core.streams import Streams
 
 
@@ -59,7 +59,7 @@ class LocalTraining(Algorithm):
         frames = clients["frame"]
         products = cohort.apply(frames)
         ascent = products - frames @ (frames.swapaxes(-1, -2) @ products)
-        moved = polar_by_gram(frames + clients["step"][:, None, None] * ascent)
+        moved = polar(frames + clients["step"][:, None, None] * ascent)
         return {}, {**clients, "frame": moved}
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:

@@ -27,7 +27,7 @@ from fedpca_core.personal_model import (
     prior_variance,
 )
 from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, polar_by_gram, uniform_frame
+from fedpca_core.stiefel import orthonormalise, polar, uniform_frame
 from fedpca_core.streams import Streams
 
 STARTS = ("independent", "common", "pooled")
@@ -147,13 +147,13 @@ class PersonalizedPCA(Algorithm):
         variance = self.variance(cohort.features)
         scale = data_scale(cohort.samples[cohort.members], self.noise_variance, self.gradient)
         slope = frame_gradient(frames, cohort.apply(frames), centre, scale, variance)
-        frames = polar_by_gram(frames - step * slope)
+        frames = polar(frames - step * slope)
         moved = centre - centre_step * centre_gradient(frames, centre, variance)
         return {"moved_centre": moved}, {**clients, "frame": frames}
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         # Float32 or noise may leave the tangent space; the polar factor returns to the manifold.
-        return Reply({"centre": polar_by_gram(inbox.mean("moved_centre"))})
+        return Reply({"centre": polar(inbox.mean("moved_centre"))})
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frames: Array = clients["frame"]

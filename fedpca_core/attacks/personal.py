@@ -25,7 +25,7 @@ from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.personal_model import data_scale
-from fedpca_core.stiefel import polar_by_gram, symmetric_part, tangent, transpose
+from fedpca_core.stiefel import polar, symmetric_part, tangent, transpose
 from fedpca_core.transcript import Transcript
 
 #: A recovered frame explains its message when its columns are this close to orthonormal.
@@ -344,7 +344,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Reco
     turn, inverse = parts(aligned)
     raw = centre @ (aligned + turn) + outer @ inverse
     residual = float(np.abs(raw.T @ raw - np.eye(components)).max())
-    return Recovered(round_, polar_by_gram(raw), residual)
+    return Recovered(round_, polar(raw), residual)
 
 
 def _slope(before: Array, after: Array, step: float) -> Array:
