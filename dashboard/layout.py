@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
+import pandas as pd
 import streamlit as st
 
 from fedpca_core.errors import InvalidInput
@@ -57,12 +59,47 @@ def metric_cards(cards: Sequence[Card], *, columns: int = 4) -> None:
                 st.caption(card.note)
 
 
+def small_table(table: pd.DataFrame, *, label: str, numbers: Sequence[str] = ()) -> None:
+    """Show a few rows of finished texts; ``numbers`` are the columns to align to the right.
+
+    A plain table: the browser needs no data grid for it, which is a megabyte and a noticeable part
+    of a first view. Long tables that one wants to sort or search belong in `st.dataframe`.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    label : str
+        What the table holds, for screen readers.
+    """
+    sides = ["right" if name in numbers else "left" for name in table.columns]
+    head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
+    rows = [
+        "".join(_cell("td", text, side) for text, side in zip(row, sides, strict=True))
+        for row in table.itertuples(index=False)
+    ]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    # On a phone the table scrolls within its frame; the frame takes the keyboard's focus for that.
+    st.html(
+        f'<div class="fp-table" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(tag: str, text: object, side: str) -> str:
+    scope = ' scope="col"' if tag == "th" else ""
+    return f'<{tag}{scope} class="fp-{side}">{escape(str(text))}</{tag}>'
+
+
 def about(title: str, text: str, *, formula: str | None = None, source: str | None = None) -> None:
     """Fold away how to read a curve: words, the formula, and where it comes from.
 
-    ``formula`` is LaTeX without dollar signs; ``source`` names paper and equation.
+    ``formula`` is LaTeX without dollar signs; ``source`` names paper and equation. The content
+    travels when the fold is opened, so a first view waits neither for it nor for the typesetting.
     """
-    with st.expander(title):
+    fold = st.expander(title, key=f"about {title}", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
         st.markdown(text)
         if formula is not None:
             st.latex(formula)

@@ -27,8 +27,7 @@ _warm_up()
 # A picture of our own: a Material symbol as the page's icon would be fetched from another host.
 st.set_page_config(page_icon=str(ROOT / "assets" / "favicon.png"), layout="wide")
 
-# Streamlit draws captions at 60 % of the text colour, which is too faint on light paper (4.0 to 1).
-st.html("<style>[data-testid=stCaptionContainer] {color: inherit; opacity: 0.8}</style>")
+st.html(ROOT / "dashboard" / "page.css")
 
 st.navigation(
     [

@@ -50,6 +50,6 @@ with body, layout.guard():
     if topic != "published":
         st.caption(detection.problem.note)
 
-with st.container(horizontal=True):
+with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(key="anomaly")
     share.download_json(controls.settings().to_json(), name="anomaly")

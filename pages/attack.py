@@ -103,7 +103,7 @@ if job.result is not None:
         for method, recovery in job.result.recoveries.items():
             st.markdown(f"**{METHODS[method]}**")
             st.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
-with st.container(horizontal=True):
+with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(controls.settings().query(), key="attack")
     share.download_json(settings.to_json(), name="attack")
     if job.result is not None and job.result.recoveries:

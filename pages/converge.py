@@ -81,11 +81,12 @@ with table:
     st.caption(problem.note)
     if job.result is not None:
         summary = job.result.summary(settings.measure, settings.accuracy)
-        st.dataframe(convergence.cost_table(summary), hide_index=True, width="stretch")
+        costs = convergence.cost_table(summary)
+        layout.small_table(costs, label="What it costs", numbers=list(costs.columns[1:]))
         convergence.facts(problem, settings)
     formulas.measures()
     formulas.rates()
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         share.copy_link(settings.query(), key="converge")
         share.download_json(settings.to_json(), name="comparison")
         if job.result is not None:

@@ -129,7 +129,7 @@ elif st.toggle("Attack a short run with these settings", key="p-attack"):
         name="personal_exposure_job",
     )
 
-with st.container(horizontal=True):
+with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(key="personalise")
     share.download_json(settings.to_json(), name="personalise")
     if job.result is not None:

@@ -102,7 +102,7 @@ if not figures:
     layout.section("What this protects, and what not")
     protection_card(settings)
     explain()
-with st.container(horizontal=True):
+with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(key="privacy")
     share.download_json(settings.to_json(), name="privacy")
     if view == "run" and job.result is not None:

@@ -143,7 +143,7 @@ jobs.show(
     name="theory_bridge_job",
     patience=0.1,
 )
-with st.container(horizontal=True):
+with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(key="theory")
     share.download_json(settings.to_json(), name="theory")
     st.page_link("../pages/personalise.py", label="Personalised PCA", icon=":material/diversity_3:")

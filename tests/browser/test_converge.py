@@ -157,3 +157,18 @@ def test_a_bad_table_is_a_sentence(open_page, tmp_path):
     drawn(page)
     assert "numeric" in page.locator("[data-testid=stMain]").inner_text()
     assert page.locator("[data-testid=stException]").count() == 0
+
+
+def test_a_first_view_fetches_neither_data_grid_nor_typesetting_until_asked(new_page, dashboard):
+    page = new_page()
+    scripts: list[str] = []
+    page.on("request", lambda request: scripts.append(request.url.rpartition("/")[2]))
+    page.goto(f"{dashboard}/converge?starts=1&rounds=50")
+    drawn(page)
+    heavy = ("DataFrame", "katex", "PlotlyChart", "VegaLite")
+    assert not [name for name in scripts if any(word in name for word in heavy)]
+    expect(page.locator(".fp-table tbody tr")).to_have_count(4)
+    assert page.locator(".katex").count() == 0
+    page.get_by_text("What the curves measure").click()
+    expect(page.locator(".katex").first).to_be_visible()
+    expect(page.get_by_text("needs all the data: simulation only")).to_be_visible()

@@ -245,7 +245,7 @@ def test_plotly_is_fetched_once(address, new_page):
     page.on("request", lambda r: fetched.append(r.url) if "plotly" in r.url.lower() else None)
     open_view(page, address)
     assert len(fetched) == 1
-    assert fetched[0].endswith("/app/static/plotly-cartesian.min.js")
+    assert fetched[0].endswith("/app/static/plotly-charts.min.js")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

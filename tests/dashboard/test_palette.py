@@ -93,7 +93,7 @@ def test_fonts_and_licences_are_committed():
         assert (static / face["url"].removeprefix("app/static/")).is_file()
     for name in ("inter", "fraunces", "jetbrains-mono"):
         assert "SIL OPEN FONT LICENSE" in (static / "fonts" / f"{name}.LICENSE.txt").read_text()
-    assert (static / "plotly-cartesian.LICENSE.txt").is_file()
+    assert (static / "plotly-charts.LICENSE.txt").is_file()
 
 
 def test_unknown_colours_are_refused():

@@ -52,6 +52,25 @@ def test_a_mistake_of_ours_is_not_dressed_up_as_a_remedy():
     assert not app.warning
 
 
+def small_costs() -> None:
+    import pandas as pd
+
+    from dashboard.layout import small_table
+
+    costs = pd.DataFrame({"Method": ["A|<b>", "FAPS"], "Rounds": ["61", "–"]})
+    small_table(costs, label='Costs "now"', numbers=["Rounds"])
+
+
+def test_a_small_table_shows_its_texts_as_texts():
+    app = AppTest.from_function(small_costs).run()
+    assert not app.exception
+    markup = app.get("html")[0].proto.body
+    assert "A|&lt;b&gt;" in markup and "<b>" not in markup
+    assert 'aria-label="Costs &quot;now&quot;"' in markup
+    assert '<th scope="col" class="fp-right">Rounds</th>' in markup
+    assert markup.count("<tr>") == 3
+
+
 def cards_and_threats() -> None:
     from dashboard.layout import Card, about, heading, metric_cards, threat_card
 

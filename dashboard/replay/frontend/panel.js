@@ -7,7 +7,7 @@ function loadPlotly() {
     const own = document.querySelector('script[src*="static/js/"]');
     const base = own ? own.src.split("static/js/")[0] : new URL("./", document.baseURI).href;
     window.fedpcaPlotly = new Promise((resolve, reject) => {
-      const script = element("script", { src: `${base}app/static/plotly-cartesian.min.js` });
+      const script = element("script", { src: `${base}app/static/plotly-charts.min.js` });
       script.onload = () => resolve(window.Plotly);
       script.onerror = () => {
         window.fedpcaPlotly = null;

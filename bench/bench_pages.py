@@ -1,0 +1,104 @@
+"""How long a visitor waits: the first chart of every page, and a slider's repaint on Converge.
+
+The server is warm (somebody has seen the page). "Fresh" is a browser that has never been here, with
+an empty cache; "again" a second tab of it. Browser and server share this machine's cores.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+REPEAT = 7
+MOVES = 8
+#: Notes when the first chart stands, in milliseconds since the navigation began.
+_FIRST_CHART = """new MutationObserver((_, watch) => {
+  if (!document.querySelector('.fp-plot[data-drawn]')) return;
+  window.firstChart = performance.now();
+  watch.disconnect();
+}).observe(document, { childList: true, subtree: true, attributes: true });"""
+_DIGEST = "document.querySelector('[data-digest]').dataset.digest"
+
+
+def main() -> None:
+    """Print the waits."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        print("The waits of the pages are measured in a browser: run `make browser` first.")
+        return
+    from scripts.browser import NoBrowser, find
+    from tests.browser.tools import ROOT, drawn, pages, serve
+
+    try:
+        executable = find()
+    except NoBrowser as reason:
+        print(reason)
+        return
+    charts = [page.path for page in pages() if page.path != "/"]
+    with serve(ROOT / "app.py", ROOT) as address, sync_playwright() as driver:
+        with _browser(driver, executable) as browser:
+            for path in charts:
+                page = browser.new_page()
+                page.goto(f"{address}{path}")
+                drawn(page)
+                page.close()
+            moves = _repaints(browser, f"{address}/converge", drawn)
+        print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
+        for path in charts:
+            fresh, again = _first_charts(driver, executable, f"{address}{path}")
+            print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}")
+        print(f"slider to repaint on /converge, ms: {_line(moves)} of {MOVES}")
+
+
+@contextmanager
+def _browser(driver: Any, executable: str) -> Iterator[Any]:
+    from scripts.browser import FLAGS
+
+    browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
+    yield browser
+    browser.close()
+
+
+def _first_charts(driver: Any, executable: str, url: str) -> tuple[list[float], list[float]]:
+    fresh: list[float] = []
+    again: list[float] = []
+    for _ in range(REPEAT):
+        with _browser(driver, executable) as browser:
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            context.add_init_script(_FIRST_CHART)
+            for waits in (fresh, again):
+                page = context.new_page()
+                time.sleep(1.0)  # the browser itself has come to rest
+                page.goto(url, wait_until="commit")
+                page.wait_for_function("window.firstChart", timeout=60_000)
+                waits.append(page.evaluate("window.firstChart"))
+    return fresh, again
+
+
+def _repaints(browser: Any, url: str, drawn: Any) -> list[float]:
+    """From a key on the heterogeneity slider to the next picture; no two moves are alike."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(url)
+    drawn(page)
+    page.locator(".st-key-heterogeneity input[type=range]").focus()
+    waits = []
+    for _ in range(MOVES):
+        before = page.evaluate(_DIGEST)
+        began = time.perf_counter()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(f"{_DIGEST} !== '{before}'", polling=5, timeout=30_000)
+        waits.append(1e3 * (time.perf_counter() - began))
+        time.sleep(0.7)
+    return waits
+
+
+def _line(waits: list[float]) -> str:
+    return f"{statistics.median(waits):5.0f} ({min(waits):.0f}-{max(waits):.0f})"
+
+
+if __name__ == "__main__":
+    main()
