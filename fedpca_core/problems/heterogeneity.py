@@ -7,6 +7,7 @@ spectra it turns each client's own spectrum (`fedpca_core.problems.rotation`).
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,12 +23,17 @@ DIAL = (
     "the pooled data's second moments and the clients' sizes stay exactly the same."
 )
 
-#: Leading directions in which draws are compared; where clients differ most is among them.
-_DIRECTIONS = 24
-#: Positions of the dial at which draws are compared: the ticks of a slider.
+#: Leading directions in which positions of the dial are compared; where clients differ most is
+#: among them.
+_DIRECTIONS = 40
+#: Positions of the dial at which it must rise: the ticks of a slider.
 _POSITIONS = tuple(position / 20 for position in range(21))
-#: Choices made, so that a move of the dial costs no measurement.
-_chosen: Remembered[int] = Remembered(64)
+#: A way along which the measured heterogeneity never falls by more than this share is taken.
+_STEADY = 1e-3
+#: Rings that are tried, and orders that are tried between two positions of the dial.
+_RINGS, _ORDERS = 6, 48
+#: Ways found, so that a move of the dial costs no measurement.
+_found: Remembered[Way] = Remembered(16)
 
 
 def check_heterogeneity(value: float) -> None:
@@ -39,9 +45,45 @@ def check_heterogeneity(value: float) -> None:
     )
 
 
-def exchange(
-    home: IntArray, sizes: tuple[int, ...], value: float, seed: int, attempt: int = 0
-) -> list[IntArray]:
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How records come home as the dial goes from 0 to 1.
+
+    Attributes
+    ----------
+    marks : (records,) float64
+        The position of the dial from which on a position holds its own record, in [0, 1).
+    ring : (records,) int64
+        The order in which the other positions pass their records on.
+    """
+
+    marks: Array
+    ring: IntArray
+
+    @classmethod
+    def drawn(cls, sizes: tuple[int, ...], seed: int, attempt: int = 0) -> Way:
+        """A random way, from the stream ``"heterogeneity"``.
+
+        Marks are spread evenly within each client, so that each keeps its share to within a record.
+        """
+        generator = Streams(seed).generator("heterogeneity", attempt)
+        marks = np.concatenate(
+            [(generator.permutation(size) + generator.uniform()) / size for size in sizes]
+        )
+        return cls(marks, generator.permutation(len(marks)))
+
+    def shuffled(
+        self, sizes: tuple[int, ...], beyond: float, generator: np.random.Generator
+    ) -> Way:
+        """Another order, within each client, for the positions marked ``beyond`` and later."""
+        marks = self.marks.copy()
+        for own in np.split(np.arange(len(marks)), np.cumsum(sizes)[:-1]):
+            waiting = own[marks[own] >= beyond]
+            marks[waiting] = marks[generator.permutation(waiting)]
+        return Way(marks, self.ring)
+
+
+def exchange(home: IntArray, sizes: tuple[int, ...], value: float, way: Way) -> list[IntArray]:
     """Deal records to clients, the share ``value`` of them staying at home.
 
     Parameters
@@ -52,73 +94,99 @@ def exchange(
         Records of each client, summing to ``len(home)``.
     value : float
         The dial: 1 leaves every record at home, 0 sends each to a random position.
-    seed, attempt : int
-        Seed of the stream ``"heterogeneity"``, and which of its draws.
+    way : Way
+        The positions marked ``value`` and later pass their records on along its ring. A small move
+        of the dial therefore moves few records.
 
     Returns
     -------
     list of (m_i,) int64
         The records of each client.
-
-    Notes
-    -----
-    Every position has a fixed mark between 0 and 1; the positions whose mark is at least ``value``
-    pass their records on along a fixed random ring. A small move of the dial therefore moves few
-    records. Marks are spread evenly within each client, so that each keeps its share to within a
-    record.
     """
     check_heterogeneity(value)
-    generator = Streams(seed).generator("heterogeneity", attempt)
-    marks = np.concatenate(
-        [(generator.permutation(size) + generator.uniform()) / size for size in sizes]
-    )
-    ring = generator.permutation(len(home))
-    moving = ring[marks[ring] >= value]
+    moving = way.ring[way.marks[way.ring] >= value]
     held = home.copy()
     held[moving] = home[np.roll(moving, 1)]
     return np.split(held, np.cumsum(sizes)[:-1])
 
 
-def steadiest_attempt(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> int:
-    """The draw of `exchange` along which the measured heterogeneity falls least.
+def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> Way:
+    """A way along which the measured heterogeneity rises with the dial.
 
     Random shares of few records differ by accident, and bringing some records home may undo such
-    an accident: the dial would first go down. Draws are compared by measurement and the first one
-    that rises throughout is taken; with many records a client that is nearly always draw 0. Where
-    clients at home differ hardly more than random shares do, no draw can rise.
+    an accident: the dial would go down. With many records a client that is rare, and the first way
+    drawn is taken. Otherwise the way is laid from one position of the dial to the next: of several
+    orders in which further records may come home, one is taken that raises the measured value, and
+    no further than leaves room for the rest. Where clients at home differ less than random shares
+    do, no way can rise, and the one that falls least is taken.
 
     Parameters
     ----------
     records : (records, features) float64
         Scaled as the clients will hold them.
     home, sizes, seed
-        As for `exchange`.
+        As for `exchange` and `Way.drawn`.
     """
     state = hashlib.sha256(np.ascontiguousarray(records).data)
     state.update(np.ascontiguousarray(home).data)
     key = (state.digest(), sizes, seed)
-    return _chosen.get(key, lambda: _least_drop(records, home, sizes, seed))
+    return _found.get(key, lambda: _Search(records, home, sizes, seed).best())
 
 
-def _least_drop(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> int:
-    scores = leading_scores(records, _DIRECTIONS)
-    pooled = scores[home].T @ scores[home] / len(home)
-    best, smallest = 0, np.inf
-    for attempt in range(int(np.clip(320 // len(sizes), 4, 32))):  # a second at most
+class _Search:
+    """The search for a steady way: measures positions of the dial on leading directions."""
+
+    def __init__(self, records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> None:
+        self.scores = leading_scores(records, _DIRECTIONS)
+        self.pooled = self.scores[home].T @ self.scores[home] / len(home)
+        self.home, self.sizes, self.seed = home, sizes, seed
+
+    def best(self) -> Way:
+        drawn = [Way.drawn(self.sizes, self.seed, attempt) for attempt in range(_RINGS)]
+        way, least = drawn[0], self.drop(drawn[0])
+        # The most even random shares first: they leave most room to rise.
+        for attempt in np.argsort([self.eta(each, 0.0) for each in drawn], kind="stable"):
+            if least <= _STEADY:
+                break
+            laid = self.laid(drawn[attempt], int(attempt))
+            drop = self.drop(laid)
+            if drop < least:
+                way, least = laid, drop
+        return way
+
+    def laid(self, way: Way, attempt: int) -> Way:
+        """The way with its order chosen from position to position of the dial."""
+        generator = Streams(self.seed).generator("heterogeneity", attempt, 1)
+        reached, end = self.eta(way, 0.0), self.eta(way, 1.0)
+        for step in range(1, len(_POSITIONS) - 1):
+            # Twice the even pace at most, so that the last steps need not go down.
+            ceiling = reached + (end - reached) * min(2 / (len(_POSITIONS) - step), 1.0)
+            chosen, found, smallest = way, reached, np.inf
+            for order in range(_ORDERS):
+                tried = way.shuffled(self.sizes, _POSITIONS[step - 1], generator) if order else way
+                eta = self.eta(tried, _POSITIONS[step])
+                miss = max(2 * (reached - eta), eta - ceiling, 0.0)  # falling is worse
+                if miss < smallest:
+                    chosen, found, smallest = tried, eta, miss
+                if miss == 0.0:
+                    break
+            way, reached = chosen, max(reached, found)
+        return way
+
+    def drop(self, way: Way) -> float:
+        """How far the measured value falls below an earlier one, relative to that."""
         highest = drop = 0.0
         for value in _POSITIONS:
-            held = [scores[own] for own in exchange(home, sizes, value, seed, attempt)]
-            gaps = np.stack([own.T @ own / len(own) for own in held]) - pooled
-            eta = float(np.abs(np.linalg.eigvalsh(gaps)).max())
+            eta = self.eta(way, value)
             highest = max(highest, eta)
             drop = max(drop, (highest - eta) / max(highest, np.finfo(float).tiny))
-            if drop >= smallest:
-                break
-        if drop < smallest:
-            best, smallest = attempt, drop
-        if smallest <= 1e-3:
-            break
-    return best
+        return drop
+
+    def eta(self, way: Way, value: float) -> float:
+        """Largest ||S_i - S||_2 within the leading directions."""
+        held = [self.scores[own] for own in exchange(self.home, self.sizes, value, way)]
+        gaps = np.stack([own.T @ own / len(own) for own in held]) - self.pooled
+        return float(np.abs(np.linalg.eigvalsh(gaps)).max())
 
 
 def leading_scores(records: Array, directions: int) -> Array:

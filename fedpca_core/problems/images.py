@@ -12,9 +12,10 @@ import numpy as np
 from fedpca_core.arrays import AnyArray, Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.heterogeneity import (
+    Way,
     check_heterogeneity,
     exchange,
-    steadiest_attempt,
+    steady_way,
 )
 from fedpca_core.problems.image_files import SOURCES, data_folder, file_stamp, load_images
 from fedpca_core.problems.problem import Problem, from_blocks
@@ -101,7 +102,7 @@ def images(
         resolution,
         split,
     )
-    held = exchange(dealt.home, dealt.sizes, heterogeneity, seed, dealt.attempt)
+    held = exchange(dealt.home, dealt.sizes, heterogeneity, dealt.way)
     side = round(dealt.records.shape[1] ** 0.5)
     mean = (
         "centred on the pooled mean, which takes one secure sum over clients beforehand"
@@ -124,7 +125,7 @@ class _Dealt:
     records: Array
     home: IntArray
     sizes: tuple[int, ...]
-    attempt: int
+    way: Way
 
 
 @lru_cache(maxsize=3)
@@ -153,7 +154,7 @@ def _dealt(
         records -= records.mean(axis=0)
     # A stable sort of shuffled images: those of a class stay in random order.
     home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
-    return _Dealt(records, home, sizes, steadiest_attempt(records, home, sizes, seed))
+    return _Dealt(records, home, sizes, steady_way(records, home, sizes, seed))
 
 
 def _resampled(pixels: AnyArray, side: int, resolution: int | None) -> Array:

@@ -10,10 +10,11 @@ import pandas as pd
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.heterogeneity import (
+    Way,
     check_heterogeneity,
     exchange,
     leading_scores,
-    steadiest_attempt,
+    steady_way,
 )
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
@@ -90,8 +91,9 @@ def from_table(
         key = table.clients.astype(float)
     # Shuffled first, so that rows with the same key come in random order and not as in the file.
     home: IntArray = shuffled[np.argsort(key[shuffled], kind="stable")].astype(np.int64)
-    attempt = 0 if heterogeneity == 1 else steadiest_attempt(records, home, sizes, seed)
-    held = exchange(home, sizes, heterogeneity, seed, attempt)
+    # At 1 all ways end alike, and a table with a client column need not look for one.
+    way = Way.drawn(sizes, seed) if heterogeneity == 1 else steady_way(records, home, sizes, seed)
+    held = exchange(home, sizes, heterogeneity, way)
     done = {
         "standardise": "Standardised by pooled means and variances, which takes two secure sums.",
         "centre": "Centred on the pooled mean, which takes one secure sum.",

@@ -1,11 +1,12 @@
 """The heterogeneity dial: one sentence, and the laws it promises."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import DIAL, decay_spectrum, images
-from fedpca_core.problems.heterogeneity import exchange, leading_scores, steadiest_attempt
+from fedpca_core.problems import DIAL, decay_spectrum, from_table, images
+from fedpca_core.problems.heterogeneity import Way, exchange, leading_scores, steady_way
 from fedpca_core.problems.rotation import Turns, _angles, _turned, balance
 
 TICKS = np.linspace(0.0, 1.0, 21)
@@ -109,17 +110,19 @@ def test_at_one_every_record_is_at_home_and_sizes_never_change():
     home = np.random.default_rng(0).permutation(100)
     sizes = (10, 60, 30)
     for value in (0.0, 0.33, 1.0):
-        held = exchange(home, sizes, value, seed=4)
+        held = exchange(home, sizes, value, Way.drawn(sizes, 4))
         assert [len(own) for own in held] == list(sizes)
         assert sorted(np.concatenate(held)) == list(range(100))
-    np.testing.assert_array_equal(np.concatenate(exchange(home, sizes, 1.0, seed=4)), home)
+    np.testing.assert_array_equal(
+        np.concatenate(exchange(home, sizes, 1.0, Way.drawn(sizes, 4))), home
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 0.25, 0.5, 0.8])
 def test_every_client_keeps_the_share_of_the_dial(value):
     sizes = (100, 300, 40)
     home = np.arange(sum(sizes))
-    held = exchange(home, sizes, value, seed=1)
+    held = exchange(home, sizes, value, Way.drawn(sizes, 1))
     begin = 0
     for size, own in zip(sizes, held, strict=True):
         position = np.arange(begin, begin + size)
@@ -132,45 +135,95 @@ def test_at_zero_clients_hold_random_shares():
     """Records of a class spread over clients as in random sampling."""
     sizes = (500,) * 10
     home = np.arange(5000)
-    counts = np.array(
-        [[(own // 500 == k).sum() for k in range(10)] for own in exchange(home, sizes, 0.0, seed=2)]
-    )
+    held = exchange(home, sizes, 0.0, Way.drawn(sizes, 2))
+    counts = np.array([[(own // 500 == k).sum() for k in range(10)] for own in held])
     assert 25 < counts.min() < 50 < counts.max() < 80  # hypergeometric: 50 ± 6.4
 
 
 def test_a_small_move_exchanges_few_records():
     home = np.arange(1000)
-    before, after = (np.concatenate(exchange(home, (250,) * 4, t, seed=3)) for t in (0.4, 0.41))
+    sizes = (250,) * 4
+    way = Way.drawn(sizes, 3)
+    before, after = (np.concatenate(exchange(home, sizes, t, way)) for t in (0.4, 0.41))
     assert 0 < (before != after).sum() <= 2 * 14
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("clients", [4, 10, 30])
+@pytest.mark.parametrize("clients", [4, 10, 30, 100])
 def test_measured_heterogeneity_rises_with_the_dial_of_images(clients, seed):
-    """Clients of 60 images and more; a drop of 1 % of the maximum is a handful of images."""
+    """Down to 18 images a client; the tolerance is what directions left out can add."""
     etas = [images(clients=clients, heterogeneity=t, seed=seed).heterogeneity for t in TICKS]
-    assert largest_drop(etas) <= 0.01
-    assert etas[-1] > 3 * etas[0]
+    assert largest_drop(etas) <= 2e-3
+    assert etas[-1] > 2 * etas[0]
 
 
-def test_the_steadiest_draw_is_steadier_than_most():
+@pytest.mark.parametrize(("name", "clients"), [("olivetti", 10), ("olivetti", 40), ("cifar10", 10)])
+def test_measured_heterogeneity_rises_with_the_dial_of_few_large_images(data_folder, name, clients):
+    etas = [
+        images(
+            name, clients, heterogeneity=t, resolution=16, max_samples=1000, folder=data_folder
+        ).heterogeneity
+        for t in TICKS
+    ]
+    assert largest_drop(etas) <= 2e-3
+    assert etas[-1] > 2 * etas[0]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_measured_heterogeneity_rises_where_the_natural_clients_are_nearly_alike(data_folder, seed):
+    """Twelve stations of one city: at home they differ hardly more than random shares do."""
+    table = pd.read_csv(data_folder / "beijing_air_daily.csv")
+    etas = [
+        from_table(table, client_column="station", heterogeneity=t, seed=seed).heterogeneity
+        for t in TICKS
+    ]
+    assert largest_drop(etas) <= 2e-3
+    assert etas[-1] > 1.2 * etas[0]
+
+
+def few_records():
     rng = np.random.default_rng(1)
     classes = np.repeat(np.arange(4), 15)
-    records = rng.standard_normal((60, 10)) * (1.0 + np.eye(4, 10)[classes])
-    home, sizes = np.arange(60), (15,) * 4
+    return rng.standard_normal((60, 10)) * (1.0 + np.eye(4, 10)[classes]), np.arange(60), (15,) * 4
 
-    def drop(attempt):
-        etas = []
-        for t in TICKS:
-            held = [records[own] for own in exchange(home, sizes, t, 0, attempt)]
-            gaps = np.stack([own.T @ own / len(own) for own in held]) - records.T @ records / 60
-            etas.append(np.abs(np.linalg.eigvalsh(gaps)).max())
-        return largest_drop(np.array(etas))
 
-    drops = sorted(drop(attempt) for attempt in range(20))
-    chosen = drop(steadiest_attempt(records, home, sizes, 0))
-    assert drops[-1] > 0.02  # otherwise there is nothing to choose
-    assert chosen <= max(drops[0], 1e-3) + 1e-12
+def way_etas(records, home, sizes, way):
+    pooled = records.T @ records / len(records)
+    etas = []
+    for t in TICKS:
+        held = [records[own] for own in exchange(home, sizes, t, way)]
+        gaps = np.stack([own.T @ own / len(own) for own in held]) - pooled
+        etas.append(np.abs(np.linalg.eigvalsh(gaps)).max())
+    return np.array(etas)
+
+
+def test_a_laid_way_rises_where_drawn_ones_fall():
+    records, home, sizes = few_records()
+    drops = [
+        largest_drop(way_etas(records, home, sizes, Way.drawn(sizes, 0, attempt)))
+        for attempt in range(20)
+    ]
+    assert min(drops) > 0.005  # otherwise there is nothing to lay
+    assert largest_drop(way_etas(records, home, sizes, steady_way(records, home, sizes, 0))) <= 1e-3
+
+
+def test_a_laid_way_keeps_the_shares_and_the_small_moves():
+    records, home, sizes = few_records()
+    way = steady_way(records, home, sizes, 0)
+    np.testing.assert_array_equal(np.sort(way.ring), home)
+    for begin in range(0, 60, 15):
+        marks = np.sort(way.marks[begin : begin + 15])
+        np.testing.assert_allclose(np.diff(marks), 1 / 15, atol=1e-12)
+    again = steady_way(records.copy(), home, sizes, 0)
+    np.testing.assert_array_equal(again.marks, way.marks)
+
+
+def test_where_no_way_can_rise_the_least_fall_is_taken():
+    """Every client at home has the same records: the dial can only go down."""
+    records = np.tile(np.random.default_rng(3).standard_normal((8, 5)), (4, 1))
+    home, sizes = np.arange(32), (8,) * 4
+    etas = way_etas(records, home, sizes, steady_way(records, home, sizes, 0))
+    assert etas[0] > 0.1 and etas[-1] < 1e-12
 
 
 @pytest.mark.parametrize("features", [5, 60, 1100])
@@ -186,4 +239,4 @@ def test_leading_scores_are_principal(features):
 @pytest.mark.parametrize("value", [-0.1, 1.01, float("nan")])
 def test_a_dial_outside_its_range_is_refused(value):
     with pytest.raises(InvalidInput, match=f"between 0 .* and 1 .* not {value}"):
-        exchange(np.arange(4), (2, 2), value, seed=0)
+        exchange(np.arange(4), (2, 2), value, Way.drawn((2, 2), 0))
