@@ -15,6 +15,7 @@ from fedpca_core.attacks.membership import (
     membership_separation,
     theoretical_auc,
 )
+from fedpca_core.attacks.newcomer import Newcomer, newcomer, records_behind
 from fedpca_core.attacks.pooled import pooled, pooled_path
 from fedpca_core.attacks.replay import Replay, replay
 from fedpca_core.attacks.ridge import ridge, ridge_path
@@ -25,6 +26,7 @@ __all__ = [
     "ADVERSARIES",
     "Adversary",
     "AttackPath",
+    "Newcomer",
     "Replay",
     "Testimony",
     "collude",
@@ -33,9 +35,11 @@ __all__ = [
     "linear_path",
     "membership_score",
     "membership_separation",
+    "newcomer",
     "personal",
     "pooled",
     "pooled_path",
+    "records_behind",
     "recover_samples",
     "replay",
     "ridge",

@@ -6,7 +6,7 @@ from fedpca_core.problems.csv_file import read_csv
 from fedpca_core.problems.heterogeneity import DIAL
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.personal import PersonalProblem, personal
-from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.problem import Problem, from_blocks, without_record
 from fedpca_core.problems.spectrum import decay_spectrum
 from fedpca_core.problems.spiked import spiked_covariance
 from fedpca_core.problems.splits import samples_per_client
@@ -30,4 +30,5 @@ __all__ = [
     "read_csv",
     "samples_per_client",
     "spiked_covariance",
+    "without_record",
 ]

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.cohort import Cohort, checked_blocks
 
 
@@ -142,6 +142,47 @@ def from_blocks(
         client_names=tuple(client_names),
         feature_names=tuple(feature_names),
         note=note,
+    )
+
+
+def without_record(problem: Problem, client: int, record: int) -> Problem:
+    """The same problem before one record of one client was there.
+
+    Centring and scaling stay as they are: they were agreed on before.
+
+    Raises
+    ------
+    InvalidInput
+        A problem whose records are not kept, or one without that client or record.
+    """
+    if problem.blocks is None:
+        raise InvalidInput(
+            "The records of this problem are not kept, so none can be left out; choose a smaller "
+            "problem."
+        )
+    require(
+        0 <= client < problem.clients,
+        f"There is no client {client} among {problem.clients}; "
+        f"choose one from 0 to {problem.clients - 1}.",
+    )
+    held = problem.blocks[client].shape[1]
+    require(
+        0 <= record < held,
+        f"Client {client} has no record {record}; choose one from 0 to {held - 1}.",
+    )
+    require(held > 1, f"Client {client} holds a single record and cannot be without it.")
+    blocks = list(problem.blocks)
+    blocks[client] = np.delete(blocks[client], record, axis=1)
+    share, counts = problem.cohort.weights, problem.cohort.samples
+    by_records = bool(np.allclose(share, counts / counts.sum(), rtol=1e-9))
+    return from_blocks(
+        blocks,
+        weights="records" if by_records else [float(weight) for weight in share],
+        name=problem.name,
+        image_shape=problem.image_shape,
+        client_names=problem.client_names,
+        feature_names=problem.feature_names,
+        note=problem.note,
     )
 
 
