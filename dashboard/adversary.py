@@ -94,10 +94,8 @@ def _recover(
     configuration: AttackConfiguration, problem: Problem, method: str, start: int, truth: Array
 ) -> tuple[Recovery, Array]:
     trace, table = attacked_run(problem, method, configuration, start)
-    transcript = trace.transcript
-    if configuration.attack == "collude":
-        transcript = _with_colluders(configuration, problem, method, start, transcript)
-    path = _attack(configuration, transcript, float(np.trace(truth)))
+    transcript = server_view(configuration, problem, method, start, trace.transcript)
+    path = attack(configuration, transcript, float(np.trace(truth)))
     likeness: tuple[str, ...] = ()
     if start == 0 and problem.image_shape is not None:
         likeness = tuple(_likeness(one, truth, problem.image_shape) for one in path.estimates)
@@ -112,14 +110,16 @@ def _recover(
     return found, path.estimates
 
 
-def _with_colluders(
+def server_view(
     configuration: AttackConfiguration,
     problem: Problem,
     method: str,
     start: int,
     transcript: Transcript,
 ) -> Transcript:
-    """The sums without the uploads of the first few other clients."""
+    """What the adversary reads: the messages, or the sums without the colluders' uploads."""
+    if configuration.attack != "collude":
+        return transcript
     require(
         transcript.secure_aggregation,
         "Colluding clients add nothing while the server receives every upload one by one; "
@@ -138,9 +138,10 @@ def _with_colluders(
     return attacks.collude(transcript, told)
 
 
-def _attack(
+def attack(
     configuration: AttackConfiguration, transcript: Transcript, stated_trace: float
 ) -> AttackPath:
+    """The chosen adversary's reconstruction after every round."""
     client = configuration.client
     single = all(exchange.uploads is not None for exchange in transcript.exchanges)
     paths: Mapping[str, Callable[[], AttackPath]] = {

@@ -335,6 +335,24 @@ class Configuration(Settings):
         "the client and how many to converge.",
         view=True,
     )
+    newcomer: bool = dial(
+        False,
+        key="newcomer",
+        label="Compare with an earlier run",
+        help="Run every method under attack once more, without one record of the client, and let "
+        "the server subtract what it learned from the two runs.",
+        view=True,
+    )
+    record: int = dial(
+        0,
+        key="record",
+        label="The record that joined",
+        help="Which of the client's records was not there in the earlier run, counted from 0.",
+        low=0,
+        high=9999,
+        step=1,
+        view=True,
+    )
     private_start: bool = dial(
         False,
         key="ownstart",

@@ -10,6 +10,7 @@ from dashboard import (
     formulas,
     jobs,
     layout,
+    newcomer_section,
     presets,
     reconstruction,
     recovery_sweep,
@@ -89,6 +90,7 @@ st.caption(problem.note)
 adversary.card(settings, job.result)
 formulas.reconstruction()
 replay_section.show(controls, settings, problem)
+newcomer_section.show(controls, settings, problem)
 layout.section("Does it get harder with size?")
 if controls.dial("growth") and settings.problem.startswith("decay"):
     recovery_sweep.show(settings)

@@ -317,8 +317,8 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "sums-undone",
         "Changing participants undo secure aggregation",
-        "With everybody in every round, sums reveal the pooled covariance and no more. With half "
-        "the clients in each round the sums differ, and enough of them single out each client.",
+        "With everybody in every round, the sums of a run reveal the pooled covariance only. With "
+        "half the clients in each round they differ, and enough of them single out each client.",
         live={
             "features": 20,
             "components": 4,
@@ -328,6 +328,24 @@ PRESETS: tuple[Preset, ...] = (
             "attacked": ("ssi",),
             "secure_aggregation": True,
             "attack": "pooled",
+        },
+        attack=True,
+    ),
+    Preset(
+        "one-more-record",
+        "Secure aggregation does not hide a newcomer",
+        "Two runs on the digits, one image apart. The sums of SSI give the pooled covariance "
+        "before and after, and their difference is that image, to nine digits. LocalPower's "
+        "clients iterate on frames of their own, so this reading of its sums fails.",
+        live={
+            "problem": "digits",
+            "components": 10,
+            "rounds": 20,
+            "attacked": ("ssi", "local_power"),
+            "secure_aggregation": True,
+            "attack": "pooled",
+            "newcomer": True,
+            "record": 7,
         },
         attack=True,
     ),

@@ -121,3 +121,25 @@ def test_methods_that_send_models_are_read_too(open_page):
     assert page.locator("[data-panel=outside]").count() == 1
     page = open_page("/attack", {"elsewhere": "Personalised PCA"})
     page.locator("[data-testid=chart][data-key=elsewhere_exposure]").wait_for(timeout=60_000)
+
+
+def test_one_more_record_is_read_off_two_runs(open_page, fresh_dashboard):
+    page = open_page("/attack", {"problem": "Digits", "components": 10, "rounds": 20})
+    main = page.locator("[data-testid=stMain]")
+    expect(main.get_by_text("Switch it on to run every method")).to_be_visible()
+    page.get_by_text("Compare with an earlier run").click()
+    drawn(page)
+    expect(main.get_by_text("The record that joined").last).to_be_visible()
+    expect(main).to_contain_text("the server has the newcomer's record after round")
+    field = page.locator(".st-key-record input")
+    field.fill("9000")
+    field.press("Enter")
+    settled(page)
+    expect(main).to_contain_text("Client 0 has no record 9000; choose one from 0 to 359.")
+    field.fill("7")
+    field.press("Enter")
+    drawn(page)
+    assert "newcomer=true" in page.url and "record=7" in page.url
+    words = main.get_by_text("the server has the newcomer's record").inner_text()
+    again = open_page("/attack", page.url.split("?")[1], address=fresh_dashboard())
+    expect(again.locator("[data-testid=stMain]")).to_contain_text(words[:80])

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard import adversary, presets, reconstruction, replaying
+from dashboard import adversary, newcomer_section, presets, reconstruction, replaying
 from dashboard.guides import guide_curves
 from dashboard.jobs import Job
 from fedpca_core.config import AttackConfiguration, Configuration
+from fedpca_core.errors import InvalidInput
 from fedpca_core.experiments.faps import preset
 from fedpca_core.laboratory import build_problem, compare
 
@@ -129,3 +130,43 @@ def test_guides_have_the_predicted_slope(measure: str) -> None:
     expected = rate**2 if measure == "relative_error" else rate
     assert np.allclose(np.asarray(lines[0].y)[1:] / np.asarray(lines[0].y)[:-1], expected)
     assert not guide_curves(compare(chosen, problem), replace(chosen, axis="bytes"))
+
+
+def joined(**changes) -> newcomer_section.Joined:
+    chosen = replace(SMALL, rounds=20, record=3, **changes)
+    chosen = replace(chosen, attack=newcomer_section._adversary(chosen))
+    problem = build_problem(chosen)
+    return newcomer_section.run(chosen, problem, Job(key="newcomer", deadline=np.inf))
+
+
+def test_two_runs_give_away_the_record_between_them() -> None:
+    found = joined()
+    assert found.sines["ssi"][0] > 0.9 and found.sines["ssi"][-1] < 1e-6
+    assert found.sines["faps"][-1] > 0.1
+    assert found.counts == {"ssi": 40, "faps": 40}
+    words = newcomer_section.sentence(found, build_problem(SMALL))
+    assert "From **SSI** the server has the newcomer's record" in words and "knows it" in words
+    assert "From **FAPS** the server cannot be sure" in words
+    assert "sums only" not in words
+
+
+def test_sums_give_away_the_record_but_not_whose_it_is() -> None:
+    found = joined(secure_aggregation=True, attacked=("ssi",), attack="linear")
+    assert found.sines["ssi"][-1] < 1e-6
+    assert found.counts == {"ssi": 200}
+    assert "hide whose record" in newcomer_section.sentence(found, build_problem(SMALL))
+
+
+def test_a_record_that_is_not_there_is_refused_in_words() -> None:
+    with pytest.raises(InvalidInput, match="Client 0 has no record 90; choose one from 0 to 39"):
+        newcomer_section.run(
+            replace(SMALL, record=90), build_problem(SMALL), Job(key="no", deadline=np.inf)
+        )
+
+
+def test_the_section_s_best_onlooker_suits_the_channel() -> None:
+    best = newcomer_section._adversary
+    assert best(SMALL) == "symmetric"
+    assert best(replace(SMALL, attack="ridge")) == "ridge"
+    assert best(replace(SMALL, secure_aggregation=True)) == "pooled"
+    assert best(replace(SMALL, secure_aggregation=True, attack="collude")) == "collude"

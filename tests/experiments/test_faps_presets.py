@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from fedpca_core.attacks import linear
+from fedpca_core.attacks import linear, newcomer, pooled
 from fedpca_core.config import METHODS, AttackConfiguration, Configuration
 from fedpca_core.errors import InvalidInput
 from fedpca_core.experiments.faps import PRESETS, preset
 from fedpca_core.laboratory import attacked_run, build_problem, compare
+from fedpca_core.problems import without_record
 
 
 def rounds(name, value=None, accuracy=1e-7):
@@ -172,3 +173,20 @@ def test_paper_sizes_are_the_paper_s(monkeypatch):
     assert asked["total"] == 256_000
     preset("rates").paper_problem(1000.0)
     assert (asked["decay"], asked["condition"], asked["total"]) == (None, 1000.0, 160_000)
+
+
+def test_the_sums_of_ssi_give_a_newcomer_away():
+    chosen = preset("one-more-record").configuration()
+    after = build_problem(chosen)
+    before = without_record(after, chosen.client, chosen.record)
+    matrices = []
+    for problem in (before, after):
+        view = attacked_run(problem, "ssi", chosen)[0].transcript
+        assert view.secure_aggregation
+        matrices.append(pooled(view, chosen.client))
+    total = int(after.cohort.samples.sum())
+    found = newcomer(*matrices, total - 1, total)
+    record = after.blocks[chosen.client][:, chosen.record]
+    cosine = abs(found.records @ record) / np.linalg.norm(found.records) / np.linalg.norm(record)
+    assert cosine > 1 - 1e-12
+    assert found.purity > 0.999
