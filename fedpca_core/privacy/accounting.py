@@ -129,11 +129,12 @@ def mutually_orthogonal(method: Algorithm, products: int) -> bool:
     """Whether all probes of the run are orthogonal to each other (block Krylov before a restart).
 
     Then ``sum_j ||(S - S') Q_j||_F^2 = ||(S - S') [Q_1 ... Q_T]||_F^2 <= 2 C^4/m_i^2`` for every
-    pair of neighbours and every outcome, so the whole run costs what a single product costs (fully
-    adaptive composition of Gaussian releases, applied pair by pair: Smith and Thakurta, 2022; not
-    in the papers). The probe made just before a
-    restart is still orthogonal to all, later ones to the kept Ritz vectors only: a longer run
-    counts every product in full.
+    pair of neighbours and every outcome. Budgets of Gaussian releases add in squares even where
+    each depends on all answers before (Smith and Thakurta, "Fully Adaptive Composition for Gaussian
+    Differential Privacy", arXiv:2210.17520), so the whole run costs what a single product costs
+    (our addition; the tests audit it by the likelihood ratios of many runs). The probe made just
+    before a restart is still orthogonal to all, later ones to the kept Ritz vectors only: a longer
+    run counts every product in full.
     """
     return isinstance(method, BlockKrylov) and products <= method.blocks + 1
 
