@@ -64,7 +64,12 @@ class Controls(Generic[S]):
         st.session_state["_page_of_dials"] = self.settings_class.kind
 
     def _spell_out(self, parameters: Mapping[str, list[str]]) -> None:
-        """Rewrite valid values that Streamlit would not recognise (100.0 for 100, ssi for SSI)."""
+        """Rewrite valid values that Streamlit would not recognise (100.0 for 100, ssi for SSI).
+
+        Streamlit reads the link when a run starts and strips what it does not know, so the
+        rewritten link needs a run of its own.
+        """
+        rewritten: dict[str, list[str]] = {}
         for dial in self.dials.values():
             texts = parameters.get(dial.key)
             if texts is None or dial.key in st.session_state:
@@ -73,8 +78,14 @@ class Controls(Generic[S]):
                 value: Any = dial.check(texts if dial.many else texts[-1])
             except InvalidInput:
                 continue  # noted above
-            if [dial.text(part) for part in (value if dial.many else [value])] != texts:
-                self._set(dial, value)
+            spelled = [dial.text(part) for part in (value if dial.many else [value])]
+            if spelled != texts and value != dial.default:
+                rewritten[dial.key] = spelled
+        if not rewritten:
+            return
+        with suppress(StreamlitAPIException):  # bound to a widget by now: then Streamlit writes it
+            st.query_params.update(rewritten)
+            st.rerun()
 
     # ------------------------------------------------------------------ notes
     @property

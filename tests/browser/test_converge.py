@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qs, urlparse
 
 from playwright.sync_api import expect
 
@@ -172,3 +173,16 @@ def test_a_first_view_fetches_neither_data_grid_nor_typesetting_until_asked(new_
     page.get_by_text("What the curves measure").click()
     expect(page.locator(".katex").first).to_be_visible()
     expect(page.get_by_text("needs all the data: simulation only")).to_be_visible()
+
+
+def test_a_link_spelt_otherwise_keeps_its_settings_in_the_address(open_page):
+    page = open_page("/converge", "method=ssi&method=faps&rounds=50.0&axis=bytes&starts=1")
+    query = parse_qs(urlparse(page.url).query)
+    assert query == {
+        "method": ["SSI", "FAPS"],
+        "rounds": ["50"],
+        "axis": ["Bytes"],
+        "starts": ["1"],
+    }
+    assert page.get_by_test_id("replay-readout").inner_text().count("SSI") == 1
+    assert "LocalPower" not in page.get_by_test_id("replay-readout").inner_text()
