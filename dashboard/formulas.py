@@ -35,7 +35,7 @@ def rates() -> None:
         formula=r"\text{SSI: }\frac{\lambda_{p+1}}{\lambda_p}\qquad"
         r"\text{FAPS: }\max_{l\le p<j}\ 1-c\,\frac{g}{g+\beta},\quad g=\lambda_l-\lambda_j,\quad"
         r"c=1-\Big(\frac{\lambda_j}{\lambda_l+\beta}\Big)^{J}",
-        source="measured against runs in the tests, to 2 %.",
+        source="measured against runs in the tests, to 2%.",
     )
 
 

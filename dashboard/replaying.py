@@ -143,8 +143,8 @@ DEFENCES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Private penalty", {"private_penalty": True}),
     ("Random inner steps", {"random_inner_steps": True}),
     ("float32 messages", {"dtype": "float32"}),
-    ("Noise of 0.1 % on uploads", {"upload_noise": 1e-3}),
-    ("Noise of 3 % on uploads", {"upload_noise": 0.03}),
+    ("Noise of 0.1% on uploads", {"upload_noise": 1e-3}),
+    ("Noise of 3% on uploads", {"upload_noise": 0.03}),
     ("Secure aggregation", {"secure_aggregation": True}),
 )
 _CLEAN: dict[str, Any] = {

@@ -171,7 +171,7 @@ class Configuration(Settings):
         True,
         key="adaptive",
         label="Adaptive penalty",
-        help="Let each client raise its β_i by 10 % whenever its distance to consensus stalls.",
+        help="Let each client raise its β_i by 10% whenever its distance to consensus stalls.",
     )
     inner_rule: str = dial(
         "auto",

@@ -347,7 +347,7 @@ def sweeps(configuration: TheoryConfiguration) -> Sweeps:
 
 
 def bridge(configuration: TheoryConfiguration) -> Exhibit:
-    """Shift-and-invert on clients as different as the dial says (20 features, a gap of 5 %)."""
+    """Shift-and-invert on clients as different as the dial says (20 features, a gap of 5%)."""
     matrices = clients_matrices(
         clients=configuration.clients,
         features=20,

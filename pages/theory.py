@@ -53,7 +53,8 @@ def draw_rivals(found: Study) -> None:
     """All methods on the same problem."""
     st.markdown(theory_view.floor_sentence(found, settings))
     chart(key="theory_rivals", panels=[theory_view.rivals(found)])
-    st.dataframe(theory_tables.work_table(found), hide_index=True, width="stretch")
+    work = theory_tables.work_table(found)
+    layout.small_table(work, label="What each method costs", numbers=list(work.columns[1:]))
 
 
 def draw_sweeps(found: Sweeps) -> None:

@@ -51,7 +51,7 @@ def detection(view: View) -> None:
                 layout.Card("AUC", f"{found.auc:.3f}", "needs no threshold"),
                 layout.Card("Attacks caught", f"{found.recall:.1%}", "recall"),
                 layout.Card("False alarms", f"{found.false_positive_rate:.1%}", "of normal flows"),
-                layout.Card("F1", f"{100 * found.f1:.1f} %", _floor(view.detection)),
+                layout.Card("F1", f"{found.f1:.1%}", _floor(view.detection)),
             ]
         )
         chart(key="curves", panels=roc_and_precision(findings))
@@ -100,15 +100,15 @@ def self_learning_story(findings: Findings, view: View) -> str:
     return (
         "**A client on its own** (self-learning; means over ten clients) has an AUC of "
         f"{findings.local.auc:.3f}, but it also sets its threshold from its own "
-        "narrow traffic: at its own 95 % quantile between "
-        f"{low:.0%} and {high:.0%} of the common normal flows raise a false alarm instead of 5 %. "
+        "narrow traffic: at its own 95% quantile between "
+        f"{low:.0%} and {high:.0%} of the common normal flows raise a false alarm instead of 5%. "
         "The gap is mostly one of thresholds, and that is what federation closes."
     )
 
 
 def _floor(detection: Detection) -> str:
     share = detection.attack_share
-    return f"always alarm: {200 * share / (1 + share):.1f} %"
+    return f"always alarm: {2 * share / (1 + share):.1%}"
 
 
 def _formats(table: pd.DataFrame) -> dict[str, Any]:

@@ -45,9 +45,9 @@ def published(view: View) -> None:
         "The same split, the same settings?",
         "All thresholds are the label-chosen oracle's, as in the paper. It states neither rank nor "
         "step, rounds and batch size; ours are those in the sidebar. Every published row agrees "
-        "with its own precision and recall except FedPE's (81.20 and 86.56 % accuracy are implied, "
+        "with its own precision and recall except FedPE's (81.20 and 86.56% accuracy are implied, "
         "not 82.15 and 87.06). The published false-alarm rates, which the paper omits, follow from "
-        "precision and recall: 27 to 61 %. " + iot.FEDBIGAN,
+        "precision and recall: 27 to 61%. " + iot.FEDBIGAN,
         source="Nguyen et al., FedPCA for IoT, Table I.",
     )
 

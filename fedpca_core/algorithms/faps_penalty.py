@@ -1,8 +1,8 @@
 """The penalty rule of FAPS: beta_i grows while the client's gap to the consensus does not shrink.
 
 Counted in each client's own rounds: at every fifth one the gap ``d_i = ||X_i X_i^T - Z Z^T||_F`` to
-the received Z is compared with the gap of the check before, and beta_i grows by 10 % where the gap
-fell by less than 1 % (FAPS, theta = 0.1 and mu = 0.01).
+the received Z is compared with the gap of the check before, and beta_i grows by 10% where the gap
+fell by less than 1% (FAPS, theta = 0.1 and mu = 0.01).
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ def theory_terms(
 
 
 def noise_floor(problem: Problem, algorithm: FedPower, setting: Setting) -> float:
-    """Predicted tangent of the final angle when noise dominates (our sizing rule, about 10 %).
+    """Predicted tangent of the final angle when noise dominates (our sizing rule, about 10%).
 
     ``nu (sqrt(d-k) + sqrt(k)) / (sigma_k sqrt(m_eff) sqrt(1 - (sigma_{k+1}/sigma_k)^2))``; with K
     draws with replacement m_eff = Km/(m+K-1), because a machine drawn twice repeats its noise.

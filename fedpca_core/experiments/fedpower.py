@@ -146,7 +146,7 @@ FIGURES: tuple[Figure, ...] = (
         _BY_DRAWS,
         "published",
         "**Reproduces, with a distinction.** Plateaus rise as K falls, about as 1/√m_eff. Drawing "
-        "K = m with replacement is not full participation: about 36 % of the machines are left "
+        "K = m with replacement is not full participation: about 36% of the machines are left "
         "out of a round and others count twice.",
     ),
     Figure(

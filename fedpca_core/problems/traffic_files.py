@@ -45,7 +45,7 @@ _NOTES = {
     "train, 10,000 normal and 56,557 attack flows to test, drawn at random. The paper used a "
     "larger release (114,956 to train) that is no longer to be had. Training and test flows come "
     "from the same captures, which is optimistic.",
-    "nsl": "The normal records of the official 20 % training set (13,449), tested on the official "
+    "nsl": "The normal records of the official 20% training set (13,449), tested on the official "
     "test set (9,711 normal, 12,833 attacks); 34 numeric columns.",
     "iot23": "The subset published by the paper's authors: 29,539 normal flows to train, 7,260 "
     "normal and 7,728 attack flows to test; 8 numeric columns.",
@@ -194,7 +194,7 @@ def load_csv(
     training : path or binary file
         Labelled records; only the normal ones are trained on.
     test : path or binary file, optional
-        Labelled records to test. Without it, 60 % of the normal records of ``training`` train and
+        Labelled records to test. Without it, 60% of the normal records of ``training`` train and
         everything else is tested.
     seed : int
         Draws that split, and the rows kept of a very long file.
@@ -235,7 +235,7 @@ def load_csv(
         test=first.values[rest],
         attack=first.attack[rest],
         types=first.types[rest],
-        note=f"Your file. {_story(first)} 60 % of the normal records, drawn at random, train; "
+        note=f"Your file. {_story(first)} 60% of the normal records, drawn at random, train; "
         "everything else is tested.",
     )
 

@@ -106,7 +106,7 @@ def test_every_defence_is_studied() -> None:
     assert len(table) == len(replaying.DEFENCES) + 1
     rows = table.set_index("Defence")["Replay, hidden part fitted"]
     assert float(rows["None"]) < 1e-9
-    assert float(rows["Noise of 3 % on uploads"]) > 1e-3
+    assert float(rows["Noise of 3% on uploads"]) > 1e-3
     assert rows["Secure aggregation"] == "no single upload to replay"
 
 

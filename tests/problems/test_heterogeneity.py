@@ -40,7 +40,7 @@ def test_the_definition_is_one_sentence():
     ],
 )
 def test_measured_heterogeneity_rises_with_the_dial_of_spectra(features, samples, spectrum, seed):
-    """At most 0.2 % of a drop between the positions at which draws were compared."""
+    """At most 0.2% of a drop between the positions at which draws were compared."""
     etas = [
         decay_spectrum(features, samples, heterogeneity=t, seed=seed, **spectrum).heterogeneity
         for t in TICKS
