@@ -175,6 +175,11 @@ def sentence(joined: Joined, problem: Problem) -> str:
                 f"{purity:.0%} of the difference (round {best}). In truth what it reads there has "
                 f"a cosine of {cosine:.4f} to the record."
             )
+    if "faps" in joined.found and joined.found["faps"].purity.max() < PURE:
+        parts.append(
+            "That FAPS' masking holds here is no protection: the server that replays its update "
+            "has both covariances, and the record with them."
+        )
     everybody = int(problem.cohort.samples.sum())
     if any(count == everybody for count in joined.counts.values()):
         parts.append("It saw sums only: they hide whose record this is, not the record.")

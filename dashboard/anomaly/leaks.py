@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -10,10 +10,13 @@ import streamlit as st
 from dashboard import jobs, layout
 from dashboard.anomaly.view import View
 from dashboard.replay import Curve, Heat, Panel, Yardstick, chart
+from fedpca_core import attacks
 from fedpca_core.attacks import stationary
 from fedpca_core.channel import Channel
+from fedpca_core.problems import Problem, without_record
 from fedpca_core.simulate import simulate
 from fedpca_core.stiefel import remove_span
+from fedpca_core.trace import Trace
 
 #: Fitting a whole covariance takes seconds up to so many features.
 FITTED_FEATURES = 12
@@ -35,6 +38,9 @@ class Leak:
         Error of the whole S_i fitted to the first 1, 2, ... participations.
     truth, found : (features, features) float64, or None
         The last of these and what it should be.
+    newcomer : (cosine, purity), or None
+        How near the difference of two fits comes to the one record that joined between them, and
+        the share of its leading eigenvalue, which the server sees.
     """
 
     rounds: np.ndarray
@@ -42,6 +48,7 @@ class Leak:
     fitted: tuple[float, ...] = ()
     truth: np.ndarray | None = None
     found: np.ndarray | None = None
+    newcomer: tuple[float, float] | None = None
 
 
 def leaks(view: View) -> None:
@@ -91,14 +98,7 @@ def attack(view: View, client: int, job: jobs.Job) -> Leak:
     """Run the configured method and read one client off its transcript."""
     problem, algorithm = view.detection.problem, view.settings.algorithm()
     job.report(0.0, "Running the method")
-    trace = simulate(
-        problem,
-        algorithm,
-        rounds=min(view.settings.rounds, MOST_ROUNDS),
-        participation=view.settings.participation,
-        seed=view.settings.seed,
-        channel=Channel(dtype="float32"),
-    )
+    trace = _run(view, problem)
     truth = problem.cohort.only(np.array([client])).dense()[0]
     rounds, errors = [], []
     for round_, frame, found in stationary.outside_path(trace.transcript, algorithm, client):
@@ -116,7 +116,38 @@ def attack(view: View, client: int, job: jobs.Job) -> Leak:
         fitted.append(float(np.linalg.norm(matrix - truth) / np.linalg.norm(truth)))
         leak = Leak(leak.rounds, leak.errors, tuple(fitted), truth, matrix)
         job.publish(leak)
-    return leak
+    if leak.found is None or not job.report(0.95, "Running once more without one record"):
+        return leak
+    return replace(leak, newcomer=_newcomer(view, client, leak.found, rounds[len(fitted) - 1]))
+
+
+def _run(view: View, problem: Problem) -> Trace:
+    return simulate(
+        problem,
+        view.settings.algorithm(),
+        rounds=min(view.settings.rounds, MOST_ROUNDS),
+        participation=view.settings.participation,
+        seed=view.settings.seed,
+        channel=Channel(dtype="float32"),
+    )
+
+
+def _newcomer(
+    view: View, client: int, found: np.ndarray, last_round: int
+) -> tuple[float, float] | None:
+    """The client's first record, read off the run with it and an earlier one without it."""
+    problem = view.detection.problem
+    if problem.blocks is None:
+        return None
+    record = problem.blocks[client][:, 0]
+    if problem.cohort.samples[client] < 2 or not record.any():
+        return None  # no earlier run, or a record that leaves no trace
+    earlier = _run(view, without_record(problem, client, 0)).transcript
+    before = stationary.fit_runs(earlier, view.settings.algorithm(), client, last_round)
+    held = int(problem.cohort.samples[client])
+    read = attacks.newcomer(before, found, held - 1, held)
+    sizes = float(np.linalg.norm(read.records) * np.linalg.norm(record))
+    return (abs(float(read.records @ record)) / sizes if sizes > 0 else 0.0), float(read.purity)
 
 
 def draw(leak: Leak) -> None:
@@ -173,6 +204,14 @@ def draw(leak: Leak) -> None:
     if leak.fitted:
         text += f"The whole covariance is fitted to **{leak.fitted[-1]:.1e}** from "
         text += f"{len(leak.fitted)} participations."
+    if leak.newcomer is not None:
+        cosine, purity = leak.newcomer
+        shown = "that record" if cosine > 0.99 else "too much besides to show that record"
+        text += (
+            f" When the client trains again with one more record, the two fits differ by {shown}: "
+            f"a cosine of **{cosine:.4f}** to the truth (simulation only), and one eigenvalue is "
+            f"{purity:.1%} of the difference."
+        )
     st.markdown(text)
     if leak.truth is not None and leak.found is not None:
         names = [str(index + 1) for index in range(len(leak.truth))]

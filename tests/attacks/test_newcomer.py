@@ -139,3 +139,15 @@ def test_refusals_say_what_does_not_fit():
     run = transcript(equal, fp.SSI(4), 5, channel=SECURE)
     with pytest.raises(InvalidInput, match="do not count by their records"):
         attacks.records_behind(run, 0)
+
+
+def test_a_client_of_fedpg_that_trains_again_gives_its_new_record_away():
+    """The covariance fitted to six participations is exact enough to subtract."""
+    after = problem(8, 60, clients=4)
+    algorithm = fp.FedPG(2)
+    matrices = []
+    for of in (without_record(after, 1, 7), after):
+        run = transcript(of, algorithm, 12)
+        matrices.append(attacks.stationary.fit_runs(run, algorithm, 1, 6))
+    found = attacks.newcomer(*matrices, 59, 60)
+    assert cosine(found.records, after.blocks[1][:, 7]) > 0.9999
