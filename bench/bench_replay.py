@@ -70,7 +70,7 @@ CASES = (
     ),
     Case("20 features", 20, 4, 20, 80),
     Case("30 features", 30, 5, 20, 120),
-    Case("50 features", 50, 5, 20, 200, seeds=3),
+    Case("50 features", 50, 5, 20, 200),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -92,6 +93,21 @@ def problem(*, clients: int, heterogeneity: float, seed: int) -> Problem:
     client_column = None if state["client_column"] == _EVEN else state["client_column"]
     table = OwnTable(state["digest"], client_column, state["columns"], state["scaling"])
     return _problem(table, state["frame"], clients, heterogeneity, seed)
+
+
+def reading(*, clients: int, heterogeneity: float, seed: int) -> tuple[str, dict[str, Any]]:
+    """The file's name and the arguments with which `from_table` makes this problem of it."""
+    state = st.session_state.get(_STATE)
+    if state is None:
+        return "your-table.csv", {}
+    named = state["client_column"] != _EVEN
+    options: dict[str, Any] = {"scaling": state["scaling"], "clients": clients, "seed": seed}
+    if state["columns"]:
+        options["columns"] = list(state["columns"])
+    options |= (
+        {"client_column": state["client_column"]} if named else {"heterogeneity": heterogeneity}
+    )
+    return state["name"], options
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

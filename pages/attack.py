@@ -15,6 +15,7 @@ from dashboard import (
     reconstruction,
     recovery_sweep,
     replay_section,
+    script,
     share,
 )
 from dashboard.controls import Controls
@@ -105,6 +106,7 @@ if job.result is not None:
         for method, recovery in job.result.recoveries.items():
             st.markdown(f"**{METHODS[method]}**")
             st.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
+script.fold(script.attack(settings))
 with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(controls.settings().query(), key="attack")
     share.download_json(settings.to_json(), name="attack")

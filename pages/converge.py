@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import convergence, formulas, jobs, layout, presets, share
+from dashboard import convergence, formulas, jobs, layout, presets, script, share
 from dashboard.controls import Controls
 from dashboard.data import current_problem, problem_controls
 from dashboard.guides import guide_curves
@@ -86,6 +86,7 @@ with table:
         convergence.facts(problem, settings)
     formulas.measures()
     formulas.rates()
+    script.fold(script.comparison(settings))
     with st.container(horizontal=True, vertical_alignment="center"):
         share.copy_link(settings.query(), key="converge")
         share.download_json(settings.to_json(), name="comparison")

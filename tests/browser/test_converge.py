@@ -186,3 +186,13 @@ def test_a_link_spelt_otherwise_keeps_its_settings_in_the_address(open_page):
     }
     assert page.get_by_test_id("replay-readout").inner_text().count("SSI") == 1
     assert "LocalPower" not in page.get_by_test_id("replay-readout").inner_text()
+
+
+def test_the_page_shows_itself_as_a_script(open_page):
+    page = open_page("/converge", {**QUICK, "heterogeneity": 0.25})
+    page.get_by_text("The same as a script").click()
+    expect(page.locator("[data-testid=stCode]")).to_contain_text("heterogeneity=0.25")
+    expect(page.locator("[data-testid=stCode]")).to_contain_text("compare(configuration, problem)")
+    set_slider(page, "heterogeneity", 0.3)
+    drawn(page)
+    expect(page.locator("[data-testid=stCode]")).to_contain_text("heterogeneity=0.3")
