@@ -25,7 +25,12 @@ def _warm_up() -> None:
 _warm_up()
 
 # A picture of our own: a Material symbol as the page's icon would be fetched from another host.
-st.set_page_config(page_icon=str(ROOT / "assets" / "favicon.png"), layout="wide")
+st.set_page_config(
+    page_icon=str(ROOT / "assets" / "favicon.png"),
+    layout="wide",
+    # In a lecture or inside another page (embed=true) the picture comes first.
+    initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
+)
 
 st.html(ROOT / "dashboard" / "page.css")
 

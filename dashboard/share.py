@@ -40,6 +40,7 @@ def copy_link(parameters: Parameters | None = None, *, key: str = "link") -> Non
     with st.popover("Copy link", icon=":material/link:", key=f"copy-{key}"):
         st.markdown("This address opens the page with exactly these settings, seed included.")
         st.code(link(parameters), language=None, wrap_lines=True)
+        st.caption("With embed=true added it opens with the controls folded away, for a lecture.")
 
 
 def download_csv(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from playwright.sync_api import expect
+
 from tests.browser.tools import ROOT, drawn, serve, watch
 
 
@@ -23,3 +25,13 @@ def test_headings_use_our_own_font(open_page):
     font = page.evaluate("() => getComputedStyle(document.querySelector('h1')).fontFamily")
     assert font.startswith("Fraunces")
     assert page.evaluate("() => document.fonts.check('600 20px Fraunces')")
+
+
+def test_an_embedded_page_folds_its_controls_away_and_keeps_its_settings(open_page):
+    quick = {"starts": 1, "rounds": 50}
+    page = open_page("/converge", {**quick, "heterogeneity": 0.5, "embed": "true"})
+    sidebar = page.locator("[data-testid=stSidebar]")
+    expect(sidebar).to_have_attribute("aria-expanded", "false")
+    assert "embed=true" in page.url and "heterogeneity=0.5" in page.url
+    page = open_page("/converge", quick)
+    expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("aria-expanded", "true")
