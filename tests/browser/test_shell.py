@@ -31,7 +31,7 @@ def test_an_embedded_page_folds_its_controls_away_and_keeps_its_settings(open_pa
     quick = {"starts": 1, "rounds": 50}
     page = open_page("/converge", {**quick, "heterogeneity": 0.5, "embed": "true"})
     sidebar = page.locator("[data-testid=stSidebar]")
-    expect(sidebar).to_have_attribute("aria-expanded", "false")
+    expect(sidebar).to_have_attribute("data-collapsed", "true")
     assert "embed=true" in page.url and "heterogeneity=0.5" in page.url
     page = open_page("/converge", quick)
-    expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("data-collapsed", "false")

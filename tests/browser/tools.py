@@ -220,7 +220,7 @@ def fits(page) -> None:
     """Fail if a reader would have to scroll sideways."""
     wide = page.evaluate(
         """() => [document.documentElement, ...document.querySelectorAll(
-                   '[data-testid=stMain], [aria-expanded=true] [data-testid=stSidebarContent]')]
+                   '[data-testid=stMain], [data-collapsed=false] [data-testid=stSidebarContent]')]
                  .filter((node) => node.scrollWidth > node.clientWidth)
                  .map((node) => `${node.dataset.testid ?? 'page'}: ${node.scrollWidth} px wide, `
                                 + `${node.clientWidth} px shown`)"""
