@@ -23,7 +23,7 @@ from fedpca_core.problems import Problem, without_record
 #: A difference this nearly of rank one is one record, as far as the server can tell.
 PURE = 0.99
 #: Angles below this are rounding.
-_SMALLEST = 1e-8
+_SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -175,14 +175,14 @@ def sentence(joined: Joined, problem: Problem) -> str:
                 f"{purity:.0%} of the difference (round {best}). In truth what it reads there has "
                 f"a cosine of {cosine:.4f} to the record."
             )
-    if "faps" in joined.found and joined.found["faps"].purity.max() < PURE:
+    everybody = int(problem.cohort.samples.sum())
+    if any(count == everybody for count in joined.counts.values()):
+        parts.append("It saw sums only: they hide whose record this is, not the record.")
+    elif "faps" in joined.found and joined.found["faps"].purity.max() < PURE:
         parts.append(
             "That FAPS' masking holds here is no protection: the server that replays its update "
             "has both covariances, and the record with them."
         )
-    everybody = int(problem.cohort.samples.sum())
-    if any(count == everybody for count in joined.counts.values()):
-        parts.append("It saw sums only: they hide whose record this is, not the record.")
     return " ".join(parts)
 
 

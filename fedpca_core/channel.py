@@ -198,6 +198,8 @@ class Mailbox:
         """Weight of every client's latest upload in this round's sums, (clients,)."""
         if self.reuse:
             return np.where(self._known, self.setting.weights, 0.0)
+        if len(plan.participants) == self.setting.clients:
+            return plan.weights
         weights = np.zeros(self.setting.clients)
         weights[plan.participants] = plan.weights
         return weights

@@ -119,15 +119,21 @@ def householder(frames: Array) -> Array:
     """Householder QR with the signs fixed so that the diagonal of R is not negative."""
     check_finite(frames)
     if frames.ndim == 2 and frames.shape[0] >= frames.shape[1] > 0:
-        # LAPACK itself: the checks around it cost several times a factorisation of this size.
-        packed, reflectors, _, _ = lapack.dgeqrf(frames)
-        signs = np.where(packed.diagonal() < 0, -1.0, 1.0)
-        single: Array = np.ascontiguousarray(lapack.dorgqr(packed, reflectors)[0] * signs)
-        return single
+        single, diagonal = tall_qr(frames)
+        return np.ascontiguousarray(single * np.where(diagonal < 0, -1.0, 1.0))
     q, r = np.linalg.qr(frames)
     signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     result: Array = q * signs[..., None, :]
     return result
+
+
+def tall_qr(frame: Array) -> tuple[Array, Array]:
+    """Q of a single frame with at least as many rows as columns, and the diagonal of R.
+
+    LAPACK itself: numpy's checks around it cost several times a factorisation of this size.
+    """
+    packed, reflectors, _, _ = lapack.dgeqrf(frame)
+    return lapack.dorgqr(packed, reflectors)[0], packed.diagonal()
 
 
 def random_frame(generator: np.random.Generator, features: int, components: int) -> Array:

@@ -19,7 +19,7 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
 from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import random_frame, remove_span, symmetric_part
+from fedpca_core.stiefel import random_frame, remove_span, symmetric_part, tall_qr
 from fedpca_core.streams import Streams
 
 #: Directions of S Q_k that keep less than this share of it after orthogonalisation are rounding.
@@ -143,9 +143,9 @@ def _next_probe(basis: Array, image: Array) -> Array:
     scale = float(np.linalg.norm(image))
     residual = remove_span(remove_span(image, basis), basis)
     if image.shape[1] <= basis.shape[0] - basis.shape[1]:
-        probe, upper = np.linalg.qr(residual)
-        if float(np.abs(np.diagonal(upper)).min()) > _DISTINCT * scale:
-            return probe
+        probe, diagonal = tall_qr(residual)
+        if float(np.abs(diagonal).min()) > _DISTINCT * scale:
+            return np.ascontiguousarray(probe)
     left, singular, _ = np.linalg.svd(residual, full_matrices=False)
     probe = left[:, singular > _BREAKDOWN * scale]
     # Small singular values magnify what two passes left along the basis, hence a third.
