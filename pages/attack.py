@@ -102,10 +102,11 @@ elif controls.values["growth"]:
     )
 elsewhere.show(controls)
 if job.result is not None:
-    with st.expander("What crossed the wire"):
+    wire = st.expander("What crossed the wire", key="wire", on_change="rerun")
+    if wire.open:
         for method, recovery in job.result.recoveries.items():
-            st.markdown(f"**{METHODS[method]}**")
-            st.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
+            wire.markdown(f"**{METHODS[method]}**")
+            wire.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
 script.fold(script.attack(settings))
 with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(controls.settings().query(), key="attack")

@@ -147,3 +147,10 @@ def test_one_more_record_is_read_off_two_runs(open_page, fresh_dashboard):
     words = main.get_by_text("the server has the newcomer's record").inner_text()
     again = open_page("/attack", page.url.split("?")[1], address=fresh_dashboard())
     expect(again.locator("[data-testid=stMain]")).to_contain_text(words[:80])
+
+
+def test_the_messages_are_listed_when_asked_for(open_page):
+    page = open_page("/attack")
+    assert page.locator("[data-testid=stDataFrame]").count() == 0
+    page.get_by_text("What crossed the wire").click()
+    expect(page.locator("[data-testid=stDataFrame]")).to_have_count(2)
