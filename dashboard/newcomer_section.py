@@ -11,7 +11,8 @@ import streamlit as st
 from dashboard import adversary, jobs, layout
 from dashboard.controls import Controls
 from dashboard.convergence import COLOURS
-from dashboard.replay import Curve, Images, Panel, replay, to_uint8
+from dashboard.reconstruction import record_picture
+from dashboard.replay import Curve, Images, Panel, replay
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import Newcomer
@@ -180,35 +181,20 @@ def sentence(joined: Joined, problem: Problem) -> str:
         parts.append("It saw sums only: they hide whose record this is, not the record.")
     elif "faps" in joined.found and joined.found["faps"].purity.max() < PURE:
         parts.append(
-            "That FAPS' masking holds here is no protection: the server that replays its update "
-            "has both covariances, and the record with them."
+            "FAPS withstands this linear reading; whether its masking holds is for the replay "
+            "above to say, run by run."
         )
     return " ".join(parts)
 
 
 def _pictures(joined: Joined, shape: tuple[int, int]) -> list[Images]:
     top = float(np.abs(joined.record).max())
-
-    def picture(title: str, records: Array, captions: list[str], hidden: bool) -> Images:
-        return Images(
-            title=title,
-            frames=to_uint8(records.reshape(-1, *shape), -top, top),
-            low=-top,
-            high=top,
-            palette="grey",
-            show_scale=False,
-            simulation_only=hidden,
-            captions=captions,
-            size=200,
-            description=f"{title}, as an image.",
-        )
-
-    row = [picture("The record that joined", joined.record[None], ["nobody should see it"], True)]
+    words = ["nobody should see it"]
+    row = [record_picture("The record that joined", joined.record[None], shape, top, words, True)]
     for method in joined.found:
         captions = [f"sine of the angle {sine:.1e}" for sine in joined.sines[method]]
-        row.append(
-            picture(f"Read from {METHODS[method]}", _signed(joined, method), captions, False)
-        )
+        title = f"Read from {METHODS[method]}"
+        row.append(record_picture(title, _signed(joined, method), shape, top, captions, False))
     return row
 
 

@@ -166,28 +166,41 @@ def _records(paths: Mapping[str, Array], block: Array, shape: tuple[int, int]) -
     true = block[:, shown]
     top = float(np.abs(true).max()) or 1.0
 
-    def strip(title: str, frames: Sequence[Array], hidden: bool, captions: Sequence[str]) -> Images:
-        stacked = np.stack([frame.reshape(shape) for frame in frames])
-        return Images(
-            title=title,
-            frames=to_uint8(stacked, -top, top),
-            low=-top,
-            high=top,
-            palette="grey",
-            show_scale=False,
-            simulation_only=hidden,
-            captions=captions,
-            size=200,
-            description=f"{title}: one record of the attacked client.",
+    row = [
+        record_picture(
+            "One record of the client", true[None], shape, top, [f"record {shown}"], True
         )
-
-    row = [strip("One record of the client", [true], True, [f"record {shown}"])]
+    ]
     for method, path in paths.items():
-        frames = [_turned(estimate, block)[:, shown] for estimate in path]
-        errors = [float(np.linalg.norm(f - true) / np.linalg.norm(true)) for f in frames]
+        frames = np.stack([_turned(estimate, block)[:, shown] for estimate in path])
+        errors = np.linalg.norm(frames - true, axis=1) / np.linalg.norm(true)
         captions = [f"record error {error:.1e}, rotation fitted" for error in errors]
-        row.append(strip(f"Recovered from {METHODS[method]}", frames, False, captions))
+        title = f"Recovered from {METHODS[method]}"
+        row.append(record_picture(title, frames, shape, top, captions, False))
     return row
+
+
+def record_picture(
+    title: str,
+    records: Array,
+    shape: tuple[int, int],
+    top: float,
+    captions: Sequence[str],
+    simulation_only: bool,
+) -> Images:
+    """A record as an image, or what is read of it after each round, (rounds, features)."""
+    return Images(
+        title=title,
+        frames=to_uint8(records.reshape(-1, *shape), -top, top),
+        low=-top,
+        high=top,
+        palette="grey",
+        show_scale=False,
+        simulation_only=simulation_only,
+        captions=captions,
+        size=200,
+        description=f"{title}: one record of the attacked client.",
+    )
 
 
 def _turned(estimate: Array, block: Array) -> Array:

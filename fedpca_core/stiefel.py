@@ -120,7 +120,8 @@ def householder(frames: Array) -> Array:
     check_finite(frames)
     if frames.ndim == 2 and frames.shape[0] >= frames.shape[1] > 0:
         single, diagonal = tall_qr(frames)
-        return np.ascontiguousarray(single * np.where(diagonal < 0, -1.0, 1.0))
+        signed: Array = single * np.where(diagonal < 0, -1.0, 1.0)
+        return signed
     q, r = np.linalg.qr(frames)
     signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     result: Array = q * signs[..., None, :]
@@ -133,7 +134,7 @@ def tall_qr(frame: Array) -> tuple[Array, Array]:
     LAPACK itself: numpy's checks around it cost several times a factorisation of this size.
     """
     packed, reflectors, _, _ = lapack.dgeqrf(frame)
-    return lapack.dorgqr(packed, reflectors)[0], packed.diagonal()
+    return np.ascontiguousarray(lapack.dorgqr(packed, reflectors)[0]), packed.diagonal()
 
 
 def random_frame(generator: np.random.Generator, features: int, components: int) -> Array:

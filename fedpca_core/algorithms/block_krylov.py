@@ -145,7 +145,7 @@ def _next_probe(basis: Array, image: Array) -> Array:
     if image.shape[1] <= basis.shape[0] - basis.shape[1]:
         probe, diagonal = tall_qr(residual)
         if float(np.abs(diagonal).min()) > _DISTINCT * scale:
-            return np.ascontiguousarray(probe)
+            return probe
     left, singular, _ = np.linalg.svd(residual, full_matrices=False)
     probe = left[:, singular > _BREAKDOWN * scale]
     # Small singular values magnify what two passes left along the basis, hence a third.

@@ -218,7 +218,7 @@ def test_a_laid_way_keeps_the_shares_and_the_small_moves():
     np.testing.assert_array_equal(again.marks, way.marks)
 
 
-def test_where_no_way_can_rise_the_least_fall_is_taken():
+def test_where_no_way_can_rise_the_ends_are_kept_all_the_same():
     """Every client at home has the same records: the dial can only go down."""
     records = np.tile(np.random.default_rng(3).standard_normal((8, 5)), (4, 1))
     home, sizes = np.arange(32), (8,) * 4
