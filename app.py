@@ -17,7 +17,7 @@ if str(ROOT) not in sys.path:
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Do the slow imports before the first visitor comes."""
-    from dashboard.warmup import warm
+    from dashboard.shell.warmup import warm
 
     warm()
     yield

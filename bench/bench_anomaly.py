@@ -13,7 +13,7 @@ from fedpca_core.algorithms import FedPE, FedPG
 from fedpca_core.anomaly import autoencoder
 from fedpca_core.anomaly.scores import score
 from fedpca_core.problems import from_blocks
-from fedpca_core.simulate import simulate
+from fedpca_core.protocol.simulate import simulate
 
 CLIENTS, RECORDS, FEATURES, COMPONENTS, ROUNDS = 100, 56_000, 39, 10, 20
 
@@ -34,7 +34,7 @@ def main() -> None:
 
     def products() -> None:
         for _ in range(ROUNDS * 10):
-            problem.cohort.apply(frames)
+            problem.client_data.apply(frames)
 
     show(
         f"{ROUNDS} rounds, {CLIENTS} clients, {RECORDS:,} x {FEATURES} records, k={COMPONENTS}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 
 import fedpca_core as fp
-from fedpca_core.algorithm import Algorithm
+from fedpca_core.protocol.algorithm import Algorithm
 
 ACCURACY, COMPONENTS = 1.07e-7, 10
 

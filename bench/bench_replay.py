@@ -110,7 +110,7 @@ def attempt(case: Case, seed: int) -> tuple[float, int, float]:
     run = fp.simulate(
         problem, algorithm, rounds=case.rounds, seed=seed, channel=fp.Channel(**case.channel)
     )
-    private = problem.cohort.dense()[0]
+    private = problem.client_data.dense()[0]
     found = attacks.replay(
         run.transcript, algorithm, trace=float(np.trace(private)), seconds=300, **case.options
     )

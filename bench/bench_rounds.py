@@ -12,8 +12,8 @@ import numpy as np
 
 import fedpca_core as fp
 from bench.timing import measure, show
-from fedpca_core.algorithm import Algorithm
-from fedpca_core.trace import Trace
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.trace import Trace
 
 CLIENTS, FEATURES, COMPONENTS, ROUNDS = 20, 50, 5, 100
 
@@ -33,7 +33,7 @@ def algorithms() -> list[Algorithm]:
 def main() -> None:
     """Print the timings."""
     problem = fp.problems.decay_spectrum(FEATURES, [1000] * CLIENTS, 1.05)
-    grams = problem.cohort.dense()
+    grams = problem.client_data.dense()
     frames = np.random.default_rng(0).standard_normal((CLIENTS, FEATURES, COMPONENTS))
     compared = algorithms()
 

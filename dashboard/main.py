@@ -17,7 +17,7 @@ PAGES = ROOT / "pages"
 @st.cache_resource(show_spinner=False)
 def _warm_up() -> None:
     """Warm up where this file is the entry; under app.py the imports are already there."""
-    from dashboard.warmup import warm
+    from dashboard.shell.warmup import warm
 
     warm()
 

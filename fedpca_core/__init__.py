@@ -6,17 +6,7 @@
 >>> fp.metrics.frame(trace, problem)
 """
 
-from fedpca_core import (
-    attacks,
-    consensus,
-    lagrangian,
-    metrics,
-    personal_metrics,
-    privacy,
-    problems,
-    progress,
-    rates,
-)
+from fedpca_core import attacks, consensus, metrics, privacy, problems
 from fedpca_core.algorithms import (
     FAPS,
     SSI,
@@ -33,9 +23,12 @@ from fedpca_core.algorithms import (
     PersonalizedPCA,
     VariableSplitting,
 )
-from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
-from fedpca_core.simulate import Simulation, simulate, stream
+from fedpca_core.metrics import admm as progress
+from fedpca_core.metrics import lagrangian, rates
+from fedpca_core.metrics import personal as personal_metrics
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import Simulation, simulate, stream
 
 __all__ = [
     "FAPS",

@@ -23,18 +23,19 @@ from typing import TypeVar
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from fedpca_core import personalise, theory
-from fedpca_core.anomaly_configuration import AnomalyConfiguration
-from fedpca_core.config import AttackConfiguration, Configuration
-from fedpca_core.dials import Settings
 from fedpca_core.errors import InvalidInput
-from fedpca_core.experiments import faps
-from fedpca_core.laboratory import build_problem, compare
-from fedpca_core.personalise import PersonaliseConfiguration
 from fedpca_core.problems import Problem
 from fedpca_core.problems.csv_file import read_csv
 from fedpca_core.problems.table import from_table
-from fedpca_core.theory import TheoryConfiguration
+from fedpca_core.settings import Settings
+from fedpca_core.studies import personalised as personalise
+from fedpca_core.studies import theory
+from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.laboratory import build_problem, compare
+from fedpca_core.studies.papers import faps
+from fedpca_core.studies.pca import AttackConfiguration, Configuration
+from fedpca_core.studies.personalised import PersonaliseConfiguration
+from fedpca_core.studies.theory import TheoryConfiguration
 
 S = TypeVar("S", bound=Settings)
 
@@ -79,7 +80,9 @@ def _run(file: Path, out: Path | None, table: Path | None, client_column: str | 
     if f'"kind": "{TheoryConfiguration.kind}"' in text:
         return _print_tables(theory.tables(_read(TheoryConfiguration, text), _report), out)
     if f'"kind": "{AnomalyConfiguration.kind}"' in text:
-        from fedpca_core.anomaly.comparison import tables  # scikit-learn is slow to import
+        from fedpca_core.studies.detection.comparison import (
+            tables,  # scikit-learn is slow to import
+        )
 
         return _print_tables(tables(_read(AnomalyConfiguration, text), _report, table), out)
     kind = AttackConfiguration if f'"kind": "{AttackConfiguration.kind}"' in text else Configuration
@@ -144,12 +147,13 @@ def _changed(changes: Sequence[str]) -> Configuration:
     values: dict[str, object] = {}
     for change in changes:
         name, equals, text = change.partition("=")
-        dials = Configuration.dials()
-        if not equals or name not in dials:
+        parameters = Configuration.parameters()
+        if not equals or name not in parameters:
+            known = ", ".join(parameters)
             raise InvalidInput(
-                f"“{change}” is not a setting; write NAME=VALUE with one of {', '.join(dials)}."
+                f"“{change}” is not a setting; write NAME=VALUE with one of {known}."
             )
-        values[name] = text.split(",") if dials[name].many else text
+        values[name] = text.split(",") if parameters[name].many else text
     return Configuration(**values)  # type: ignore[arg-type]
 
 

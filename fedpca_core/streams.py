@@ -26,8 +26,8 @@ class Streams:
 
     Notes
     -----
-    Streams in use: ``"data"`` (problems), ``"heterogeneity"`` (what its dial turns or exchanges),
-    ``"split"`` (sizes of clients), ``"start"`` (the public first frame), ``"sampling"``
+    Streams in use: ``"data"`` (problems), ``"heterogeneity"`` (what its parameter turns or
+    exchanges), ``"split"`` (sizes of clients), ``"start"`` (the public first frame), ``"sampling"``
     (who takes part, drawn by the server), ``"noise"`` (privacy noise, private to the clients),
     ``"private"`` (hidden starts and other client secrets). A stream is opened anew at every call,
     so the same name and key always give the same draws.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import layout, share
-from dashboard.anomaly import VIEWS, View
-from dashboard.anomaly import data as anomaly_data
-from dashboard.controls import Controls
-from fedpca_core.anomaly_configuration import AnomalyConfiguration
-from fedpca_core.experiments.iot import PRESETS
+from dashboard.shell import layout, share
+from dashboard.shell.controls import Controls
+from dashboard.views.anomaly import VIEWS, View
+from dashboard.views.anomaly import data as anomaly_data
+from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.papers.iot import PRESETS
 
 controls = Controls(
     AnomalyConfiguration, also_known=("attacked", "flow", "hidden", "reconstructed")
@@ -28,7 +28,7 @@ with st.popover("Presets", icon=":material/bookmark:"):
     for name, preset in PRESETS.items():
         st.button(name, on_click=controls.changer(preset), width="stretch", key=f"preset_{name}")
 
-topic = controls.dial("topic", as_buttons=True)
+topic = controls.parameter("topic", as_buttons=True)
 body = st.container()
 settings = controls.settings()
 

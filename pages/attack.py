@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import (
-    adversary,
-    elsewhere,
-    formulas,
-    jobs,
-    layout,
-    newcomer_section,
-    presets,
-    reconstruction,
-    recovery_sweep,
-    replay_section,
-    script,
-    share,
-)
-from dashboard.controls import Controls
-from dashboard.data import current_problem, problem_controls
-from dashboard.replay import replay
-from fedpca_core.config import METHODS, AttackConfiguration, Configuration
+from dashboard.player import replay
+from dashboard.shell import formulas, jobs, layout, presets, script, share
+from dashboard.shell.controls import Controls
+from dashboard.shell.data import current_problem, problem_controls
+from dashboard.views import adversary, elsewhere, reconstruction, replay_section
+from dashboard.views import differencing as joining_section
+from dashboard.views import recovery as recovery_sweep
+from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
 
 controls = Controls(AttackConfiguration, also_known=("attacked",))
 layout.heading(
@@ -35,22 +25,22 @@ with st.sidebar:
     st.header("Problem", anchor=False)
     problem_controls(controls)
     st.header("Run", anchor=False)
-    controls.dial("rounds", high=200)
+    controls.parameter("rounds", high=200)
     controls.draw("starts", "participation")
-    controls.dial("absent", disabled=controls.values["participation"] == 1)
-    controls.dial("seed")
+    controls.parameter("absent", disabled=controls.values["participation"] == 1)
+    controls.parameter("seed")
     with st.expander("Parameters of FAPS"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
     with st.expander("Defences", expanded=True):
         controls.draw("secure_aggregation", "dtype", "upload_noise")
         controls.draw("private_start", "private_penalty", "random_inner_steps")
 
-controls.dial("attacked")
+controls.parameter("attacked")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-    adversary_key = controls.dial("attack")
-    controls.dial("client")
+    adversary_key = controls.parameter("attack")
+    controls.parameter("client")
     if adversary_key == "collude":
-        controls.dial("colluders")
+        controls.parameter("colluders")
 
 settings = controls.settings()
 presets.note(settings)
@@ -77,7 +67,7 @@ def draw(outcome: adversary.Outcome) -> None:
         rounds=max(entry.errors.shape[1] for entry in recoveries.values()) - 1,
         images=outcome.pictures,
         panels=[
-            reconstruction.error_panel(recoveries, outcome.yardsticks),
+            reconstruction.error_panel(recoveries, outcome.baselines),
             reconstruction.progress_panel(recoveries),
             reconstruction.angle_panel(recoveries),
         ],
@@ -91,9 +81,9 @@ st.caption(problem.note)
 adversary.card(settings, job.result)
 formulas.reconstruction()
 replay_section.show(controls, settings, problem)
-newcomer_section.show(controls, settings, problem)
+joining_section.show(controls, settings, problem)
 layout.section("Does it get harder with size?")
-if controls.dial("growth") and settings.problem.startswith("decay"):
+if controls.parameter("growth") and settings.problem.startswith("decay"):
     recovery_sweep.show(settings)
 elif controls.values["growth"]:
     layout.sentence(

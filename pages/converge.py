@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import convergence, formulas, jobs, layout, presets, script, share
-from dashboard.controls import Controls
-from dashboard.data import current_problem, problem_controls
-from dashboard.guides import guide_curves
-from dashboard.replay import replay
-from fedpca_core.config import AttackConfiguration, Configuration
-from fedpca_core.laboratory import Comparison, compare
+from dashboard.player import replay
+from dashboard.shell import formulas, jobs, layout, presets, script, share
+from dashboard.shell.controls import Controls
+from dashboard.shell.data import current_problem, problem_controls
+from dashboard.views import convergence
+from dashboard.views.guides import guide_curves
+from fedpca_core.studies.laboratory import Comparison, compare
+from fedpca_core.studies.pca import AttackConfiguration, Configuration
 
 controls = Controls(Configuration)
 layout.heading(
@@ -25,17 +26,17 @@ with st.sidebar:
     problem_controls(controls)
     st.header("Run", anchor=False)
     controls.draw("rounds", "starts", "participation")
-    controls.dial("absent", disabled=controls.values["participation"] == 1)
-    controls.dial("seed")
+    controls.parameter("absent", disabled=controls.values["participation"] == 1)
+    controls.parameter("seed")
     with st.expander("Parameters of the methods"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
     with st.expander("On the wire"):
         controls.draw("dtype", "secure_aggregation", "upload_noise")
 
-controls.dial("methods")
+controls.parameter("methods")
 with st.container(horizontal=True, gap="medium"):
-    controls.dial("measure", as_buttons=True)
-    controls.dial("axis", as_buttons=True)
+    controls.parameter("measure", as_buttons=True)
+    controls.parameter("axis", as_buttons=True)
 chart = st.container()
 layout.section("What it costs", "Medians over the starts that got there.")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):

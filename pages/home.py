@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import layout, presets
-from dashboard.doors import DOORS
-from fedpca_core.experiments.faps import PRESETS
+from dashboard.shell import layout, presets
+from dashboard.shell.doors import DOORS
+from fedpca_core.studies.papers.faps import PRESETS
 
 layout.heading(
     "The federated-PCA laboratory",
     "Many parties want the leading directions of all their data together, and none will hand its "
-    "data over. Turn the dials and watch how fast each method gets there, what it costs on the "
-    "wire, and what an honest-but-curious server reconstructs of one client from exactly the "
+    "data over. Turn the parameters and watch how fast each method gets there, what it costs on "
+    "the wire, and what an honest-but-curious server reconstructs of one client from exactly the "
     "messages it saw.",
 )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs, layout, personal_view, share
-from dashboard.controls import Controls
-from dashboard.replay import chart, replay
-from fedpca_core.personalise import (
+from dashboard.player import chart, replay
+from dashboard.shell import jobs, layout, share
+from dashboard.shell.controls import Controls
+from dashboard.views import personal as personal_view
+from fedpca_core.studies.personalised import (
     PRESETS,
     Exposure,
     Outcome,
@@ -48,14 +49,14 @@ with st.expander("Figures of the paper, at a size that answers at once"):
         "deviation. “Too heterogeneous” shows the literal reading: there, nobody gains."
     )
 
-controls.dial("measure", as_buttons=True)
+controls.parameter("measure", as_buttons=True)
 top = st.container()
 layout.section(
     "Between alone and shared",
     "Where clients are alike, personalised PCA follows the shared model; where they are not, it "
     "follows training alone; in between it beats both.",
 )
-controls.dial("vary", as_buttons=True)
+controls.parameter("vary", as_buttons=True)
 middle = st.container()
 settings = controls.settings()
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import jobs, layout, share
-from dashboard.controls import Controls
-from dashboard.privacy import explain, protection_card, show_guarantee
-from dashboard.privacy_attacks import attack, draw_attacks
-from dashboard.privacy_budget import decompose, draw_budget
-from dashboard.privacy_figures import account_all, draw_accountants, draw_figure, reproduce
-from dashboard.privacy_price import draw_price, price
-from dashboard.privacy_run import converge, draw_convergence, table
-from fedpca_core.experiments.private_run import accountable, build_problem
-from fedpca_core.privacy.configuration import PrivacyConfiguration
+from dashboard.shell import jobs, layout, share
+from dashboard.shell.controls import Controls
+from dashboard.views.privacy.attacks import attack, draw_attacks
+from dashboard.views.privacy.budget import decompose, draw_budget
+from dashboard.views.privacy.figures import account_all, draw_accountants, draw_figure, reproduce
+from dashboard.views.privacy.price import draw_price, price
+from dashboard.views.privacy.promise import explain, protection_card, show_guarantee
+from dashboard.views.privacy.run import converge, draw_convergence, table
+from fedpca_core.studies.private.run import accountable, build_problem
+from fedpca_core.studies.private.settings import PrivacyConfiguration
 
 controls = Controls(PrivacyConfiguration)
 layout.heading(
@@ -25,37 +25,37 @@ layout.heading(
     "what it does to the answer, and to an attacker.",
 )
 controls.show_notes()
-view = controls.dial("view", as_buttons=True)
+view = controls.parameter("view", as_buttons=True)
 
 with st.sidebar:
     figures = view == "figures"
     if not figures:
         st.header("Budget", anchor=False)
-        method = controls.dial("method")
+        method = controls.parameter("method")
         accounted = accountable(PrivacyConfiguration(method=method))
         if accounted:
-            private = controls.dial("noise")
-            controls.dial("epsilon", disabled=not private)
+            private = controls.parameter("noise")
+            controls.parameter("epsilon", disabled=not private)
             controls.draw("delta", "calibration", disabled=not private)
         else:
-            controls.dial("mask")
+            controls.parameter("mask")
         st.header("Run", anchor=False)
-        controls.dial("products")
+        controls.parameter("products")
         if method == "fedpower":
             controls.draw("period", "draws")
             with st.expander("Schedule and messages"):
                 controls.draw("decay", "alignment", "literal", "surplus")
         st.header("Data", anchor=False)
-        model = controls.dial("model")
+        model = controls.parameter("model")
         controls.draw("features", "clients", "components")
-        controls.dial("networks" if model == "blocks" else "samples")
+        controls.parameter("networks" if model == "blocks" else "samples")
         if model == "spiked":
             controls.draw("treatment", "clip_norm")
     else:
         controls.draw("figure", "paper_size")
     controls.draw("repetitions", "seed")
     if view == "accountants":
-        controls.dial("multiplier")
+        controls.parameter("multiplier")
 
 settings = controls.settings()
 if not figures:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs, layout, share, theory_tables, theory_view
-from dashboard.controls import Controls
-from dashboard.replay import chart, replay
+from dashboard.player import chart, replay
+from dashboard.shell import jobs, layout, share
+from dashboard.shell.controls import Controls
+from dashboard.views import theory as theory_view
+from dashboard.views import theory_tables
 from fedpca_core.consensus.shift_invert import Exhibit
 from fedpca_core.consensus.verdicts import Verdict, verdicts
-from fedpca_core.theory import Study, Sweeps, TheoryConfiguration, bridge, study, sweeps
+from fedpca_core.studies.theory import Study, Sweeps, TheoryConfiguration, bridge, study, sweeps
 
 ITERATED = ("scaffnew", "steps", "nine", "fedavg")
 
@@ -23,19 +25,19 @@ controls.show_notes()
 
 with st.sidebar:
     st.header("Problem", anchor=False)
-    controls.dial("problem")
+    controls.parameter("problem")
     pair = controls.values["problem"] == "pair"
-    controls.dial("condition")
+    controls.parameter("condition")
     controls.draw("heterogeneity", "clients", "features", disabled=pair)
-    controls.dial("seed")
+    controls.parameter("seed")
     st.header("Method", anchor=False)
-    controls.dial("method")
+    controls.parameter("method")
     method = controls.values["method"]
-    controls.dial("penalty", disabled=method in ("scaffnew", "proxskip", "fedavg"))
-    controls.dial("local_steps", disabled=method not in ITERATED)
-    controls.dial("step_scale", disabled=method in ("exact", "admm"))
-    controls.dial("dual_scale", disabled=method in ("proxskip", "fedavg"))
-    controls.dial("rounds")
+    controls.parameter("penalty", disabled=method in ("scaffnew", "proxskip", "fedavg"))
+    controls.parameter("local_steps", disabled=method not in ITERATED)
+    controls.parameter("step_scale", disabled=method in ("exact", "admm"))
+    controls.parameter("dual_scale", disabled=method in ("proxskip", "fedavg"))
+    controls.parameter("rounds")
 
 settings = controls.settings()
 

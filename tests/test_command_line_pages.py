@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.__main__ import main
-from fedpca_core.personalise import PersonaliseConfiguration
-from fedpca_core.theory import TheoryConfiguration
+from fedpca_core.studies.personalised import PersonaliseConfiguration
+from fedpca_core.studies.theory import TheoryConfiguration
 
 
 def test_a_saved_personalise_page_runs(tmp_path, capsys) -> None:

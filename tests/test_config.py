@@ -8,29 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpca_core.config import AttackConfiguration, Configuration
-from fedpca_core.dials import Dial
 from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Parameter
+from fedpca_core.studies.pca import AttackConfiguration, Configuration
 
 
-def values_of(dial: Dial) -> st.SearchStrategy:
-    if dial.many:
-        return st.lists(st.sampled_from(sorted(dial.choices)), unique=True).map(tuple)
-    if dial.choices:
-        return st.sampled_from(sorted(dial.choices))
-    if isinstance(dial.default, bool):
+def values_of(parameter: Parameter) -> st.SearchStrategy:
+    if parameter.many:
+        return st.lists(st.sampled_from(sorted(parameter.choices)), unique=True).map(tuple)
+    if parameter.choices:
+        return st.sampled_from(sorted(parameter.choices))
+    if isinstance(parameter.default, bool):
         return st.booleans()
-    if dial.grid:
-        return st.sampled_from([type(dial.default)(number) for number in dial.grid])
-    assert dial.low is not None and dial.high is not None and dial.step is not None
-    steps = round((dial.high - dial.low) / dial.step)
-    low, step, kind = dial.low, dial.step, type(dial.default)
+    if parameter.grid:
+        return st.sampled_from([type(parameter.default)(number) for number in parameter.grid])
+    assert parameter.low is not None and parameter.high is not None and parameter.step is not None
+    steps = round((parameter.high - parameter.low) / parameter.step)
+    low, step, kind = parameter.low, parameter.step, type(parameter.default)
     return st.integers(0, steps).map(lambda k: kind(round(low + k * step, 10)))
 
 
 configurations = st.sampled_from([Configuration, AttackConfiguration]).flatmap(
     lambda cls: st.fixed_dictionaries(
-        {name: values_of(dial) for name, dial in cls.dials().items()}
+        {name: values_of(parameter) for name, parameter in cls.parameters().items()}
     ).map(lambda values: cls(**values))
 )
 
@@ -44,14 +44,18 @@ def test_file_and_link_round_trip(configuration: Configuration) -> None:
     link = parse_qs(configuration.query_string(), keep_blank_values=True)
     from_link = cls.from_query(link)
     assert not from_link.notes
-    if all(getattr(configuration, name) for name, dial in cls.dials().items() if dial.many):
+    if all(
+        getattr(configuration, name)
+        for name, parameter in cls.parameters().items()
+        if parameter.many
+    ):
         assert from_link.configuration == configuration
     assert hash(from_file.configuration) == hash(configuration)
 
 
 def test_keys_are_unique_and_defaults_valid() -> None:
     for cls in (Configuration, AttackConfiguration):
-        keys = [dial.key for dial in cls.dials().values()]
+        keys = [parameter.key for parameter in cls.parameters().values()]
         assert len(keys) == len(set(keys))
         assert cls().query_string() == ""
 

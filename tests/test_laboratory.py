@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedpca_core import laboratory
 from fedpca_core.__main__ import main
-from fedpca_core.config import METHODS, AttackConfiguration, Configuration
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies import laboratory
+from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
 
 TINY = Configuration(
     features=12, clients=3, samples=100, components=2, rounds=30, starts=2, decay=1.1

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core import rates
-from fedpca_core.algorithm import Algorithm
 from fedpca_core.errors import InvalidInput
+from fedpca_core.metrics import rates
+from fedpca_core.protocol.algorithm import Algorithm
 from tests.algorithms.small_problems import identical
 
 COMPONENTS = 3
@@ -75,8 +75,8 @@ def test_stability_number_equals_its_sum() -> None:
 def test_the_threshold_is_where_faps_leaves_the_consensus() -> None:
     """At the solution, FAPS with fixed J is stable for kappa well below 2, unstable above."""
     problem = fp.problems.decay_spectrum(40, (60, 60, 60), 1.05, heterogeneity=0.8, seed=1)
-    outside, inside = rates.client_spectra(problem.cohort, problem.target(COMPONENTS))
-    norms = problem.cohort.spectral_norms()
+    outside, inside = rates.client_spectra(problem.client_data, problem.target(COMPONENTS))
+    norms = problem.client_data.spectral_norms()
     angles, numbers = [], []
     for factor in (0.1, 3.0):
         kappa = rates.stability_numbers(outside, inside, factor * norms, 20).max()
@@ -91,9 +91,9 @@ def test_the_threshold_is_where_faps_leaves_the_consensus() -> None:
 def test_client_spectra_equal_dense_projectors() -> None:
     problem = fp.problems.decay_spectrum(12, (50, 60), 1.2)
     frame = problem.target(COMPONENTS)
-    outside, inside = rates.client_spectra(problem.cohort, frame)
+    outside, inside = rates.client_spectra(problem.client_data, frame)
     projector = np.eye(12) - frame @ frame.T
-    for i, matrix in enumerate(problem.cohort.dense()):
+    for i, matrix in enumerate(problem.client_data.dense()):
         assert outside[i] == pytest.approx(np.linalg.norm(projector @ matrix @ projector, 2))
         assert inside[i] == pytest.approx(np.linalg.eigvalsh(frame.T @ matrix @ frame)[0])
 

@@ -1,4 +1,4 @@
-"""Laws of the way of the data: cohort, channel, transcript, trace and metrics."""
+"""Laws of the way of the data: client data, channel, transcript, trace and metrics."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core import stiefel
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.linalg import stiefel
+from fedpca_core.problems.client_data import ClientData
 
 SIZES = (30, 45, 12, 60)
 FEATURES = 10
@@ -26,7 +26,7 @@ def problem() -> fp.problems.Problem:
     return fp.problems.from_blocks(blocks())
 
 
-# ---------------------------------------------------------------------- cohort and target
+# ---------------------------------------------------------------------- client data and target
 def test_target_is_the_pooled_covariance_by_records(problem: fp.problems.Problem) -> None:
     pooled = np.concatenate(blocks(), axis=1)
     assert np.allclose(problem.covariance, pooled @ pooled.T / pooled.shape[1])
@@ -43,8 +43,8 @@ def test_equal_weights_are_another_target() -> None:
 
 def test_grams_and_factors_are_the_same_operator() -> None:
     frames = np.random.default_rng(1).standard_normal((4, FEATURES, 3))
-    by_gram = Cohort.from_blocks(blocks(), keep="grams")
-    by_factor = Cohort.from_blocks(blocks(), keep="factors")
+    by_gram = ClientData.from_blocks(blocks(), keep="grams")
+    by_factor = ClientData.from_blocks(blocks(), keep="factors")
     assert np.allclose(by_gram.apply(frames), by_factor.apply(frames))
     for name in ("traces", "spectral_norms", "dense", "mean"):
         assert np.allclose(getattr(by_gram, name)(), getattr(by_factor, name)()), name
@@ -57,13 +57,13 @@ def test_grams_and_factors_are_the_same_operator() -> None:
 
 
 def test_products_are_counted_for_those_who_compute() -> None:
-    cohort = Cohort.from_blocks(blocks()).metered()
+    client_data = ClientData.from_blocks(blocks()).metered()
     frames = np.ones((4, FEATURES, 2))
-    cohort.apply(frames, active=np.array([True, False, True, True]))
-    cohort.only(np.array([1])).apply(frames[:1])
-    assert cohort.products.tolist() == [1, 1, 1, 1]
-    result = cohort.apply(frames, active=np.array([True, False, False, False]))
-    assert cohort.products.tolist() == [2, 1, 1, 1]
+    client_data.apply(frames, active=np.array([True, False, True, True]))
+    client_data.only(np.array([1])).apply(frames[:1])
+    assert client_data.products.tolist() == [1, 1, 1, 1]
+    result = client_data.apply(frames, active=np.array([True, False, False, False]))
+    assert client_data.products.tolist() == [2, 1, 1, 1]
     assert not result[1:].any()
 
 
@@ -123,7 +123,7 @@ def test_transcript_is_read_only_and_holds_what_crossed(problem: fp.problems.Pro
         with pytest.raises(ValueError, match="read-only"):
             exchange.uploads["product"][0, 0, 0] = 1.0
         for row, client in enumerate(exchange.participants):
-            gram = problem.cohort.dense()[client]
+            gram = problem.client_data.dense()[client]
             expected = gram @ exchange.downlink["frame"]
             assert np.allclose(exchange.uploads["product"][row], expected)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpca_core import stiefel
 from fedpca_core.errors import InvalidInput
+from fedpca_core.linalg import stiefel
 from fedpca_core.streams import Streams
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedpca_core import stiefel
 from fedpca_core.errors import InvalidInput
-from fedpca_core.inverse_root import inverse_root
+from fedpca_core.linalg import stiefel
+from fedpca_core.linalg.inverse_root import inverse_root
 
 
 def frames(spread: float, batch: int | None, scale: float = 1.0) -> np.ndarray:

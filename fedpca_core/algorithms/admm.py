@@ -2,9 +2,10 @@
 
 ``min sum_i f_i(U_i)`` subject to ``U_i = Z``, with ``f_i(U) = ||(I - U U^T) A_i||_F^2 / m_i``, a
 function of S_i alone. Corrected here: f_i is divided by m_i, penalty and steps are multiples of the
-clients' own curvature, so no position of a dial diverges; the server averages the U_i alone, since
-``sum_i Y_i`` vanishes at the solution only over *all* clients and adding a sample's ``Y_i/penalty``
-leaves a noise floor; the model is the polar factor of Z, which is an average and not orthonormal.
+clients' own curvature, so no position of a parameter diverges; the server averages the U_i alone,
+since ``sum_i Y_i`` vanishes at the solution only over *all* clients and adding a sample's
+``Y_i/penalty`` leaves a noise floor; the model is the polar factor of Z, which is an average and
+not orthonormal.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.algorithms.consensus_tools import average, in_turn, one_of
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import polar, uniform_frame
+from fedpca_core.linalg.stiefel import polar, uniform_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -94,14 +95,14 @@ class ConsensusADMM(Algorithm):
         one_of("The first frame", self.initial, ("orthonormal", "uniform"))
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         shape = (setting.features, self.components)
         generator = streams.generator("start")
         at_random = self.initial == "uniform"
         frame = generator.uniform(0, 1, shape) if at_random else uniform_frame(generator, *shape)
         scale = setting.clients * setting.weights  # then plain means have the target S
-        norms = scale * cohort.spectral_norms()
+        norms = scale * data.spectral_norms()
         penalty = self.penalty_factor * float(norms.mean())
         clients = {
             "frame": np.tile(self.first_local(frame), (setting.clients, 1, 1)),
@@ -131,18 +132,23 @@ class ConsensusADMM(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
         state = dict(clients)
-        state["penalty"] = np.full(cohort.clients, float(downlink["penalty"]))
+        state["penalty"] = np.full(data.clients, float(downlink["penalty"]))
         if self.dual_reset and plan.round >= self.dual_reset:
             due = (state["reset"] == 0)[:, None, None]
             state["dual"] = np.where(due, 0.0, state["dual"])
-            state["reset"] = np.ones(cohort.clients)
+            state["reset"] = np.ones(data.clients)
         consensus = downlink["frame"]
         if self.local_start == "consensus":
-            state["frame"] = np.tile(polar(consensus), (cohort.clients, 1, 1))
-        state["frame"] = self.descend(cohort, state, consensus)
+            state["frame"] = np.tile(polar(consensus), (data.clients, 1, 1))
+        state["frame"] = self.descend(data, state, consensus)
         if self.average in ("printed", "memory"):
             shifted = state["frame"] + state["dual"] / state["penalty"][:, None, None]
             return {"shifted": shifted}, state
@@ -152,7 +158,7 @@ class ConsensusADMM(Algorithm):
         state = average(self.average, server, inbox)
         return Reply(state, feedback={"frame": state["frame"]})
 
-    def finish(self, cohort: Cohort, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
+    def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
         penalty = clients["penalty"][:, None, None]
         dual = clients["dual"] + penalty * (clients["frame"] - feedback["frame"])
         return {**clients, "dual": dual}
@@ -164,13 +170,13 @@ class ConsensusADMM(Algorithm):
         return clients["frame"]
 
     @abstractmethod
-    def descend(self, cohort: Cohort, clients: Arrays, consensus: Array) -> Array:
+    def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         """C local steps from ``clients["frame"]``, (clients, features, components)."""
 
     def descend_on(self, matrices: Array, clients: Arrays, consensus: Array) -> Array:
         """The same local steps on any matrices (clients, d, d): the code itself is public."""
-        cohort = Cohort.from_grams(matrices, np.ones(len(matrices), dtype=np.int64))
-        return self.descend(cohort, clients, consensus)
+        data = ClientData.from_grams(matrices, np.ones(len(matrices), dtype=np.int64))
+        return self.descend(data, clients, consensus)
 
     def first_local(self, frame: Array) -> Array:
         """U_i before the first round."""

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import random_frame, remove_span, symmetric_part, tall_qr
+from fedpca_core.linalg.stiefel import random_frame, remove_span, symmetric_part, tall_qr
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 #: Directions of S Q_k that keep less than this share of it after orthogonalisation are rounding.
@@ -63,7 +63,7 @@ class BlockKrylov(Algorithm):
         )
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         probe = random_frame(streams.generator("start"), setting.features, self.components)
         nothing = np.zeros((setting.features, 0))
@@ -89,9 +89,14 @@ class BlockKrylov(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
-        return {"product": cohort.apply(downlink["frame"])}, clients
+        return {"product": data.apply(downlink["frame"])}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         answered = server["answered"].copy()

@@ -1,6 +1,6 @@
 """The centralised reference: every client hands over its whole S_i, once.
 
-Exact in one round, and the yardstick for bytes: the symmetric S_i costs features (features + 1)/2
+Exact in one round, and the baseline for bytes: the symmetric S_i costs features (features + 1)/2
 numbers. It also hands the server everything an attack could recover.
 """
 
@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import random_frame
+from fedpca_core.linalg.stiefel import random_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -41,7 +41,7 @@ class Centralized(Algorithm):
     components: int = 5
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         server = {"frame": frame, "total": 0.0, "heard": np.zeros(setting.clients, dtype=bool)}
@@ -61,10 +61,15 @@ class Centralized(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
-        rows, columns = np.triu_indices(cohort.features)
-        return {"covariance": cohort.dense()[:, rows, columns]}, clients
+        rows, columns = np.triu_indices(data.features)
+        return {"covariance": data.dense()[:, rows, columns]}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         heard = server["heard"].copy()

@@ -11,12 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Plan, ServerState, Setting
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import uniform_frame
+from fedpca_core.linalg.stiefel import uniform_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Plan, ServerState, Setting
 from fedpca_core.streams import Streams
 
 
@@ -38,7 +38,7 @@ class DistributedPower(SSI):
     products: int = 10
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = uniform_frame(streams.generator("start"), setting.features, self.components)
         return {"frame": frame}, {"joined": np.zeros(setting.clients)}

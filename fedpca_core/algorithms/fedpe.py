@@ -12,12 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Plan, Setting
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.consensus_tools import smooth_gradient
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import transpose
+from fedpca_core.linalg.stiefel import transpose
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Plan, Setting
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class FedPE(ConsensusADMM):
     def extra_state(self, setting: Setting) -> dict[str, Array]:
         return {"multiplier": np.zeros((setting.clients, self.components, self.components))}
 
-    def descend(self, cohort: Cohort, clients: Arrays, consensus: Array) -> Array:
+    def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         frames, duals, multipliers = clients["frame"], clients["dual"], clients["multiplier"]
         scale = clients["scale"][:, None, None]
         penalty = clients["penalty"][:, None, None]
         for _ in range(self.local_steps):
-            slope = smooth_gradient(scale * cohort.apply(frames), frames)
+            slope = smooth_gradient(scale * data.apply(frames), frames)
             slope = slope + duals + penalty * (frames - consensus)
             if self.surrogate:
                 slope = slope + surrogate_gradient(frames, multipliers, penalty)
@@ -51,8 +51,8 @@ class FedPE(ConsensusADMM):
             frames = frames - self.step_factor / curvature * slope
         return frames
 
-    def finish(self, cohort: Cohort, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
-        state = dict(super().finish(cohort, clients, plan, feedback))
+    def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
+        state = dict(super().finish(data, clients, plan, feedback))
         if self.surrogate:
             penalty = clients["penalty"][:, None, None]
             state["multiplier"] = clients["multiplier"] + penalty * excess(clients["frame"]) ** 2

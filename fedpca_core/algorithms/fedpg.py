@@ -14,8 +14,8 @@ from typing import ClassVar
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.consensus_tools import one_of, smooth_gradient
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, polar, tangent, transpose
+from fedpca_core.linalg.stiefel import orthonormalise, polar, tangent, transpose
+from fedpca_core.problems.client_data import ClientData
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class FedPG(ConsensusADMM):
     def first_local(self, frame: Array) -> Array:
         return orthonormalise(frame)
 
-    def descend(self, cohort: Cohort, clients: Arrays, consensus: Array) -> Array:
+    def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         frames, duals = clients["frame"], clients["dual"]
         scale = clients["scale"][:, None, None]
         penalty = clients["penalty"][:, None, None]
         step = self.step_factor / (2.0 * clients["norm"][:, None, None] + penalty)
         retract = polar if self.retraction == "polar" else orthonormalise
         for _ in range(self.local_steps):
-            slope = smooth_gradient(scale * cohort.apply(frames), frames)
+            slope = smooth_gradient(scale * data.apply(frames), frames)
             slope = slope + duals + penalty * (frames - consensus)
             frames = retract(frames - step * self.project(frames, slope))
         return frames

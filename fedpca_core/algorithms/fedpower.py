@@ -16,14 +16,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.algorithms.local_products import REFERENCE, align, local_path
 from fedpca_core.algorithms.schedule import synchronisation_times
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, uniform_frame
+from fedpca_core.linalg.stiefel import orthonormalise, uniform_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -100,7 +100,7 @@ class FedPower(Algorithm):
 
     # ------------------------------------------------------------------ steps
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
         state = {"frame": frame, "time": 0, "weights": setting.weights}
@@ -130,10 +130,15 @@ class FedPower(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
         time: int = plan.extra["time"]
-        path = local_path(cohort, downlink["frame"], time, plan, clients["noise"], streams)
+        path = local_path(data, downlink["frame"], time, plan, clients["noise"], streams)
         frames, products, _ = deque(path, maxlen=1).pop()
         if plan.extra["output"]:
             return {"frame": orthonormalise(products)}, clients

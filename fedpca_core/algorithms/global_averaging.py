@@ -12,13 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.personal_model import euclidean_data_gradient
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import polar, tangent, uniform_frame
+from fedpca_core.linalg.stiefel import polar, tangent, uniform_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.personal_model import euclidean_data_gradient
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -52,10 +52,10 @@ class GlobalAveraging(Algorithm):
         )
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = uniform_frame(streams.generator("start"), setting.features, self.components)
-        largest = float(np.linalg.eigvalsh(cohort.mean())[-1])
+        largest = float(np.linalg.eigvalsh(data.mean())[-1])
         count = float(setting.weights @ setting.samples)
         scale = count / (self.noise_variance * (1.0 + self.noise_variance))
         server = {"frame": frame, "step": self.step / (scale * largest)}
@@ -71,11 +71,16 @@ class GlobalAveraging(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
         frame = downlink["frame"]
-        samples = cohort.samples[cohort.members]
-        slope = euclidean_data_gradient(frame, cohort.apply(frame), samples, self.noise_variance)
+        samples = data.samples[data.members]
+        slope = euclidean_data_gradient(frame, data.apply(frame), samples, self.noise_variance)
         return {"gradient": slope}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:

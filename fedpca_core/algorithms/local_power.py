@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, random_frame, recondition
+from fedpca_core.linalg.stiefel import orthonormalise, random_frame, recondition
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -72,7 +72,7 @@ class LocalPower(Algorithm):
         return max(1, self.local_steps >> (round_ - 1))
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         return {"frame": frame}, {"joined": np.zeros(setting.clients)}
@@ -88,12 +88,17 @@ class LocalPower(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
-        product = cohort.apply(downlink["frame"])
+        product = data.apply(downlink["frame"])
         for step in range(2, plan.local_steps + 1):
             last = step == plan.local_steps
-            product = cohort.apply(orthonormalise(product) if last else recondition(product))
+            product = data.apply(orthonormalise(product) if last else recondition(product))
         return {"product": product}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedpca_core.algorithm import Plan
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, procrustes
+from fedpca_core.linalg.stiefel import orthonormalise, procrustes
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Plan
 from fedpca_core.streams import Streams
 
 #: Machine 1 of the paper: always uploads and is aligned to, but is averaged only when drawn.
@@ -17,23 +17,23 @@ REFERENCE = 0
 
 
 def local_path(
-    cohort: Cohort, start: Array, time: int, plan: Plan, noise: Array, streams: Streams
+    data: ClientData, start: Array, time: int, plan: Plan, noise: Array, streams: Streams
 ) -> Iterator[tuple[Array, Array, Array]]:
     """The local products of one round: (frame that entered, noisy product, noise) of each.
 
-    ``cohort`` and ``noise`` (standard deviations, one each) hold the plan's participants only. The
-    noise of product t is the same for every schedule and every draw of machines.
+    ``data`` and ``noise`` (standard deviations, one each) hold the plan's participants
+    only. The noise of product t is the same for every schedule and every draw of machines.
     """
     frames = start
-    everyone = len(cohort.samples)
+    everyone = len(data.samples)
     for step in range(plan.local_steps):
-        products = cohort.apply(frames)
+        products = data.apply(frames)
         added = np.zeros(products.shape)
         if noise.any():
             # Drawn for all machines and indexed, so that sampling never shifts the stream.
             generator = streams.generator("noise", time + step + 1)
             draws = generator.standard_normal((everyone, *products.shape[1:]))
-            added = noise[:, None, None] * draws[cohort.members]
+            added = noise[:, None, None] * draws[data.members]
         products = products + added
         yield frames, products, added
         if step + 1 < plan.local_steps:

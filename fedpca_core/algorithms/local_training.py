@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, polar
+from fedpca_core.linalg.stiefel import orthonormalise, polar
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -35,12 +35,12 @@ class LocalTraining(Algorithm):
     step: float = 1.0
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         shape = (setting.clients, setting.features, self.components)
         frames = orthonormalise(streams.generator("private").standard_normal(shape))
         # A client whose data are all zero has nothing to climb; any finite step will do.
-        largest = cohort.spectral_norms()
+        largest = data.spectral_norms()
         return {}, {"frame": frames, "step": self.step / (largest + (largest == 0))}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
@@ -54,10 +54,15 @@ class LocalTraining(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
         frames = clients["frame"]
-        products = cohort.apply(frames)
+        products = data.apply(frames)
         ascent = products - frames @ (frames.swapaxes(-1, -2) @ products)
         moved = polar(frames + clients["step"][:, None, None] * ascent)
         return {}, {**clients, "frame": moved}

@@ -1,6 +1,6 @@
 """Accounted noise on every product of a method whose only use of the data is ``S_i Q``.
 
-The wrapped method never meets the data: it gets a cohort that answers noisy products with
+The wrapped method never meets the data: it gets client data that answers noisy products with
 orthonormal frames and refuses everything else, so nothing can leave a client unaccounted.
 """
 
@@ -11,12 +11,12 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays, IntArray
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import transpose
+from fedpca_core.linalg.stiefel import transpose
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 #: Departure from orthonormal columns that is rounding, not a larger sensitivity.
@@ -65,10 +65,10 @@ class Noisy(Algorithm):
         return self.method.reuses_uploads
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         quiet = np.zeros(setting.clients)
-        server, clients = self.method.start(_noisy(cohort, quiet, None), setting, streams)
+        server, clients = self.method.start(_noisy(data, quiet, None), setting, streams)
         scale = self.noise * setting.samples.mean() / setting.samples
         return server, {**clients, "noise": scale}
 
@@ -77,10 +77,15 @@ class Noisy(Algorithm):
         return replace(plan, stop=plan.stop or round_ >= self.products)
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
         generator = streams.generator("noise", plan.round)
-        noisy = _noisy(cohort, clients["noise"], generator)
+        noisy = _noisy(data, clients["noise"], generator)
         own = {name: array for name, array in clients.items() if name != "noise"}
         uplink, stepped = self.method.client(noisy, own, plan, downlink, streams)
         return uplink, {**stepped, "noise": clients["noise"]}
@@ -100,16 +105,18 @@ class Noisy(Algorithm):
         require(self.products >= 1, f"A run makes at least 1 product, not {self.products}.")
 
 
-class NoisyCohort:
+class NoisyClientData:
     """What a wrapped method sees of the data: public sizes and one noisy product a round."""
 
-    def __init__(self, cohort: Cohort, noise: Array, generator: np.random.Generator | None) -> None:
-        self._cohort, self._noise, self._generator = cohort, noise, generator
-        self.features: int = cohort.features
-        self.clients: int = cohort.clients
-        self.samples: IntArray = cohort.samples
-        self.weights: Array = cohort.weights
-        self.members: IntArray = cohort.members
+    def __init__(
+        self, data: ClientData, noise: Array, generator: np.random.Generator | None
+    ) -> None:
+        self._client_data, self._noise, self._generator = data, noise, generator
+        self.features: int = data.features
+        self.clients: int = data.clients
+        self.samples: IntArray = data.samples
+        self.weights: Array = data.weights
+        self.members: IntArray = data.members
 
     def apply(self, frames: Array, active: Array | None = None) -> Array:
         """Noisy products ``S_i Q + N_i``, (clients, features, columns); once a round.
@@ -125,7 +132,7 @@ class NoisyCohort:
         gram = transpose(frames) @ frames
         if np.abs(gram - np.eye(gram.shape[-1])).max() > _ORTHONORMAL:
             raise InvalidInput(_REFUSAL.format(asked="a product with a frame not orthonormal"))
-        products = self._cohort.apply(frames)
+        products = self._client_data.apply(frames)
         # Drawn for all clients and indexed, so that participation never shifts the stream.
         draws = self._generator.standard_normal((len(self.samples), *products.shape[1:]))
         self._generator = None
@@ -141,5 +148,5 @@ _REFUSAL = (
 )
 
 
-def _noisy(cohort: Any, noise: Array, generator: np.random.Generator | None) -> Cohort:
-    return cast(Cohort, NoisyCohort(cohort, noise, generator))
+def _noisy(data: Any, noise: Array, generator: np.random.Generator | None) -> ClientData:
+    return cast(ClientData, NoisyClientData(data, noise, generator))

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import random_frame
+from fedpca_core.linalg.stiefel import random_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 #: Name of the upload of each variant.
@@ -60,7 +60,7 @@ class OneShot(Algorithm):
         )
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         return {"frame": frame}, {"joined": np.zeros(setting.clients)}
@@ -77,9 +77,14 @@ class OneShot(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
-        values, vectors = cohort.top_eigenvectors(self.components)
+        values, vectors = data.top_eigenvectors(self.components)
         if self.variant == "stacked":
             vectors = vectors * np.sqrt(np.clip(values, 0.0, None))[:, None, :]
         return {_UPLOADS[self.variant]: vectors}, clients

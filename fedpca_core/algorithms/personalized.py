@@ -5,7 +5,7 @@ gradient of its likelihood plus the pull towards V, and uploads ``V - centre_ste
 its gradient in V; the server averages and retracts. The U_i never leave the clients, but each
 upload determines U_i up to finitely many branches (`fedpca_core.attacks.personal`), so uploads are
 not private without secure aggregation. (PerPCA, Ozkara, Huang and Diggavi; gradient corrected here,
-see `fedpca_core.personal_model.data_scale`.)
+see `fedpca_core.problems.personal_model.data_scale`.)
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.personal_model import (
+from fedpca_core.linalg.stiefel import orthonormalise, polar, uniform_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.personal_model import (
     centre_gradient,
     check_model,
     data_scale,
     frame_gradient,
     prior_variance,
 )
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, polar, uniform_frame
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 STARTS = ("independent", "common", "pooled")
@@ -49,7 +49,7 @@ class PersonalizedPCA(Algorithm):
     noise_variance : float
         Variance of the measurement noise (known to the algorithm; data variance is 1).
     prior : {"std", "literal", "calibrated"}
-        `fedpca_core.personal_model.prior_variance`.
+        `fedpca_core.problems.personal_model.prior_variance`.
     gradient : {"exact", "printed"}
         The printed data gradient is half the true one.
     step, centre_step : float or None
@@ -103,11 +103,11 @@ class PersonalizedPCA(Algorithm):
         """Prior variance sigma_U^2 in use."""
         return prior_variance(self.spread, self.prior, features, self.components)
 
-    def prepared(self, cohort: Cohort) -> PersonalizedPCA:
+    def prepared(self, data: ClientData) -> PersonalizedPCA:
         """The same algorithm with its data-dependent default steps written out."""
-        variance = self.variance(cohort.features)
-        scale = data_scale(cohort.samples, self.noise_variance, self.gradient)[:, 0, 0]
-        largest = float((scale[cohort.members] * cohort.spectral_norms()).max())
+        variance = self.variance(data.features)
+        scale = data_scale(data.samples, self.noise_variance, self.gradient)[:, 0, 0]
+        largest = float((scale[data.members] * data.spectral_norms()).max())
         return replace(
             self,
             step=self.step or self.pace / (largest + 1.0 / variance),
@@ -115,12 +115,12 @@ class PersonalizedPCA(Algorithm):
         )
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         shape = (setting.clients, setting.features, self.components)
-        steps = self.prepared(cohort)
+        steps = self.prepared(data)
         if self.start_from == "pooled":
-            centre = np.linalg.eigh(cohort.mean())[1][:, : -self.components - 1 : -1]
+            centre = np.linalg.eigh(data.mean())[1][:, : -self.components - 1 : -1]
         else:
             centre = uniform_frame(streams.generator("start"), *shape[1:])
         if self.start_from == "independent":
@@ -140,13 +140,18 @@ class PersonalizedPCA(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
         centre, frames = downlink["centre"], clients["frame"]
         step, centre_step = clients["steps"][:, 0, None, None], clients["steps"][:, 1, None, None]
-        variance = self.variance(cohort.features)
-        scale = data_scale(cohort.samples[cohort.members], self.noise_variance, self.gradient)
-        slope = frame_gradient(frames, cohort.apply(frames), centre, scale, variance)
+        variance = self.variance(data.features)
+        scale = data_scale(data.samples[data.members], self.noise_variance, self.gradient)
+        slope = frame_gradient(frames, data.apply(frames), centre, scale, variance)
         frames = polar(frames - step * slope)
         moved = centre - centre_step * centre_gradient(frames, centre, variance)
         return {"moved_centre": moved}, {**clients, "frame": frames}

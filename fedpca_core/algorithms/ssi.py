@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, random_frame
+from fedpca_core.linalg.stiefel import orthonormalise, random_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -36,7 +36,7 @@ class SSI(Algorithm):
     components: int = 5
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         return {"frame": frame}, {"joined": np.zeros(setting.clients)}
@@ -51,9 +51,14 @@ class SSI(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
-        return {"product": cohort.apply(downlink["frame"])}, clients
+        return {"product": data.apply(downlink["frame"])}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return Reply({"frame": orthonormalise(inbox.total("product"))})

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import polar, random_frame
+from fedpca_core.linalg.stiefel import polar, random_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
 from fedpca_core.streams import Streams
 
 
@@ -94,14 +94,14 @@ class VariableSplitting(Algorithm):
         return None
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         frames = np.tile(frame, (setting.clients, 1, 1))
         return {"frame": frame}, {
             "frame": frames,
             "multiplier": np.zeros_like(frames),
-            "penalty": self.penalty_factor * cohort.spectral_norms(),
+            "penalty": self.penalty_factor * data.spectral_norms(),
             "joined": np.zeros(setting.clients),
         }
 
@@ -115,7 +115,12 @@ class VariableSplitting(Algorithm):
         )
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
         received = downlink["frame"]
         penalty = clients["penalty"][:, None, None]
@@ -124,7 +129,7 @@ class VariableSplitting(Algorithm):
         multiplier = clients["multiplier"] - penalty * (frames - received)
         pull = multiplier + penalty * received
         for _ in range(self.inner_steps):
-            image = cohort.apply(frames) + pull
+            image = data.apply(frames) + pull
             frames = polar(image) if self.constraint == "stiefel" else _divided(image, penalty)
         state = {
             "frame": frames,

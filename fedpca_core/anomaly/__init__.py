@@ -1,4 +1,4 @@
-"""Anomaly detection: scores, thresholds, metrics, yardsticks, baselines and poisoning.
+"""Anomaly detection: scores, thresholds, metrics, baselines, baselines and poisoning.
 
 A detector is anything that gives each record a number; large means unusual. Here nearly all of
 them measure the distance of a record to a subspace learnt from normal traffic.

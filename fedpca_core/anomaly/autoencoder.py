@@ -15,11 +15,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fedpca_core.algorithm import Plan, Setting
 from fedpca_core.arrays import Array
-from fedpca_core.channel import Channel, Mailbox
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.algorithm import Plan, Setting
+from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.streams import Streams
 
 #: Hidden layers: encoder 32, code 16, decoder 32; the deeper one has a further layer on each side.
@@ -107,8 +107,8 @@ def train(
     setting = Setting(
         features=problem.features,
         clients=problem.clients,
-        samples=problem.cohort.samples,
-        weights=problem.cohort.weights,
+        samples=problem.client_data.samples,
+        weights=problem.client_data.weights,
         participation=participation,
     )
     mailbox = Mailbox(Channel(dtype="float32"), setting, streams, reuse_uploads=False)

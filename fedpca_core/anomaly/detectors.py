@@ -1,4 +1,4 @@
-"""Detectors by name: the paper's methods, its baselines, and the yardsticks it leaves out."""
+"""Detectors by name: the paper's methods, its baselines, and the baselines it leaves out."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm
 from fedpca_core.anomaly import autoencoder
 from fedpca_core.anomaly.evaluation import Evaluation, evaluate
 from fedpca_core.anomaly.scores import score
 from fedpca_core.anomaly.thresholds import best_for_labels, quantile
 from fedpca_core.arrays import Array
-from fedpca_core.channel import Channel
 from fedpca_core.errors import require
+from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems.traffic import Detection
-from fedpca_core.simulate import simulate
-from fedpca_core.stiefel import uniform_frame
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import simulate
+from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
-from fedpca_core.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +145,13 @@ def one_shot_covariance(detection: Detection, components: int) -> Detector:
 
 
 def norm_only(detection: Detection) -> Detector:
-    """Yardstick: the squared length of the standardised record. Nothing is learnt."""
+    """Baseline: the squared length of the standardised record. Nothing is learnt."""
     return subspace_detector("Norm only", detection, None)
 
 
 def random_subspace(detection: Detection, components: int, seed: int = 0) -> Detector:
-    """Yardstick: distance to a random subspace of the same rank."""
-    generator = Streams(seed).generator("yardstick")
+    """Baseline: distance to a random subspace of the same rank."""
+    generator = Streams(seed).generator("baseline")
     frame = uniform_frame(generator, detection.problem.features, components)
     return subspace_detector("Random subspace", detection, frame)
 
@@ -222,7 +222,7 @@ def self_learning(
     """
     problem = detection.problem
     assert problem.blocks is not None
-    _, frames = problem.cohort.top_eigenvectors(components)
+    _, frames = problem.client_data.top_eigenvectors(components)
     count = problem.clients if clients is None else min(clients, problem.clients)
     chosen = np.unique(np.linspace(0, problem.clients - 1, count).astype(int))
     oracle, own = [], []

@@ -13,18 +13,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState, Setting
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.anomaly.evaluation import area
 from fedpca_core.anomaly.scores import score
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.channel import Inbox
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.linalg.stiefel import polar
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.traffic import Detection
-from fedpca_core.simulate import Simulation
-from fedpca_core.stiefel import polar
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.streams import Streams
 
 #: What the server may do about it: names on screen.
@@ -66,30 +66,35 @@ class Poisoned(Algorithm):
         object.__setattr__(self, "components", self.honest.components)
 
     def start(
-        self, cohort: Cohort, setting: Setting, streams: Streams
+        self, client_data: ClientData, setting: Setting, streams: Streams
     ) -> tuple[ServerState, Arrays]:
-        return self.honest.start(cohort, setting, streams)
+        return self.honest.start(client_data, setting, streams)
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         return self.honest.plan(server, round_, setting, streams)
 
     def client(
-        self, cohort: Cohort, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+        self,
+        client_data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
     ) -> tuple[Arrays, Arrays]:
-        uplink, state = self.honest.client(cohort, clients, plan, downlink, streams)
+        uplink, state = self.honest.client(client_data, clients, plan, downlink, streams)
         lying = np.isin(plan.participants, self.malicious)
         if not lying.any() or not self.first <= plan.round <= self.last:
             return uplink, state
         name, uploads = next(iter(uplink.items()))
-        target = self.target(cohort.only(np.flatnonzero(lying)), polar(downlink["frame"]))
+        target = self.target(client_data.only(np.flatnonzero(lying)), polar(downlink["frame"]))
         forged = uploads.copy()
         missing = len(uploads) * target - uploads[~lying].sum(axis=0)
         forged[lying] = missing / int(lying.sum())
         return {name: forged}, state
 
-    def target(self, cohort: Cohort, frame: Array) -> Array:
+    def target(self, client_data: ClientData, frame: Array) -> Array:
         """The frame with its direction of least energy, for the liars, replaced."""
-        energy = np.mean(frame.T @ cohort.apply(frame), axis=0)
+        energy = np.mean(frame.T @ client_data.apply(frame), axis=0)
         weakest = np.linalg.eigh(energy)[1][:, 0]
         outside = self.direction - frame @ (frame.T @ self.direction)
         length = float(np.linalg.norm(outside))
@@ -101,8 +106,10 @@ class Poisoned(Algorithm):
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return self.honest.server(server, inbox, plan)
 
-    def finish(self, cohort: Cohort, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
-        return self.honest.finish(cohort, clients, plan, feedback)
+    def finish(
+        self, client_data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays
+    ) -> Arrays:
+        return self.honest.finish(client_data, clients, plan, feedback)
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         return self.honest.estimate(server, clients)

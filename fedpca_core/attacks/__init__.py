@@ -5,9 +5,10 @@ refuses, in a sentence, when the messages it needs are missing. `scores` and `si
 the other side: they need the private truth and serve the simulation's curves.
 """
 
-from fedpca_core.attacks import personal, scores, simulation_only, stationary, yardsticks
+from fedpca_core.attacks import baselines, personal, scores, simulation_only, stationary
 from fedpca_core.attacks.adversaries import ADVERSARIES, Adversary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
+from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
 from fedpca_core.attacks.linear import AttackPath, linear, linear_path
 from fedpca_core.attacks.membership import (
     empirical_auc,
@@ -15,7 +16,6 @@ from fedpca_core.attacks.membership import (
     membership_separation,
     theoretical_auc,
 )
-from fedpca_core.attacks.newcomer import Newcomer, newcomer, records_behind
 from fedpca_core.attacks.pooled import pooled, pooled_path
 from fedpca_core.attacks.replay import Replay, replay
 from fedpca_core.attacks.ridge import ridge, ridge_path
@@ -26,16 +26,17 @@ __all__ = [
     "ADVERSARIES",
     "Adversary",
     "AttackPath",
-    "Newcomer",
+    "Differencing",
     "Replay",
     "Testimony",
+    "baselines",
     "collude",
+    "differencing",
     "empirical_auc",
     "linear",
     "linear_path",
     "membership_score",
     "membership_separation",
-    "newcomer",
     "personal",
     "pooled",
     "pooled_path",
@@ -51,5 +52,4 @@ __all__ = [
     "symmetric_path",
     "testify",
     "theoretical_auc",
-    "yardsticks",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.transcript import Exchange, Transcript
+from fedpca_core.protocol.transcript import Exchange, Transcript
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.transcript import Transcript
 
 #: Directions of the stack whose singular value is below this fraction of the largest count as
 #: unseen, by the format of the messages. Rounding of an answer is magnified by the inverse of the

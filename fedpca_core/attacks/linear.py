@@ -15,7 +15,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.evidence import Decomposition, Evidence, check_prior, growing, read
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.transcript import Transcript
 
 
 class AttackPath(NamedTuple):

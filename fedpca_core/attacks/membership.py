@@ -13,7 +13,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.evidence import check_client, check_prior
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.transcript import Transcript
 
 
 def membership_score(

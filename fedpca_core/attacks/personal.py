@@ -24,9 +24,9 @@ from scipy.optimize import root
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.personal_model import data_scale
-from fedpca_core.stiefel import polar, symmetric_part, tangent, transpose
-from fedpca_core.transcript import Transcript
+from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, transpose
+from fedpca_core.problems.personal_model import data_scale
+from fedpca_core.protocol.transcript import Transcript
 
 #: A recovered frame explains its message when its columns are this close to orthonormal.
 EXACT = 1e-9

@@ -18,7 +18,7 @@ from fedpca_core.attacks.evidence import Evidence, check_prior, is_single_precis
 from fedpca_core.attacks.linear import AttackPath
 from fedpca_core.attacks.symmetric import complete
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.transcript import Exchange, Transcript
+from fedpca_core.protocol.transcript import Exchange, Transcript
 
 
 def pooled(

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm
-from fedpca_core.algorithms.faps import FAPS
+from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.evidence import check_client, check_prior
 from fedpca_core.attacks.least_squares import Fit
 from fedpca_core.attacks.replay_search import Progress, Search, Stage
 from fedpca_core.attacks.replay_setup import Setup
-from fedpca_core.attacks.yardsticks import scaled_identity
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.transcript import Transcript
 
 #: Above this relative standard error the messages leave S open, however well they are explained.
 _DETERMINED = 0.1

@@ -1,8 +1,8 @@
 """Replaying a client of any deterministic method, with numerical derivatives.
 
 A client step is a pure function over a batch of clients, so a batch of candidate matrices is simply
-a cohort of imagined clients: one stacked replay answers for hundreds of them. Methods with a replay
-of their own (FAPS) are faster and start from more.
+client data of imagined clients: one stacked replay answers for hundreds of them. Methods with a
+replay of their own (FAPS) are faster and start from more.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Plan, Setting
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.replay_model import Entries, Guess
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
+from fedpca_core.protocol.transcript import Exchange, Transcript
 from fedpca_core.streams import Streams
-from fedpca_core.transcript import Exchange, Transcript
 
 #: Candidates replayed together.
 _BATCH = 256
@@ -79,20 +79,20 @@ class AnyReplay:
         """Answers of many candidates, (candidates, equations)."""
         count = len(matrices)
         samples = np.full(count, self.samples, dtype=np.int64)
-        cohort = Cohort.from_grams(matrices, samples, np.ones(count))
+        client_data = ClientData.from_grams(matrices, samples, np.ones(count))
         setting = Setting(self.features, count, samples, np.full(count, 1.0 / count))
         streams = Streams(0)
-        _, clients = self.algorithm.start(cohort, setting, streams)
+        _, clients = self.algorithm.start(client_data, setting, streams)
         everyone = np.arange(count, dtype=np.int64)
         answers: list[Array] = []
         for exchange, _ in self.seen[:rounds]:
             plan = _plan(exchange, everyone)
             uplink, clients = self.algorithm.client(
-                cohort, clients, plan, exchange.downlink, streams
+                client_data, clients, plan, exchange.downlink, streams
             )
             answers += [uplink[name].reshape(count, -1) for name in sorted(uplink)]
             if exchange.feedback is not None:
-                clients = self.algorithm.finish(cohort, clients, plan, exchange.feedback)
+                clients = self.algorithm.finish(client_data, clients, plan, exchange.feedback)
         return np.concatenate(answers, axis=1)
 
 

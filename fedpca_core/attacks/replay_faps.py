@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedpca_core.algorithm import Plan, Setting
-from fedpca_core.algorithms.faps import FAPS
+from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.replay_model import Entries, Guess
 from fedpca_core.attacks.tangents import answer_tangent, complement, cross, left, right
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import orthonormalise, remove_span
+from fedpca_core.linalg.stiefel import orthonormalise, remove_span
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Plan, Setting
+from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
-from fedpca_core.transcript import Transcript
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class FapsReplay:
     def play(self, guess: Guess, rounds: int) -> list[ReplayedRound]:
         """Let the algorithm's own client step answer the recorded broadcasts."""
         self._grams[self.client] = guess.matrix
-        whole = Cohort.from_grams(self._grams, self.samples, self.weights).metered()
-        cohort = whole.only(np.array([self.client]))
-        setting = Setting(self.features, 1, cohort.samples[:1], np.ones(1))
+        whole = ClientData.from_grams(self._grams, self.samples, self.weights).metered()
+        client_data = whole.only(np.array([self.client]))
+        setting = Setting(self.features, 1, client_data.samples[:1], np.ones(1))
         streams = Streams(0)  # nothing random is left: every secret is part of the guess
         algorithm = replace(self.algorithm, private_penalty=False)
-        state = dict(algorithm.start(cohort, setting, streams)[1])
+        state = dict(algorithm.start(client_data, setting, streams)[1])
         if guess.penalty is not None:
             state["penalty"] = np.array([guess.penalty])
             state["ceiling"] = np.maximum(state["ceiling"], state["penalty"])
@@ -122,7 +122,7 @@ class FapsReplay:
             before, spent = state, int(whole.products.sum())
             penalty = float(state["penalty"][0])
             downlink = {"frame": message.frame}
-            uplink, after = algorithm.client(cohort, state, plan, downlink, streams)
+            uplink, after = algorithm.client(client_data, state, plan, downlink, streams)
             state = dict(after)
             steps = int(whole.products.sum()) - spent - (1 if index == 0 else 0)
             if algorithm.inner_rule == "auto" and guess.steps is None and steps > 0:

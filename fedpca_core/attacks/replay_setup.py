@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm
-from fedpca_core.algorithms.faps import FAPS
+from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.evidence import is_single_precision
 from fedpca_core.attacks.replay_any import AnyReplay
@@ -16,9 +15,10 @@ from fedpca_core.attacks.replay_faps import FapsReplay, Message
 from fedpca_core.attacks.replay_model import Entries, Extra, Guess, Guides, ReplayModel, Shrinkage
 from fedpca_core.attacks.tangents import complement
 from fedpca_core.errors import InvalidInput
-from fedpca_core.stiefel import uniform_frame
+from fedpca_core.linalg.stiefel import uniform_frame
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
-from fedpca_core.transcript import Transcript
 
 #: Relative residual below which exact messages count as explained. False minima seen in practice
 #: lie at 1e-5 and above.

@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.evidence import Decomposition, growing, read
 from fedpca_core.attacks.linear import AttackPath, follow
 from fedpca_core.attacks.symmetric import filtered, symmetric_prior
-from fedpca_core.attacks.yardsticks import scaled_identity
 from fedpca_core.errors import require
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.transcript import Transcript
 
 #: Strengths tried when none is given, in units of the largest squared singular value.
 _GRID = np.logspace(-32.0, 8.0, 161)

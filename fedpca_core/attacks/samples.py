@@ -6,7 +6,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.stiefel import symmetric_part
+from fedpca_core.linalg.stiefel import symmetric_part
 
 
 def recover_samples(estimate: Array, samples: int) -> Array:

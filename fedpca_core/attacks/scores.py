@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedpca_core import stiefel
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
+from fedpca_core.linalg import stiefel
 
 
 class ImageScore(NamedTuple):

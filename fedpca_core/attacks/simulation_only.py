@@ -1,4 +1,4 @@
-"""Yardsticks that need private matrices: only a simulation can draw them.
+"""Baselines that need private matrices: only a simulation can draw them.
 
 They say what a server would know of a client if it knew everybody else's data, or exactly the
 target of the computation. Nothing here reads a transcript and no attack may use it.

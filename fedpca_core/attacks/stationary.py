@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpe import FedPE, excess
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.stiefel import polar, remove_span
-from fedpca_core.transcript import Transcript
+from fedpca_core.linalg.stiefel import polar, remove_span
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.transcript import Transcript
 
 #: Entries of the candidate matrices held at once while fitting.
 _ENTRIES = 40_000_000

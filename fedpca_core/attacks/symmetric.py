@@ -12,7 +12,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.evidence import Decomposition, Evidence, check_prior, growing, read
 from fedpca_core.attacks.linear import AttackPath, follow
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.transcript import Transcript
 
 
 def symmetric(

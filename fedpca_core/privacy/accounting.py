@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedpca_core.algorithm import Algorithm, Setting
 from fedpca_core.algorithms.block_krylov import BlockKrylov
 from fedpca_core.algorithms.distributed_power import DistributedPower
 from fedpca_core.algorithms.fedpower import FedPower
@@ -26,7 +25,8 @@ from fedpca_core.privacy.guarantee import (
     Refusal,
     guarantee,
 )
-from fedpca_core.trace import Trace
+from fedpca_core.protocol.algorithm import Algorithm, Setting
+from fedpca_core.protocol.trace import Trace
 
 #: Why the noise of a method has no epsilon, by the class name of the method.
 REFUSALS = {

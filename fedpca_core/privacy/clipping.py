@@ -31,7 +31,7 @@ def treated(problem: Problem, treatment: str, norm: float = 1.0) -> Problem:
     blocks: Sequence[Array] = [treat(block, treatment, norm) for block in problem.blocks]
     return from_blocks(
         blocks,
-        weights=list(problem.cohort.weights),
+        weights=list(problem.client_data.weights),
         name=problem.name,
         image_shape=problem.image_shape,
         client_names=problem.client_names,

@@ -1,7 +1,7 @@
 """Problems: where private data come from, and how they are split over clients."""
 
 from fedpca_core.problems.block_model import block_model
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.csv_file import read_csv
 from fedpca_core.problems.heterogeneity import DIAL
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
@@ -16,7 +16,7 @@ from fedpca_core.problems.table_cleaning import TableReport, clean_table
 __all__ = [
     "DIAL",
     "LIVE_RESOLUTION",
-    "Cohort",
+    "ClientData",
     "PersonalProblem",
     "Problem",
     "TableReport",

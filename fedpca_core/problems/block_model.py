@@ -13,7 +13,7 @@ import numpy as np
 
 from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
 from fedpca_core.streams import Streams
 
@@ -50,7 +50,7 @@ def block_model(nodes: int = 1000, clients: int = 20, networks: int = 1, seed: i
     plural = "network" if networks == 1 else "networks"
     return Problem(
         name="Model II, block model",
-        cohort=Cohort.from_grams(_moments(nodes, clients, networks, seed), samples),
+        client_data=ClientData.from_grams(_moments(nodes, clients, networks, seed), samples),
         note=f"{networks} {plural} of {nodes} nodes a client; rows normalised to norm 1.",
         record_norm=1.0,
     )

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.problems.cohort import second_moment
+from fedpca_core.problems.client_data import second_moment
 from fedpca_core.problems.remembered import Remembered
 from fedpca_core.problems.rotation import Turns, balance
 from fedpca_core.problems.white import WhiteShares
 
 #: clients x features^3 up to which draws of the rotations are compared by measurement, and up to
-#: which they are compared at many positions of the dial.
+#: which they are compared at many positions of the parameter.
 _MEASURABLE = 5e7
 _TINY = 2e5
 
-#: Choices made, so that a move of the dial costs no measurement.
+#: Choices made, so that a move of the parameter costs no measurement.
 _chosen: Remembered[Turns] = Remembered(64)
 
 
@@ -78,9 +78,10 @@ def chosen_turns(
     """The draw and sense of rotation in which clients drift apart from the first moment on.
 
     Random shares of few records differ already, and a small rotation may happen to undo that:
-    the dial would first go down. Turning the other way then goes up, so both senses are measured;
-    very small problems may need another draw as well. Large ones average such accidents out and
-    take the first draw. The choice does not depend on ``heterogeneity``, except that 0 needs none.
+    the parameter would first go down. Turning the other way then goes up, so both senses are
+    measured; very small problems may need another draw as well. Large ones average such accidents
+    out and take the first draw. The choice does not depend on ``heterogeneity``, except that 0
+    needs none.
     """
     clients = len(white.samples)
     turns = Turns(roots, clients, seed)

@@ -1,4 +1,4 @@
-"""The heterogeneity dial: one number in [0, 1] for every problem.
+"""The heterogeneity parameter: one number in [0, 1] for every problem.
 
 For records that exist (images, tables) it decides which client holds which record; for synthetic
 spectra it turns each client's own spectrum (`fedpca_core.problems.rotation`).
@@ -16,28 +16,28 @@ from fedpca_core.errors import require
 from fedpca_core.problems.remembered import Remembered
 from fedpca_core.streams import Streams
 
-#: What the dial means, for tooltips and captions.
+#: What the parameter means, for tooltips and captions.
 DIAL = (
     "At 0 every client holds a random share of one population, at 1 each holds classes of its own "
     "(synthetic data: a rotated spectrum of its own), and in between that share of the way, while "
     "the pooled data's second moments and the clients' sizes stay exactly the same."
 )
 
-#: Leading directions in which positions of the dial are compared; where clients differ most is
+#: Leading directions in which positions of the parameter are compared; where clients differ most is
 #: among them.
 _DIRECTIONS = 40
-#: Positions of the dial at which it must rise: the ticks of a slider.
+#: Positions of the parameter at which it must rise: the ticks of a slider.
 _POSITIONS = tuple(position / 20 for position in range(21))
 #: A way along which the measured heterogeneity never falls by more than this share is taken.
 _STEADY = 1e-3
-#: Rings that are tried, and orders that are tried between two positions of the dial.
+#: Rings that are tried, and orders that are tried between two positions of the parameter.
 _RINGS, _ORDERS = 6, 48
-#: Ways found, so that a move of the dial costs no measurement.
+#: Ways found, so that a move of the parameter costs no measurement.
 _found: Remembered[Way] = Remembered(16)
 
 
 def check_heterogeneity(value: float) -> None:
-    """Refuse a dial outside [0, 1]."""
+    """Refuse a parameter outside [0, 1]."""
     require(
         0.0 <= value <= 1.0,
         f"Heterogeneity must lie between 0 (random shares) and 1 (every client its own), "
@@ -47,12 +47,12 @@ def check_heterogeneity(value: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """How records come home as the dial goes from 0 to 1.
+    """How records come home as the parameter goes from 0 to 1.
 
     Attributes
     ----------
     marks : (records,) float64
-        The position of the dial from which on a position holds its own record, in [0, 1).
+        The position of the parameter from which on a position holds its own record, in [0, 1).
     ring : (records,) int64
         The order in which the other positions pass their records on.
     """
@@ -93,10 +93,10 @@ def exchange(home: IntArray, sizes: tuple[int, ...], value: float, way: Way) -> 
     sizes : tuple of int
         Records of each client, summing to ``len(home)``.
     value : float
-        The dial: 1 leaves every record at home, 0 sends each to a random position.
+        The parameter: 1 leaves every record at home, 0 sends each to a random position.
     way : Way
         The positions marked ``value`` and later pass their records on along its ring. A small move
-        of the dial therefore moves few records.
+        of the parameter therefore moves few records.
 
     Returns
     -------
@@ -111,14 +111,14 @@ def exchange(home: IntArray, sizes: tuple[int, ...], value: float, way: Way) -> 
 
 
 def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> Way:
-    """A way along which the measured heterogeneity rises with the dial.
+    """A way along which the measured heterogeneity rises with the parameter.
 
     Random shares of few records differ by accident, and bringing some records home may undo such
-    an accident: the dial would go down. With many records a client that is rare, and the first way
-    drawn is taken. Otherwise the way is laid from one position of the dial to the next: of several
-    orders in which further records may come home, one is taken that raises the measured value, and
-    no further than leaves room for the rest. Where clients at home differ less than random shares
-    do, no way can rise, and the one that falls least is taken.
+    an accident: the parameter would go down. With many records a client that is rare, and the
+    first way drawn is taken. Otherwise the way is laid from one position of the parameter to the
+    next: of several orders in which further records may come home, one is taken that raises the
+    measured value, and no further than leaves room for the rest. Where clients at home differ less
+    than random shares do, no way can rise, and the one that falls least is taken.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int
 
 
 class _Search:
-    """The search for a steady way: measures positions of the dial on leading directions."""
+    """The search for a steady way: measures positions of the parameter on leading directions."""
 
     def __init__(self, records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> None:
         self.scores = leading_scores(records, _DIRECTIONS)
@@ -155,7 +155,7 @@ class _Search:
         return way
 
     def laid(self, way: Way, attempt: int) -> Way:
-        """The way with its order chosen from position to position of the dial."""
+        """The way with its order chosen from position to position of the parameter."""
         generator = Streams(self.seed).generator("heterogeneity", attempt, 1)
         reached, end = self.eta(way, 0.0), self.eta(way, 1.0)
         for step in range(1, len(_POSITIONS) - 1):

@@ -55,8 +55,8 @@ def images(
     clients : int, optional
         10 by default; for the faces 40, one for each person.
     heterogeneity : float
-        The dial: 0 deals random shares, 1 sorts by class (digit, garment, object, person), so that
-        each client holds classes of its own.
+        The parameter: 0 deals random shares, 1 sorts by class (digit, garment, object, person), so
+        that each client holds classes of its own.
     seed : int
         Seed of the streams ``"data"`` (order and choice of images), ``"heterogeneity"`` and
         ``"split"``.
@@ -120,7 +120,7 @@ def images(
 
 @dataclass(frozen=True, eq=False)
 class _Dealt:
-    """Everything about the images that does not depend on the dial."""
+    """Everything about the images that does not depend on the parameter."""
 
     records: Array
     home: IntArray
@@ -141,7 +141,7 @@ def _dealt(
     resolution: int | None,
     split: str,
 ) -> _Dealt:
-    """Prepare the images once for all positions of the dial; ``stamp`` notices a changed file."""
+    """Prepare the images once for all positions; ``stamp`` notices a changed file."""
     pixels, classes = load_images(name, folder, download)
     require(
         max_samples is None or max_samples >= 2,

@@ -11,10 +11,10 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.personal_model import scatter
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.linalg.stiefel import uniform_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.personal_model import scatter
 from fedpca_core.problems.problem import Problem, check_components
-from fedpca_core.stiefel import uniform_frame
 from fedpca_core.streams import Streams
 
 READINGS = ("std", "literal")
@@ -98,7 +98,7 @@ def personal(
     grams = records @ records.swapaxes(-1, -2) / samples
     return PersonalProblem(
         name=f"{clients} clients around a common frame, spread {spread:g}",
-        cohort=Cohort.from_grams(
+        client_data=ClientData.from_grams(
             0.5 * (grams + grams.swapaxes(-1, -2)),
             np.full(clients, samples, dtype=np.int64),
         ),

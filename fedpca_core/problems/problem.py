@@ -1,4 +1,4 @@
-"""A problem: private data of a cohort plus the truth that only a simulation knows."""
+"""A problem: private data of client data plus the truth that only a simulation knows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems.cohort import Cohort, checked_blocks
+from fedpca_core.problems.client_data import ClientData, checked_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Problem:
     ----------
     name : str
         Short name for legends and file names.
-    cohort : Cohort
+    client_data : ClientData
         The private data behind products with S_i.
     blocks : tuple of (features, m_i) float64, or None
         The raw private blocks where they are small enough to keep (simulation only: used to show
@@ -41,7 +41,7 @@ class Problem:
     """
 
     name: str
-    cohort: Cohort
+    client_data: ClientData
     blocks: tuple[Array, ...] | None = None
     image_shape: tuple[int, int] | None = None
     client_names: tuple[str, ...] = ()
@@ -53,17 +53,17 @@ class Problem:
     @property
     def features(self) -> int:
         """Number of features (rows of every block)."""
-        return self.cohort.features
+        return self.client_data.features
 
     @property
     def clients(self) -> int:
         """Number of clients."""
-        return self.cohort.clients
+        return self.client_data.clients
 
     @cached_property
     def covariance(self) -> Array:
         """S = sum_i w_i S_i, (features, features): the matrix whose leading space is sought."""
-        return self.cohort.mean() if self.spectrum is None else np.diag(self.spectrum)
+        return self.client_data.mean() if self.spectrum is None else np.diag(self.spectrum)
 
     @cached_property
     def _eigen(self) -> tuple[Array, Array]:
@@ -85,13 +85,19 @@ class Problem:
     @cached_property
     def heterogeneity(self) -> float:
         """eta = max_i ||S_i - S||_2 / ||S||_2 (FedPower's measure; simulation only)."""
-        return float(self.cohort.gaps(self.covariance).max()) / float(self.eigenvalues[0])
+        return float(self.client_data.gaps(self.covariance).max()) / float(self.eigenvalues[0])
 
     @cached_property
     def digest(self) -> str:
         """Short hash of the data, for cache keys and to recognise a problem in a log."""
-        state = hashlib.sha256(self.cohort.samples.tobytes() + self.cohort.weights.tobytes())
-        held = self.cohort.factors if self.cohort.grams is None else (self.cohort.grams,)
+        state = hashlib.sha256(
+            self.client_data.samples.tobytes() + self.client_data.weights.tobytes()
+        )
+        held = (
+            self.client_data.factors
+            if self.client_data.grams is None
+            else (self.client_data.grams,)
+        )
         for array in held or ():
             state.update(np.ascontiguousarray(array).data)
         return state.hexdigest()[:16]
@@ -133,10 +139,10 @@ def from_blocks(
     """
     checked = checked_blocks(blocks)
     share = client_weights(weights, len(checked))
-    cohort = Cohort.from_blocks(checked, share)
+    client_data = ClientData.from_blocks(checked, share)
     return Problem(
         name=name,
-        cohort=cohort,
+        client_data=client_data,
         blocks=tuple(checked),
         image_shape=image_shape,
         client_names=tuple(client_names),
@@ -173,7 +179,7 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
     require(held > 1, f"Client {client} holds a single record and cannot be without it.")
     blocks = list(problem.blocks)
     blocks[client] = np.delete(blocks[client], record, axis=1)
-    share, counts = problem.cohort.weights, problem.cohort.samples
+    share, counts = problem.client_data.weights, problem.client_data.samples
     by_records = bool(np.allclose(share, counts / counts.sum(), rtol=1e-9))
     return from_blocks(
         blocks,

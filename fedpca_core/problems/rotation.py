@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
-from fedpca_core.stiefel import orthonormalise
+from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.streams import Streams
 
 #: Directions whose eigenvalue is below this share of the largest stay where they are: turned, they

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.coloured import chosen_turns, coloured
 from fedpca_core.problems.heterogeneity import check_heterogeneity
 from fedpca_core.problems.problem import Problem, client_weights
@@ -34,7 +34,7 @@ def decay_spectrum(
 
     Every method here commutes with rotations of the features, so a random U would change nothing
     but the time to generate. S = sum_i w_i S_i is the diagonal matrix Sigma^2 at every position of
-    the dial and for any weights.
+    the parameter and for any weights.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def decay_spectrum(
     condition : float, optional
         Arithmetic spectrum instead: Sigma_jj falls evenly from 1 to 1/condition (FAPS's kappa).
     heterogeneity : float
-        The dial: 0 deals random shares, 1 gives each client a rotated spectrum of its own.
+        The parameter: 0 deals random shares, 1 gives each client a rotated spectrum of its own.
     seed : int
-        Seed of the streams ``"data"`` and ``"heterogeneity"``; the dial changes no other draw.
+        Seed of the streams ``"data"`` and ``"heterogeneity"``; the parameter changes no other draw.
     weights : {"records", "equal"} or sequence of float
         How clients count in S.
     keep_blocks : bool, optional
@@ -94,17 +94,17 @@ def decay_spectrum(
     pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)
     made = coloured(white, turns.maps(heterogeneity), shares, None if pool_is_exact else roots)
     if made.moments is not None:
-        cohort = Cohort.from_grams(made.moments, np.array(sizes), share)
+        client_data = ClientData.from_grams(made.moments, np.array(sizes), share)
     else:
         assert made.blocks is not None
         factors = [
             np.divide(block, np.sqrt(block.shape[1]), out=None if keep else block)
             for block in made.blocks
         ]
-        cohort = Cohort.from_factors(factors, share)
+        client_data = ClientData.from_factors(factors, share)
     return Problem(
         name="geometric spectrum" if condition is None else "arithmetic spectrum",
-        cohort=cohort,
+        client_data=client_data,
         blocks=tuple(made.blocks) if keep and made.blocks is not None else None,
         note=f"Synthetic: {sum(sizes):,} records whose pooled eigenvalues fall exactly from 1 to "
         f"{roots[-1] ** 2:.3g}.",

@@ -14,10 +14,10 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.linalg.stiefel import orthonormalise
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem, check_components
 from fedpca_core.problems.records import treat
-from fedpca_core.stiefel import orthonormalise
 from fedpca_core.streams import Streams
 
 #: Records that stay in cache while they are scaled, bounded and multiplied.
@@ -72,7 +72,7 @@ def spiked_covariance(
     bound = longest if treatment == "raw" else float(clip_norm)
     return Problem(
         name="Model I, spiked covariance",
-        cohort=Cohort.from_grams(grams, np.array(sizes)),
+        client_data=ClientData.from_grams(grams, np.array(sizes)),
         note=f"Gaussian records with {components} strong directions, sigma = {spread:g}; "
         + ("left raw." if treatment == "raw" else f"{treatment} at norm {clip_norm:g}."),
         record_norm=bound,

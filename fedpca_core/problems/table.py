@@ -56,7 +56,7 @@ def from_table(
     missing : {"drop", "refuse"}
         Drop rows with a missing or infinite value, or refuse the table.
     heterogeneity : float, optional
-        The dial. At 1 every client has its own rows (without a client column: a range of the
+        The parameter. At 1 every client has its own rows (without a client column: a range of the
         leading principal score of its own), at 0 rows are dealt at random. By default 1 with a
         client column and 0 without.
     seed : int

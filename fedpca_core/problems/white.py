@@ -54,7 +54,7 @@ def white_shares(
     blocks, moments : bool
         What to return.
     remember : bool
-        Whether to keep the result for the next call, as a move of a dial wants it.
+        Whether to keep the result for the next call, as a move of a parameter wants it.
     """
     make = _remembered if remember else _made
     return make(features, samples, seed, blocks, moments, remember)

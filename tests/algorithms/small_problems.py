@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import fedpca_core as fp
-from fedpca_core.algorithm import Algorithm
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import largest_sine
+from fedpca_core.linalg.stiefel import largest_sine
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm
 
 FEATURES, COMPONENTS = 24, 3
 SAMPLES = (400, 900, 600, 1500)
@@ -21,15 +21,16 @@ def mixed(seed: int = 0) -> fp.problems.Problem:
 def identical(decay: float = 1.02, features: int = 40, clients: int = 3) -> fp.problems.Problem:
     """Clients that all hold the same diagonal matrix."""
     matrix = np.diag(decay ** (-2.0 * np.arange(features)))
-    cohort = Cohort.from_grams(np.stack([matrix] * clients), np.full(clients, 100))
-    return fp.problems.Problem(name="identical clients", cohort=cohort)
+    client_data = ClientData.from_grams(np.stack([matrix] * clients), np.full(clients, 100))
+    return fp.problems.Problem(name="identical clients", client_data=client_data)
 
 
 def reordered(problem: fp.problems.Problem, order: list[int]) -> fp.problems.Problem:
     """The same clients in another order."""
-    cohort = problem.cohort
+    client_data = problem.client_data
     return fp.problems.Problem(
-        name="reordered", cohort=Cohort.from_grams(cohort.dense()[order], cohort.samples[order])
+        name="reordered",
+        client_data=ClientData.from_grams(client_data.dense()[order], client_data.samples[order]),
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.stiefel import largest_sine
+from fedpca_core.linalg.stiefel import largest_sine
+from fedpca_core.problems.client_data import ClientData
 from tests.algorithms.small_problems import COMPONENTS, mixed
 
 
@@ -23,8 +23,10 @@ def test_few_rounds_on_the_rotated_uneven_spectrum(seed: int) -> None:
     problem = fp.problems.decay_spectrum(200, sizes, 1.01, seed=seed)
     rng = np.random.default_rng(seed)
     turn = np.linalg.qr(rng.standard_normal((200, 200)))[0]
-    cohort = Cohort.from_grams(turn @ problem.cohort.dense() @ turn.T, np.array(sizes))
-    rotated = fp.problems.Problem(name="rotated", cohort=cohort)
+    client_data = ClientData.from_grams(
+        turn @ problem.client_data.dense() @ turn.T, np.array(sizes)
+    )
+    rotated = fp.problems.Problem(name="rotated", client_data=client_data)
     assert 1 <= rounds_to_relative_error(rotated, fp.BlockKrylov(10)) <= 13
     assert 1 <= rounds_to_relative_error(rotated, fp.BlockKrylov(10, blocks=40)) <= 12
 
@@ -57,8 +59,8 @@ def test_it_stops_when_the_start_is_exhausted() -> None:
 def test_breakdown_drops_columns() -> None:
     # Rank 4: after the first product there are at most 4 new directions, then none.
     matrix = np.diag([4.0, 3.0, 2.0, 1.0, *[0.0] * 8])
-    cohort = Cohort.from_grams(np.stack([matrix, matrix]), np.array([5, 5]))
-    problem = fp.problems.Problem(name="low rank", cohort=cohort)
+    client_data = ClientData.from_grams(np.stack([matrix, matrix]), np.array([5, 5]))
+    problem = fp.problems.Problem(name="low rank", client_data=client_data)
     trace = fp.simulate(problem, fp.BlockKrylov(3), rounds=30)
     widths = [exchange.downlink["frame"].shape[1] for exchange in trace.transcript.exchanges]
     assert widths == [3, 3, 1]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithm import Algorithm
+from fedpca_core.protocol.algorithm import Algorithm
 from tests.algorithms.small_problems import rounds_to_angle
 
 COMPONENTS = 10

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms import faps_inner, faps_penalty, faps_rules
+from fedpca_core.algorithms.faps import inner as faps_inner
+from fedpca_core.algorithms.faps import penalty as faps_penalty
+from fedpca_core.algorithms.faps import rules as faps_rules
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.cohort import Cohort
-from fedpca_core.rates import client_spectra, largest_stable_steps, stability_numbers
-from fedpca_core.stiefel import householder, projector_distance, random_frame
+from fedpca_core.linalg.stiefel import householder, projector_distance, random_frame
+from fedpca_core.metrics.rates import client_spectra, largest_stable_steps, stability_numbers
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.streams import Streams
 from tests.algorithms.small_problems import (
     COMPONENTS,
@@ -40,7 +42,7 @@ def dense_operators(matrix: Array, frame: Array, received: Array, penalty: float
 
 def test_multiplier_is_symmetric_and_of_low_rank() -> None:
     problem, frames, received, penalty = parts()
-    for matrix, frame, beta in zip(problem.cohort.dense(), frames, penalty, strict=True):
+    for matrix, frame, beta in zip(problem.client_data.dense(), frames, penalty, strict=True):
         multiplier = dense_operators(matrix, frame, received, beta)[0]
         assert np.allclose(multiplier, multiplier.T, atol=1e-15)
         assert np.linalg.matrix_rank(multiplier, tol=1e-12) <= 2 * COMPONENTS
@@ -48,7 +50,7 @@ def test_multiplier_is_symmetric_and_of_low_rank() -> None:
 
 def test_the_gradient_is_the_penalty_part_alone() -> None:
     problem, frames, received, penalty = parts()
-    for matrix, frame, beta in zip(problem.cohort.dense(), frames, penalty, strict=True):
+    for matrix, frame, beta in zip(problem.client_data.dense(), frames, penalty, strict=True):
         image = dense_operators(matrix, frame, received, beta)[1]
         outside = np.eye(FEATURES) - frame @ frame.T
         expected = beta * outside @ received @ received.T @ frame
@@ -58,11 +60,11 @@ def test_the_gradient_is_the_penalty_part_alone() -> None:
 def one_round(inner_steps: int, seed: int = 0) -> tuple[Array, Array, list[Array]]:
     """One client step from a prepared state: new frames, uploads, the dense operators used."""
     problem, frames, received, penalty = parts(seed)
-    cohort = problem.cohort.metered()
+    client_data = problem.client_data.metered()
     algorithm = fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=inner_steps)
     run = fp.Simulation(problem, algorithm, rounds=5)
-    _, state = algorithm.start(cohort, run.setting, run.streams)
-    products = cohort.apply(frames)
+    _, state = algorithm.start(client_data, run.setting, run.streams)
+    products = client_data.apply(frames)
     state = {
         **state,
         "frame": frames,
@@ -72,17 +74,19 @@ def one_round(inner_steps: int, seed: int = 0) -> tuple[Array, Array, list[Array
         "rounds": np.ones(problem.clients),
     }
     plan = algorithm.plan({"frame": received}, 2, run.setting, run.streams)
-    uplink, after = algorithm.client(cohort, state, plan, {"frame": received}, run.streams)
+    uplink, after = algorithm.client(client_data, state, plan, {"frame": received}, run.streams)
     operators = [
         dense_operators(matrix, frame, received, beta)
-        for matrix, frame, beta in zip(problem.cohort.dense(), frames, penalty, strict=True)
+        for matrix, frame, beta in zip(problem.client_data.dense(), frames, penalty, strict=True)
     ]
     answers = [
         dense_operators(matrix, frame, received, beta)[2] @ received
-        for matrix, frame, beta in zip(problem.cohort.dense(), after["frame"], penalty, strict=True)
+        for matrix, frame, beta in zip(
+            problem.client_data.dense(), after["frame"], penalty, strict=True
+        )
     ]
     assert np.allclose(uplink["product"], np.stack(answers), atol=1e-13)
-    assert np.allclose(after["product"], problem.cohort.dense() @ after["frame"], atol=1e-13)
+    assert np.allclose(after["product"], problem.client_data.dense() @ after["frame"], atol=1e-13)
     expected = []
     for frame, (_, image, _) in zip(frames, operators, strict=True):
         for _ in range(inner_steps):
@@ -103,17 +107,17 @@ def plain_loop(
     problem: fp.problems.Problem, factor: float, steps: int, rounds: int, seed: int
 ) -> list[Array]:
     """FAPS, client by client and with dense matrices: the oracle."""
-    cohort = problem.cohort
+    client_data = problem.client_data
     start = random_frame(Streams(seed).generator("start"), problem.features, COMPONENTS)
     received = start
-    norms = [float(np.linalg.norm(matrix, 2)) for matrix in cohort.dense()]
-    frames = [start] * cohort.clients
+    norms = [float(np.linalg.norm(matrix, 2)) for matrix in client_data.dense()]
+    frames = [start] * client_data.clients
     penalties = [factor * norm for norm in norms]
-    gaps = [0.0] * cohort.clients
+    gaps = [0.0] * client_data.clients
     estimates = [start]
     for round_ in range(1, rounds + 1):
         total = np.zeros_like(start)
-        for client, matrix in enumerate(cohort.dense()):
+        for client, matrix in enumerate(client_data.dense()):
             frame, beta = frames[client], penalties[client]
             if round_ > 1:
                 image = dense_operators(matrix, frame, received, beta)[1]
@@ -121,7 +125,7 @@ def plain_loop(
                     frame = householder(image @ frame)
             frames[client] = frame
             answer = dense_operators(matrix, frame, received, beta)[2]
-            total += cohort.weights[client] * answer @ received
+            total += client_data.weights[client] * answer @ received
             if round_ % 5 == 0:
                 gap = float(np.linalg.norm(frame @ frame.T - received @ received.T))
                 if round_ >= 10 and gaps[client] <= 1.01 * gap and gap >= 1e-9:
@@ -160,14 +164,14 @@ def test_the_top_space_is_stationary_whatever_the_rule() -> None:
         assert table.sin_theta.iloc[-1] < 1e-9, rule
         assert table.consensus_gap.iloc[-1] < 1e-18, rule
     # And conversely: a client step from the solution stays there.
-    cohort, target = problem.cohort.metered(), problem.target(COMPONENTS)
+    client_data, target = problem.client_data.metered(), problem.target(COMPONENTS)
     algorithm = fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=4)
     run = fp.Simulation(problem, algorithm, rounds=5)
-    _, state = algorithm.start(cohort, run.setting, run.streams)
+    _, state = algorithm.start(client_data, run.setting, run.streams)
     for round_ in (1, 2, 3):
         plan = algorithm.plan({"frame": target}, round_, run.setting, run.streams)
-        uplink, state = algorithm.client(cohort, state, plan, {"frame": target}, run.streams)
-        total = np.tensordot(cohort.weights, uplink["product"], axes=1)
+        uplink, state = algorithm.client(client_data, state, plan, {"frame": target}, run.streams)
+        total = np.tensordot(client_data.weights, uplink["product"], axes=1)
         assert projector_distance(householder(total), target) < 1e-12
     assert projector_distance(state["frame"], target).max() < 1e-12
 
@@ -176,24 +180,24 @@ def test_auto_rule_follows_the_stability_number_and_its_products_are_metered() -
     problem = mixed()
     algorithm = fp.FAPS(COMPONENTS, inner_limit=8)
     run = fp.Simulation(problem, algorithm, rounds=80)
-    cohort = problem.cohort.metered()
-    server, state = algorithm.start(cohort, run.setting, run.streams)
+    client_data = problem.client_data.metered()
+    server, state = algorithm.start(client_data, run.setting, run.streams)
     counted = np.zeros(problem.clients)
     for round_ in range(1, 81):
         plan = algorithm.plan(server, round_, run.setting, run.streams)
         rule = faps_rules.InnerRule.of(
-            algorithm, cohort, dict(state), state["rounds"] == 0, plan, run.streams
+            algorithm, client_data, dict(state), state["rounds"] == 0, plan, run.streams
         )
-        before = cohort.products.copy()
-        uplink, state = algorithm.client(cohort, state, plan, plan.downlink, run.streams)
-        counted += cohort.products - before
-        spent = cohort.products - before - (round_ == 1)
+        before = client_data.products.copy()
+        uplink, state = algorithm.client(client_data, state, plan, plan.downlink, run.streams)
+        counted += client_data.products - before
+        spent = client_data.products - before - (round_ == 1)
         extra = spent - rule.budget
         assert set(extra.tolist()) <= {0, 1}
         assert extra.any() == (round_ > 1 and (round_ - 1) % COMPONENTS == 0)
-        total = np.tensordot(cohort.weights, uplink["product"], axes=1)
+        total = np.tensordot(client_data.weights, uplink["product"], axes=1)
         server = {"frame": householder(total)}
-    outside, inside = client_spectra(cohort, server["frame"])
+    outside, inside = client_spectra(client_data, server["frame"])
     assert np.allclose(state["outside"], outside, rtol=0.05)  # the power iteration has settled
     exact = largest_stable_steps(outside, inside, state["penalty"], 8)
     assert np.abs(exact - rule.budget).max() <= 1
@@ -215,11 +219,11 @@ def test_conditions_hold_when_the_rule_stops_early() -> None:
     algorithm = fp.FAPS(COMPONENTS, inner_rule="conditions", inner_limit=200)
     trace = fp.simulate(problem, algorithm, rounds=30)
     assert trace.frames is not None
-    factor = faps_rules._residual_factor(2.0, problem.cohort.weights)
+    factor = faps_rules._residual_factor(2.0, problem.client_data.weights)
     path = fp.lagrangian.penalties(trace, problem)
     for round_ in range(2, 31):
         received = trace.estimates[round_ - 1]
-        for client, matrix in enumerate(problem.cohort.dense()):
+        for client, matrix in enumerate(problem.client_data.dense()):
             before, after = trace.frames[round_ - 1][client], trace.frames[round_][client]
             image = dense_operators(matrix, before, received, path[round_ - 1][client])[1]
             first = np.linalg.norm(image @ before - before @ (before.T @ image @ before))
@@ -289,10 +293,10 @@ def test_a_late_joiner_starts_from_the_current_frame() -> None:
 
 
 def test_a_client_whose_data_are_zero_is_harmless() -> None:
-    rest = fp.problems.decay_spectrum(8, (400, 500, 600), 1.2, seed=3).cohort
+    rest = fp.problems.decay_spectrum(8, (400, 500, 600), 1.2, seed=3).client_data
     matrices = np.concatenate([rest.dense(), np.zeros((1, 8, 8))])
-    cohort = Cohort.from_grams(matrices, np.array([400, 500, 600, 50]))
-    problem = fp.problems.Problem(name="one client without data", cohort=cohort)
+    client_data = ClientData.from_grams(matrices, np.array([400, 500, 600, 50]))
+    problem = fp.problems.Problem(name="one client without data", client_data=client_data)
     for rule in faps_rules.INNER_RULES:
         trace = fp.simulate(problem, fp.FAPS(2, inner_rule=rule), rounds=150)
         assert fp.metrics.frame(trace, problem).sin_theta.iloc[-1] < 1e-6
@@ -331,11 +335,11 @@ def test_lagrangian_falls_to_minus_half_the_leading_eigenvalues() -> None:
     assert trace.frames is not None
     estimate = trace.estimates[row]
     path = fp.lagrangian.penalties(trace, problem)[row]
-    for client, matrix in enumerate(problem.cohort.dense()):
+    for client, matrix in enumerate(problem.client_data.dense()):
         frame = trace.frames[row][client]
         multiplier = dense_operators(matrix, frame, estimate, path[client])[0]
         gap = frame @ frame.T - estimate @ estimate.T
-        total += problem.cohort.weights[client] * (
+        total += problem.client_data.weights[client] * (
             -0.5 * np.trace(frame.T @ matrix @ frame)
             - 0.5 * np.sum(multiplier * gap)
             + 0.25 * path[client] * np.sum(gap**2)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core import progress
-from fedpca_core.algorithm import Setting
 from fedpca_core.algorithms.consensus_tools import in_turn, losses, smooth_gradient
 from fedpca_core.algorithms.fedpe import surrogate_gradient, surrogate_value
-from fedpca_core.stiefel import orthonormalise, polar, remove_span, transpose, uniform_frame
+from fedpca_core.linalg.stiefel import orthonormalise, polar, remove_span, transpose, uniform_frame
+from fedpca_core.metrics import admm as progress
+from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.streams import Streams
 
 COMPONENTS = 4

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithm import Setting
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.local_products import align
 from fedpca_core.algorithms.schedule import synchronisation_times
-from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
-from fedpca_core.stiefel import largest_sine, orthonormalise, procrustes, uniform_frame
+from fedpca_core.linalg.stiefel import largest_sine, orthonormalise, procrustes, uniform_frame
+from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.protocol.channel import Channel
 from fedpca_core.streams import Streams
 
 
@@ -58,8 +58,8 @@ def test_without_noise_and_gaps_it_is_the_central_power_method(
 )
 def test_kilobytes_up_at_the_papers_size(period: int, lean: int, literal: int) -> None:
     grams = np.broadcast_to(np.diag(np.linspace(2, 1, 100)), (20, 100, 100))
-    cohort = fp.problems.Cohort.from_grams(grams, np.full(20, 7))
-    paper = fp.problems.Problem("bytes only", cohort)
+    client_data = fp.problems.ClientData.from_grams(grams, np.full(20, 7))
+    paper = fp.problems.Problem("bytes only", client_data)
     for algorithm, kilobytes in (
         (FedPower(4, 5, period=period), lean),
         (FedPower(4, 5, period=period, literal=True), literal),
@@ -134,9 +134,9 @@ def test_reference_always_uploads_but_counts_only_when_drawn(problem: fp.problem
 
 
 def test_sampling_is_unbiased_with_the_stated_variance(problem: fp.problems.Problem) -> None:
-    setting = Setting(30, 20, problem.cohort.samples, problem.cohort.weights)
+    setting = Setting(30, 20, problem.client_data.samples, problem.client_data.weights)
     draws, algorithm = 8, FedPower(4, 5, draws=8)
-    server, _ = algorithm.start(problem.cohort, setting, Streams(0))
+    server, _ = algorithm.start(problem.client_data, setting, Streams(0))
     weights = np.zeros((4000, 20))
     for seed in range(len(weights)):
         plan = algorithm.plan(server, 1, setting, Streams(seed))
@@ -165,7 +165,7 @@ def test_noise_is_fresh_and_does_not_move_with_schedule_or_sampling(
         for exchange in trace.transcript.exchanges:
             time += exchange.local_steps
             assert exchange.uploads is not None
-            clean = problem.cohort.only(exchange.participants).apply(
+            clean = problem.client_data.only(exchange.participants).apply(
                 exchange.uploads.get("frame", exchange.downlink["frame"])
             )
             found[time] = np.full((20, 30, 5), np.nan)
@@ -193,7 +193,9 @@ def test_noise_is_in_proportion_to_sensitivity(uneven: fp.problems.Problem) -> N
     spread = []
     for exchange in trace.transcript.exchanges:
         assert exchange.uploads is not None
-        spread.append(exchange.uploads["product"] - uneven.cohort.apply(exchange.downlink["frame"]))
+        spread.append(
+            exchange.uploads["product"] - uneven.client_data.apply(exchange.downlink["frame"])
+        )
     measured = np.stack(spread).std(axis=(0, 2, 3))
     assert np.allclose(measured, 200 / np.array([100, 200, 400, 100]), rtol=0.05)
 
@@ -260,6 +262,6 @@ def test_local_products_leak_the_whole_matrix_soon_after_enough_uploads() -> Non
     distinct = fp.problems.from_blocks(blocks)
     algorithm = FedPower(4, products=30, period=2, decay=False)
     trace = fp.simulate(distinct, algorithm, rounds=15, seed=1)
-    truth = distinct.cohort.dense()[2]
+    truth = distinct.client_data.dense()[2]
     found = fp.attacks.symmetric(trace.transcript, client=2, rounds=20 // 4 + 2)
     assert np.linalg.norm(found - truth) / np.linalg.norm(truth) < 1e-3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithm import Algorithm
+from fedpca_core.protocol.algorithm import Algorithm
 
 FEATURES, COMPONENTS = 20, 6
 

@@ -12,9 +12,9 @@ import fedpca_core as fp
 from fedpca_core.algorithms import SSI, BlockKrylov, DistributedPower
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.errors import InvalidInput
+from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy.accounting import account, mutually_orthogonal, noisy
 from fedpca_core.privacy.guarantee import Guarantee
-from fedpca_core.stiefel import largest_sine
 
 
 @pytest.fixture(scope="module")
@@ -109,17 +109,17 @@ class Greedy(SSI):
     title: ClassVar[str] = "Greedy"
     wish: str = "second"
 
-    def client(self, cohort, clients, plan, downlink, streams):
+    def client(self, client_data, clients, plan, downlink, streams):
         frame = downlink["frame"]
         if self.wish == "second":
-            cohort.apply(frame)
+            client_data.apply(frame)
         elif self.wish == "norms":
-            cohort.spectral_norms()
+            client_data.spectral_norms()
         elif self.wish == "matrix":
-            return {"product": cohort.dense() @ frame}, clients
+            return {"product": client_data.dense() @ frame}, clients
         elif self.wish == "scaled":
             frame = 2.0 * frame
-        return {"product": cohort.apply(frame)}, clients
+        return {"product": client_data.apply(frame)}, clients
 
 
 @pytest.mark.parametrize("wish", ["second", "norms", "matrix", "scaled"])

@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.stiefel import largest_sine
+from fedpca_core.linalg.stiefel import largest_sine
 from tests.algorithms.small_problems import COMPONENTS, FEATURES, identical, mixed
 
 
@@ -17,7 +17,9 @@ def test_one_shot_equals_the_dense_average(variant: str) -> None:
     trace = fp.simulate(problem, fp.OneShot(COMPONENTS, variant), rounds=9)
     assert trace.rounds == 1
     average = np.zeros((FEATURES, FEATURES))
-    for weight, matrix in zip(problem.cohort.weights, problem.cohort.dense(), strict=True):
+    for weight, matrix in zip(
+        problem.client_data.weights, problem.client_data.dense(), strict=True
+    ):
         values, vectors = np.linalg.eigh(matrix)
         scale = values[-COMPONENTS:] if variant == "stacked" else np.ones(COMPONENTS)
         leading = vectors[:, -COMPONENTS:]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard import personal_view
+from dashboard.views import personal as personal_view
 from fedpca_core.errors import InvalidInput
-from fedpca_core.personalise import (
+from fedpca_core.studies.personalised import (
     AXES,
     PRESETS,
     PersonaliseConfiguration,

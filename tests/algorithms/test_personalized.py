@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedpca_core import personal_metrics as measures
-from fedpca_core import personal_model as model
 from fedpca_core.algorithms.global_averaging import GlobalAveraging
 from fedpca_core.algorithms.local_training import LocalTraining
 from fedpca_core.algorithms.personalized import PersonalizedPCA
-from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
-from fedpca_core.experiments.personal import FIGURES, METHODS, curve, methods, rounds, sweep
-from fedpca_core.problems.cohort import Cohort
+from fedpca_core.linalg.stiefel import polar, tangent, transpose
+from fedpca_core.metrics import personal as measures
+from fedpca_core.problems import personal_model as model
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal import PersonalProblem, personal
-from fedpca_core.simulate import Simulation, simulate
-from fedpca_core.stiefel import polar, tangent, transpose
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import Simulation, simulate
+from fedpca_core.studies.papers.personal import FIGURES, METHODS, curve, methods, rounds, sweep
 
 NOISE = 0.5
 
@@ -117,7 +117,7 @@ def test_the_retraction_is_the_polar_factor_near_and_far() -> None:
 
 def test_frames_stay_orthonormal_for_a_thousand_rounds_above_the_safe_step() -> None:
     problem = _small()
-    algorithm = PersonalizedPCA(components=3).prepared(problem.cohort)
+    algorithm = PersonalizedPCA(components=3).prepared(problem.client_data)
     assert algorithm.step is not None
     run = Simulation(
         problem, replace(algorithm, step=1.5 * algorithm.step), rounds=1000, keep_rounds=False
@@ -185,7 +185,9 @@ def test_rotating_the_data_changes_no_error() -> None:
     turn = _frames(9, 12, 12)
     turned = replace(
         problem,
-        cohort=Cohort.from_grams(turn @ problem.cohort.dense() @ turn.T, problem.cohort.samples),
+        client_data=ClientData.from_grams(
+            turn @ problem.client_data.dense() @ turn.T, problem.client_data.samples
+        ),
         frames=turn @ problem.frames,
         centre=turn @ problem.centre,
     )

@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.stiefel import householder, random_frame
+from fedpca_core.linalg.stiefel import householder, random_frame
 from fedpca_core.streams import Streams
 from tests.algorithms.small_problems import COMPONENTS, FEATURES, mixed, reordered
 
@@ -63,11 +63,11 @@ def test_the_two_schedules_have_their_own_names() -> None:
 def test_local_power_equals_a_plain_loop() -> None:
     problem = mixed()
     trace = fp.simulate(problem, fp.LocalPower(COMPONENTS, 4), rounds=6, seed=1)
-    cohort = problem.cohort
+    client_data = problem.client_data
     frame = random_frame(Streams(1).generator("start"), FEATURES, COMPONENTS)
     for round_, steps in enumerate([4, 2, 1, 1, 1, 1], start=1):
         total = np.zeros_like(frame)
-        for weight, matrix in zip(cohort.weights, cohort.dense(), strict=True):
+        for weight, matrix in zip(client_data.weights, client_data.dense(), strict=True):
             local = frame
             for _ in range(steps - 1):
                 local = householder(matrix @ local)

@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.stiefel import random_frame
+from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.streams import Streams
 from tests.algorithms.small_problems import COMPONENTS, mixed
 
@@ -22,22 +22,22 @@ def test_a_run_equals_the_plain_loop(constraint: str, factor: float) -> None:
     problem = mixed()
     algorithm = fp.VariableSplitting(COMPONENTS, factor, 3, constraint)
     trace = fp.simulate(problem, algorithm, rounds=12, seed=5)
-    cohort = problem.cohort
+    client_data = problem.client_data
     consensus = random_frame(Streams(5).generator("start"), problem.features, COMPONENTS)
     frames = [consensus] * problem.clients
     duals = [np.zeros_like(consensus)] * problem.clients
     for round_ in range(1, 13):
         total = np.zeros_like(consensus)
-        for client, matrix in enumerate(cohort.dense()):
+        for client, matrix in enumerate(client_data.dense()):
             beta = factor * float(np.linalg.norm(matrix, 2))
             frame = frames[client]
             for _ in range(3):
                 image = matrix @ frame + duals[client] + beta * consensus
                 frame = svd_polar(image) if constraint == "stiefel" else image / beta
             frames[client] = frame
-            total += cohort.weights[client] * (beta * frame - duals[client])
+            total += client_data.weights[client] * (beta * frame - duals[client])
         consensus = svd_polar(total)
-        for client, matrix in enumerate(cohort.dense()):
+        for client, matrix in enumerate(client_data.dense()):
             beta = factor * float(np.linalg.norm(matrix, 2))
             duals[client] = duals[client] - beta * (frames[client] - consensus)
         assert np.abs(trace.estimates[round_] - consensus).max() < 1e-10

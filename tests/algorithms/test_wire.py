@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithm import Algorithm, Plan, Reply, ServerState
-from fedpca_core.channel import Inbox
+from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.problem import Problem
-from fedpca_core.stiefel import orthonormalise, random_frame
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState
+from fedpca_core.protocol.channel import Inbox
 from tests.algorithms.small_problems import COMPONENTS, FEATURES, mixed
 
 FRAME = FEATURES * COMPONENTS
@@ -127,7 +127,7 @@ def test_metrics_see_the_span_only(algorithm: Algorithm) -> None:
 
 def _turned_start(problem: Problem, algorithm: Algorithm, change: np.ndarray) -> np.ndarray:
     """Estimates of a run whose first frame is multiplied by an orthogonal matrix."""
-    import fedpca_core.algorithms.faps as faps
+    import fedpca_core.algorithms.faps.faps as faps
     import fedpca_core.algorithms.ssi as ssi
 
     def turned(generator: np.random.Generator, features: int, components: int) -> np.ndarray:
@@ -150,5 +150,5 @@ def test_iterates_depend_on_the_span_of_the_start_only(algorithm: Algorithm) -> 
     plain = _turned_start(problem, algorithm, np.eye(COMPONENTS))
     turned = _turned_start(problem, algorithm, turn)
     assert not np.allclose(plain[0], turned[0])
-    gaps = fp.stiefel.projector_distance(plain, turned)
+    gaps = fp.linalg.stiefel.projector_distance(plain, turned)
     assert gaps.max() < 1e-9

@@ -8,11 +8,11 @@ import pytest
 
 from fedpca_core import InvalidInput
 from fedpca_core.__main__ import main
-from fedpca_core.anomaly import comparison
 from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.thresholds import quantile
-from fedpca_core.anomaly_configuration import AnomalyConfiguration
 from fedpca_core.problems import traffic
+from fedpca_core.studies.detection import comparison
+from fedpca_core.studies.detection.settings import AnomalyConfiguration
 
 QUICK = AnomalyConfiguration(data="synthetic", clients=20, components=6, rounds=50)
 
@@ -27,7 +27,7 @@ def detection(source):
     return comparison.prepared(source, QUICK)
 
 
-def test_a_method_is_never_shown_without_its_yardsticks(detection):
+def test_a_method_is_never_shown_without_its_baselines(detection):
     published: list[comparison.Findings] = []
     findings = comparison.compare(detection, QUICK, lambda share, text: True, published.append)
     assert next(list(part.judged) for part in published) == [

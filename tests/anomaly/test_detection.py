@@ -10,8 +10,8 @@ from fedpca_core.algorithms import FedPG
 from fedpca_core.anomaly import autoencoder, detectors, thresholds
 from fedpca_core.anomaly.evaluation import area, caught_by_type, curves, evaluate
 from fedpca_core.anomaly.scores import contributions, reconstruct, score
+from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems import traffic
-from fedpca_core.stiefel import uniform_frame
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +138,8 @@ def test_fedpg_detects_like_centralised_pca(detection):
     exact = detectors.centralised(detection, 6)
     auc = {run.name: area(detection.attack, run.scores) for run in (run, exact)}
     assert auc["FedPG"] == pytest.approx(auc["Centralised PCA"], abs=0.01)
-    yardsticks = [detectors.norm_only(detection), detectors.random_subspace(detection, 6)]
-    assert auc["FedPG"] > 0.1 + max(area(detection.attack, y.scores) for y in yardsticks)
+    baselines = [detectors.norm_only(detection), detectors.random_subspace(detection, 6)]
+    assert auc["FedPG"] > 0.1 + max(area(detection.attack, y.scores) for y in baselines)
     assert run.upload_floats == 24 * 6
     assert run.trace is not None
     assert run.bytes_total == run.trace.bytes_up[-1] + run.trace.bytes_down[-1]

@@ -6,10 +6,10 @@ from fedpca_core.algorithms import FedPG
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.evaluation import area, evaluate
 from fedpca_core.anomaly.thresholds import quantile
-from fedpca_core.anomaly_configuration import AnomalyConfiguration
-from fedpca_core.experiments import iot
+from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import traffic
-from fedpca_core.stiefel import remove_span
+from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.papers import iot
 
 
 @pytest.fixture(scope="module")

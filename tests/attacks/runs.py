@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import fedpca_core as fp
-from fedpca_core.algorithms.faps import FAPS
+from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.problems import Problem
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.transcript import Transcript
 
 
 @lru_cache(maxsize=32)
@@ -23,7 +23,7 @@ def problem(features: int = 50, samples: int = 200, clients: int = 5, seed: int 
 
 
 def truth(of: Problem, client: int = 0) -> Array:
-    return of.cohort.dense()[client]
+    return of.client_data.dense()[client]
 
 
 def faps(components: int = 2, inner_steps: int = 3, **changes: Any) -> FAPS:

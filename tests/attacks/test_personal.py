@@ -9,12 +9,12 @@ import pytest
 
 from fedpca_core.algorithms import SSI, PersonalizedPCA
 from fedpca_core.attacks import personal as attack
-from fedpca_core.channel import Channel
 from fedpca_core.errors import InvalidInput
-from fedpca_core.personal_model import centre_gradient
+from fedpca_core.linalg.stiefel import projector_distance, symmetric_part
 from fedpca_core.problems import personal
-from fedpca_core.simulate import simulate
-from fedpca_core.stiefel import projector_distance, symmetric_part
+from fedpca_core.problems.personal_model import centre_gradient
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import simulate
 
 ROUNDS = 12
 
@@ -24,7 +24,7 @@ def _setup(samples: int, start: str = "common", channel: Channel | None = None, 
     problem = personal(samples=samples, spread=0.2, **shape)
     algorithm = PersonalizedPCA(
         components=shape["components"], spread=0.2, start_from=start
-    ).prepared(problem.cohort)
+    ).prepared(problem.client_data)
     return problem, algorithm, simulate(problem, algorithm, rounds=ROUNDS, channel=channel)
 
 
@@ -89,7 +89,7 @@ def test_tracking_and_second_moments(several) -> None:
             _miss(item.frame, trace.estimates[item.round, client]) < 1e-9 for item in tracked
         )
         found = attack.second_moment(trace.transcript, algorithm, client)
-        true = problem.cohort.dense()[client]
+        true = problem.client_data.dense()[client]
         error = np.linalg.norm(found.matrix - true) / np.linalg.norm(true)
         # The attacker can tell: equations of a wrong branch belong to no S_i.
         assert (found.misfit < 1e-9) == on_branch
@@ -114,7 +114,7 @@ def test_a_single_record_is_recovered_up_to_its_sign(single) -> None:
 def test_with_more_records_than_features_the_multiple_of_the_identity_is_a_guess() -> None:
     problem, algorithm, trace = _setup(40)
     found = attack.second_moment(trace.transcript, algorithm, 1)
-    true = problem.cohort.dense()[1]
+    true = problem.client_data.dense()[1]
     gap = found.matrix - true
     if found.misfit < 1e-9:
         np.testing.assert_allclose(gap, gap[0, 0] * np.eye(12), atol=1e-7)

@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core import attacks
-from fedpca_core.attacks import scores, yardsticks
+from fedpca_core.attacks import baselines, scores
 from fedpca_core.attacks.evidence import read
 from fedpca_core.errors import InvalidInput
 from tests.attacks.runs import faps, problem, relative, transcript, truth
@@ -38,7 +38,7 @@ def test_linear_is_the_pseudo_inverse_and_explains_every_answer(ssi):
 
 
 def test_a_prior_moves_only_what_was_not_probed(ssi):
-    prior = yardsticks.scaled_identity(50, 3.0)
+    prior = baselines.scaled_identity(50, 3.0)
     estimate = attacks.linear(ssi, rounds=4, prior=prior)
     probes = np.concatenate([probe for probe, _ in ssi.pairs(0)[:4]], axis=1)
     basis = np.linalg.qr(probes)[0]
@@ -126,7 +126,7 @@ def test_ridge_survives_noise_where_least_squares_explodes(noise):
     private = truth(problem())
     trace = float(np.trace(private))
     run = transcript(problem(), fp.SSI(5), 20, channel=fp.Channel(upload_noise=noise))
-    guess = relative(yardsticks.scaled_identity(50, trace), private)
+    guess = relative(baselines.scaled_identity(50, trace), private)
     ridge = relative(attacks.ridge(run, trace=trace), private)
     assert relative(attacks.linear(run), private) > 1
     assert relative(attacks.symmetric(run, trace=trace), private) > 1
@@ -137,7 +137,7 @@ def test_ridge_survives_noise_where_least_squares_explodes(noise):
 
 
 def test_ridge_solves_its_own_optimality_condition(ssi):
-    prior, strength = yardsticks.scaled_identity(50, 5.0), 0.37
+    prior, strength = baselines.scaled_identity(50, 5.0), 0.37
     estimate = attacks.ridge(ssi, rounds=7, prior=prior, strength=strength)
     pairs = ssi.pairs(0)[:7]
     probes = np.concatenate([probe for probe, _ in pairs], axis=1)
@@ -151,7 +151,7 @@ def test_the_stated_trace_is_kept_by_ridge_and_helps():
     private = truth(of)
     run = transcript(of, fp.SSI(3), 8, channel=fp.Channel(upload_noise=1e-4))
     trace = float(np.trace(private))
-    prior = yardsticks.scaled_identity(60, trace)
+    prior = baselines.scaled_identity(60, trace)
     with_trace = attacks.ridge(run, trace=trace)
     assert np.trace(with_trace) == pytest.approx(trace)
     assert relative(with_trace, private) < 0.8 * relative(attacks.ridge(run, prior=prior), private)

@@ -1,4 +1,4 @@
-"""Yardsticks, truth-side scores, records from S_i, row membership, the table of adversaries."""
+"""Baselines, truth-side scores, records from S_i, row membership, the table of adversaries."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
-from fedpca_core.attacks import scores, simulation_only, yardsticks
+from fedpca_core.attacks import baselines, scores, simulation_only
 from fedpca_core.errors import InvalidInput
-from fedpca_core.transcript import Transcript
+from fedpca_core.protocol.transcript import Transcript
 from tests.attacks.runs import problem, relative, transcript, truth
 
 
-def test_public_yardsticks_have_the_stated_trace():
+def test_public_baselines_have_the_stated_trace():
     generator = np.random.default_rng(0)
-    assert not yardsticks.zero(4).any()
-    np.testing.assert_allclose(yardsticks.scaled_identity(4, 2.0), 0.5 * np.eye(4))
-    random = yardsticks.random_subspace(12, 3, 2.0, generator)
+    assert not baselines.zero(4).any()
+    np.testing.assert_allclose(baselines.scaled_identity(4, 2.0), 0.5 * np.eye(4))
+    random = baselines.random_subspace(12, 3, 2.0, generator)
     assert np.trace(random) == pytest.approx(2.0)
     assert np.linalg.matrix_rank(random) == 3
     with pytest.raises(InvalidInput, match="20 components does not fit 12 features"):
-        yardsticks.random_subspace(12, 20, 2.0, generator)
+        baselines.random_subspace(12, 20, 2.0, generator)
 
 
 def test_the_pooled_mean_is_nearer_than_the_others_by_the_clients_own_share():
     of = fp.problems.decay_spectrum(12, [30, 60, 90], condition=10.0, seed=0)
-    dense, weights = of.cohort.dense(), of.cohort.weights
+    dense, weights = of.client_data.dense(), of.client_data.weights
     for client in range(3):
         others = simulation_only.mean_of_others(dense, weights, client)
         pooled = simulation_only.pooled_mean(dense, weights)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core import progress
 from fedpca_core.attacks import stationary
-from fedpca_core.stiefel import orthonormalise, remove_span
+from fedpca_core.linalg.stiefel import orthonormalise, remove_span
+from fedpca_core.metrics import admm as progress
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_duals_never_travel_and_are_known_all_the_same(problem, algorithm):
 @pytest.mark.parametrize("algorithm", VARIANTS[:2], ids=NAMES[:2])
 def test_the_limit_gives_the_product_outside_the_model(problem, algorithm):
     trace = run(problem, algorithm, 600)
-    frame, covariance = trace.estimate, problem.cohort.dense()[3]
+    frame, covariance = trace.estimate, problem.client_data.dense()[3]
     truth = remove_span(covariance @ frame, frame)
     found = stationary.outside_product(trace.transcript, algorithm, 3)
     assert np.linalg.norm(found - truth) < 1e-6 * np.linalg.norm(truth)
@@ -64,7 +64,7 @@ def test_the_limit_gives_the_product_outside_the_model(problem, algorithm):
 
 def test_the_reading_sharpens_with_every_participation(problem):
     trace = run(problem, fp.FedPG(2), 300)
-    covariance = problem.cohort.dense()[3]
+    covariance = problem.client_data.dense()[3]
     errors = []
     for _, frame, found in stationary.outside_path(trace.transcript, fp.FedPG(2), 3):
         truth = remove_span(covariance @ frame, frame)
@@ -77,7 +77,7 @@ def test_the_reading_sharpens_with_every_participation(problem):
 @pytest.mark.parametrize("algorithm", VARIANTS, ids=NAMES)
 def test_a_few_participations_give_the_whole_covariance(problem, algorithm):
     trace = run(problem, algorithm, 16)
-    truth = problem.cohort.dense()[3]
+    truth = problem.client_data.dense()[3]
     count = len(stationary.participations(trace.transcript, algorithm, 3))
     assert count * 8 * 2 > 36, "enough equations for a symmetric 8 x 8 matrix"
     found = stationary.fit_runs(trace.transcript, algorithm, 3)
@@ -85,7 +85,7 @@ def test_a_few_participations_give_the_whole_covariance(problem, algorithm):
 
 
 def test_one_participation_is_not_enough_and_noise_hurts(problem):
-    truth = problem.cohort.dense()[3]
+    truth = problem.client_data.dense()[3]
     few = run(problem, fp.FedPG(2), 4)
     assert len(stationary.participations(few.transcript, fp.FedPG(2), 3)) == 1
     found = stationary.fit_runs(few.transcript, fp.FedPG(2), 3)

@@ -22,7 +22,7 @@ def test_no_attack_on_sums_beats_the_pooled_mean(seed):
     of = problem(seed=seed)
     private = truth(of)
     run = transcript(of, fp.SSI(5), 20, seed, channel=SECURE)
-    pooled = simulation_only.pooled_mean(of.cohort.dense(), of.cohort.weights)
+    pooled = simulation_only.pooled_mean(of.client_data.dense(), of.client_data.weights)
     best = relative(pooled, private)
     path = attacks.pooled_path(run, trace=float(np.trace(of.covariance)))
     errors = [relative(estimate, private) for estimate in path.estimates]
@@ -59,7 +59,7 @@ def test_sums_of_faps_are_not_sums_of_products():
 def test_colluders_leave_the_sum_over_the_others():
     full = transcript(SMALL, fp.SSI(3), 20)
     run = transcript(SMALL, fp.SSI(3), 20, channel=SECURE)
-    weights, dense = SMALL.cohort.weights, SMALL.cohort.dense()
+    weights, dense = SMALL.client_data.weights, SMALL.client_data.dense()
     left = attacks.collude(run, [attacks.testify(full, k) for k in (1, 2)])
     rest = (weights[0] * dense[0] + weights[3] * dense[3]) / (weights[0] + weights[3])
     assert relative(attacks.pooled(left), rest) < 1e-8

@@ -1,9 +1,9 @@
-"""A small page for the tests of the replay view: known numbers, a few dials."""
+"""A small page for the tests of the replay view: known numbers, a few parameters."""
 
 import numpy as np
 import streamlit as st
 
-from dashboard.replay import Curve, Heat, Images, Panel, Yardstick, chart, replay
+from dashboard.player import Baseline, Curve, Heat, Images, Panel, chart, replay
 
 st.title("Replay fixture", anchor=False)
 rounds = st.slider("Rounds", 4, 40, 20, key="rounds")
@@ -36,9 +36,9 @@ replay(
                 Curve("BlockKrylov", x, early),
                 Curve("bound", x, 10.0 ** (-k / 6), guide=True),
             ),
-            yardsticks=(
-                Yardstick("noise", 1e-3),
-                Yardstick("centralised", 1e-5, simulation_only=True),
+            baselines=(
+                Baseline("noise", 1e-3),
+                Baseline("centralised", 1e-5, simulation_only=True),
             ),
             description="The error of three algorithms by round.",
         ),

@@ -1,4 +1,4 @@
-"""The anomaly page end to end: yardsticks, alarms, own files, poisoning, and its refusals."""
+"""The anomaly page end to end: baselines, alarms, own files, poisoning, and its refusals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def upload(page, table: pd.DataFrame, name: str) -> None:
     drawn(page)
 
 
-def test_the_method_stands_beside_its_yardsticks_and_the_threshold_moves_it(open_page):
+def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_page):
     page = open_page("/anomaly", QUICK)
     text = main_text(page)
     assert "This traffic is synthetic" in text

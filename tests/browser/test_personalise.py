@@ -1,4 +1,4 @@
-"""The Personalise page end to end: presets, dials, sweep, attack, link."""
+"""The Personalise page end to end: presets, parameters, sweep, attack, link."""
 
 from __future__ import annotations
 

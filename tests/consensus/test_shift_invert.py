@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard import theory_tables
+from dashboard.views import theory_tables
 from fedpca_core.consensus.shift_invert import clients_matrices, exhibit
 from fedpca_core.errors import InvalidInput
-from fedpca_core.theory import TheoryConfiguration, bridge
+from fedpca_core.studies.theory import TheoryConfiguration, bridge
 
 SIZES: dict[str, Any] = {"clients": 10, "features": 20, "samples": 20_000, "gap": 0.05, "seed": 0}
 

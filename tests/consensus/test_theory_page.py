@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard import theory_tables, theory_view
+from dashboard.views import theory as theory_view
+from dashboard.views import theory_tables
 from fedpca_core.consensus.verdicts import verdicts
-from fedpca_core.theory import LOW, METHODS, TheoryConfiguration, claim, study, sweeps
+from fedpca_core.studies.theory import LOW, METHODS, TheoryConfiguration, claim, study, sweeps
 
 SMALL = TheoryConfiguration(clients=4, features=3, rounds=50)
 
@@ -30,7 +31,7 @@ def test_no_claim_is_violated_at_its_own_tuning(problem, method) -> None:
         assert found.norm <= found.spectral * (1 + 1e-9)
 
 
-def test_claims_follow_the_dials() -> None:
+def test_claims_follow_the_parameters() -> None:
     assert claim(replace(SMALL, method="exact")).name == "Theorem 1"
     assert claim(replace(SMALL, method="scaffnew", local_steps=1)).name == "Corollary 2"
     assert claim(replace(SMALL, method="scaffnew", local_steps=3)).factor is None

@@ -1,4 +1,4 @@
-"""The Attack page's outcomes without a browser: adversaries, yardsticks, replay, defences."""
+"""The Attack page's outcomes without a browser: adversaries, baselines, replay, defences."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard import adversary, newcomer_section, presets, reconstruction, replaying
-from dashboard.guides import guide_curves
-from dashboard.jobs import Job
-from fedpca_core.config import AttackConfiguration, Configuration
+from dashboard.shell import presets
+from dashboard.shell.jobs import Job
+from dashboard.views import adversary, reconstruction
+from dashboard.views import differencing as joining_section
+from dashboard.views import replay as replaying
+from dashboard.views.guides import guide_curves
 from fedpca_core.errors import InvalidInput
-from fedpca_core.experiments.faps import preset
-from fedpca_core.laboratory import build_problem, compare
+from fedpca_core.studies.laboratory import build_problem, compare
+from fedpca_core.studies.papers.faps import preset
+from fedpca_core.studies.pca import AttackConfiguration, Configuration
 
 SMALL = AttackConfiguration(features=10, components=2, samples=40, rounds=10)
 
@@ -44,7 +47,7 @@ def test_secure_aggregation_refuses_single_uploads_and_sums_reach_the_pooled_mea
     assert not refused.recoveries
     assert all("secure aggregation" in text for text in refused.refusals.values())
     sums = outcome(secure_aggregation=True, attack="pooled", attacked=("ssi",))
-    pooled = next(mark for mark in sums.yardsticks if mark.label.startswith("pooled S"))
+    pooled = next(mark for mark in sums.baselines if mark.label.startswith("pooled S"))
     best = float(sums.recoveries["ssi"].errors.min())
     assert best > 0.95 * pooled.value and pooled.simulation_only
 
@@ -63,7 +66,7 @@ def test_colluders_must_be_few_enough_and_useful() -> None:
 def test_starts_make_bands_and_tables() -> None:
     found = outcome(starts=3)
     assert found.recoveries["ssi"].errors.shape == (3, 11)
-    panel = reconstruction.error_panel(found.recoveries, found.yardsticks)
+    panel = reconstruction.error_panel(found.recoveries, found.baselines)
     assert panel.curves[0].lower is not None
     table = adversary.error_table(found)
     assert len(table) == 2 * 3 * 11
@@ -94,7 +97,7 @@ def test_replay_reports_error_and_how_it_knows() -> None:
     found = replaying.run(replace(SMALL, budget=30), problem, truth, job)
     assert found.error < 1e-9 and found.result.succeeded
     assert "the residual tells it so" in replaying.sentence(found)
-    assert replaying.panel(found).yardsticks[0].value == found.result.tolerance
+    assert replaying.panel(found).baselines[0].value == found.result.tolerance
     assert len(replaying.pictures(found, truth, problem)[0]) == 3
 
 
@@ -132,11 +135,11 @@ def test_guides_have_the_predicted_slope(measure: str) -> None:
     assert not guide_curves(compare(chosen, problem), replace(chosen, axis="bytes"))
 
 
-def joined(**changes) -> newcomer_section.Joined:
+def joined(**changes) -> joining_section.Joined:
     chosen = replace(SMALL, rounds=20, record=3, **changes)
-    chosen = replace(chosen, attack=newcomer_section._adversary(chosen))
+    chosen = replace(chosen, attack=joining_section._adversary(chosen))
     problem = build_problem(chosen)
-    return newcomer_section.run(chosen, problem, Job(key="newcomer", deadline=np.inf))
+    return joining_section.run(chosen, problem, Job(key="newcomer", deadline=np.inf))
 
 
 def test_two_runs_give_away_the_record_between_them() -> None:
@@ -144,8 +147,8 @@ def test_two_runs_give_away_the_record_between_them() -> None:
     assert found.sines["ssi"][0] > 0.9 and found.sines["ssi"][-1] < 1e-6
     assert found.sines["faps"][-1] > 0.1
     assert found.counts == {"ssi": 40, "faps": 40}
-    words = newcomer_section.sentence(found, build_problem(SMALL))
-    assert "From **SSI** the server has the newcomer's record" in words and "knows it" in words
+    words = joining_section.sentence(found, build_problem(SMALL))
+    assert "From **SSI** the server has the record that joined" in words and "knows it" in words
     assert "From **FAPS** the server cannot be sure" in words
     assert "sums only" not in words
 
@@ -154,18 +157,18 @@ def test_sums_give_away_the_record_but_not_whose_it_is() -> None:
     found = joined(secure_aggregation=True, attacked=("ssi",), attack="linear")
     assert found.sines["ssi"][-1] < 1e-6
     assert found.counts == {"ssi": 200}
-    assert "hide whose record" in newcomer_section.sentence(found, build_problem(SMALL))
+    assert "hide whose record" in joining_section.sentence(found, build_problem(SMALL))
 
 
 def test_a_record_that_is_not_there_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match="Client 0 has no record 90; choose one from 0 to 39"):
-        newcomer_section.run(
+        joining_section.run(
             replace(SMALL, record=90), build_problem(SMALL), Job(key="no", deadline=np.inf)
         )
 
 
 def test_the_section_s_best_onlooker_suits_the_channel() -> None:
-    best = newcomer_section._adversary
+    best = joining_section._adversary
     assert best(SMALL) == "symmetric"
     assert best(replace(SMALL, attack="ridge")) == "ridge"
     assert best(replace(SMALL, secure_aggregation=True)) == "pooled"

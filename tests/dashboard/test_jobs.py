@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from dashboard import jobs
+from dashboard.shell import jobs
 from fedpca_core.errors import InvalidInput
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import palette
+from dashboard.shell import palette
 from fedpca_core.errors import InvalidInput
 
 ROOT = Path(__file__).resolve().parents[2]

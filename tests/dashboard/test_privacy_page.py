@@ -9,18 +9,22 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import privacy_attacks, privacy_budget, privacy_figures, privacy_price, privacy_run
-from dashboard.jobs import Job
+from dashboard.shell.jobs import Job
+from dashboard.views.privacy import attacks as privacy_attacks
+from dashboard.views.privacy import budget as privacy_budget
+from dashboard.views.privacy import figures as privacy_figures
+from dashboard.views.privacy import price as privacy_price
+from dashboard.views.privacy import run as privacy_run
 from fedpca_core.errors import InvalidInput
-from fedpca_core.experiments.fedpower import FIGURES
-from fedpca_core.experiments.private_run import (
+from fedpca_core.privacy import Guarantee, Refusal
+from fedpca_core.studies.papers.fedpower import FIGURES
+from fedpca_core.studies.private.run import (
     build_problem,
     current_noise,
     noise_for,
     stated,
 )
-from fedpca_core.privacy import Guarantee, Refusal
-from fedpca_core.privacy.configuration import METHODS, VIEWS, PrivacyConfiguration
+from fedpca_core.studies.private.settings import METHODS, VIEWS, PrivacyConfiguration
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"features": "20", "samples": "2000", "repetitions": "2", "delta": "1e-5"}
@@ -238,7 +242,9 @@ def test_the_attacked_client_is_there_whoever_is_drawn() -> None:
 
 
 def test_the_presets_and_their_dial_agree() -> None:
-    assert [entry.key for entry in FIGURES] == list(PrivacyConfiguration.dials()["figure"].choices)
+    assert [entry.key for entry in FIGURES] == list(
+        PrivacyConfiguration.parameters()["figure"].choices
+    )
 
 
 def test_a_figure_publishes_its_curves_as_they_finish() -> None:

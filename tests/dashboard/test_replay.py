@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dashboard.replay import Curve, Heat, Images, Panel, Yardstick, to_uint8
-from dashboard.replay.component import FRONTEND, SCRIPTS, frontend_script
-from dashboard.replay.encode import encode
+from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
+from dashboard.player.component import FRONTEND, SCRIPTS, frontend_script
+from dashboard.player.encode import encode
 from fedpca_core.errors import InvalidInput
 
 TYPES = {"f4": "<f4", "f8": "<f8", "u1": "u1"}
@@ -122,8 +122,8 @@ def test_to_uint8_is_within_half_a_step_of_the_value():
         (lambda: Panel("p", "t", "x", "y", ()), "no curve"),
         (lambda: panel(y_range=(0.0, 1.0)), "cannot be drawn on a log axis"),
         (lambda: panel(x_range=(1.0, 1.0)), "is empty"),
-        (lambda: panel(yardsticks=(Yardstick("zero", 0.0),)), "'zero' is at 0.0"),
-        (lambda: panel(log_y=False, yardsticks=(Yardstick("n", np.nan),)), "'n' is at nan"),
+        (lambda: panel(baselines=(Baseline("zero", 0.0),)), "'zero' is at 0.0"),
+        (lambda: panel(log_y=False, baselines=(Baseline("n", np.nan),)), "'n' is at nan"),
         (lambda: Heat("h", "t", [[1.0, 2.0]], ["a"], ["b"]), "1 by 2"),
         (lambda: Images("A", np.zeros((1, 2, 2))), "to_uint8"),  # type: ignore[arg-type]
         (lambda: Images("A", np.zeros((2, 2), np.uint8)), "shape (2, 2)"),

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard import adversary, script
-from fedpca_core.config import METHODS, AttackConfiguration, Configuration
-from fedpca_core.laboratory import build_problem, compare
+from dashboard.shell import script
+from dashboard.views import adversary
+from fedpca_core.studies.laboratory import build_problem, compare
+from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
 
 QUICK = Configuration(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import share
+from dashboard.shell import share
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ def test_the_home_page_opens_through_the_navigation():
 def refuse_and_go_on() -> None:
     import streamlit as st
 
-    from dashboard.layout import guard
+    from dashboard.shell.layout import guard
     from fedpca_core.errors import InvalidInput
 
     with guard(otherwise=lambda: st.text("nothing to draw")):
@@ -40,7 +40,7 @@ def test_a_refusal_becomes_its_sentence_and_the_page_goes_on():
 
 
 def break_inside_guard() -> None:
-    from dashboard.layout import guard
+    from dashboard.shell.layout import guard
 
     with guard():
         raise ValueError("a mistake of ours")
@@ -55,7 +55,7 @@ def test_a_mistake_of_ours_is_not_dressed_up_as_a_remedy():
 def small_costs() -> None:
     import pandas as pd
 
-    from dashboard.layout import small_table
+    from dashboard.shell.layout import small_table
 
     costs = pd.DataFrame({"Method": ["A|<b>", "FAPS"], "Rounds": ["61", "–"]})
     small_table(costs, label='Costs "now"', numbers=["Rounds"])
@@ -72,7 +72,7 @@ def test_a_small_table_shows_its_texts_as_texts():
 
 
 def cards_and_threats() -> None:
-    from dashboard.layout import Card, about, heading, metric_cards, threat_card
+    from dashboard.shell.layout import Card, about, heading, metric_cards, threat_card
 
     heading("Title", "A lead.")
     metric_cards([Card("Error", "0.1", note="after 3 rounds"), Card("Bytes", "1 MB")])

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from fedpca_core.attacks import linear, newcomer, pooled
-from fedpca_core.config import METHODS, AttackConfiguration, Configuration
+from fedpca_core.attacks import differencing, linear, pooled
 from fedpca_core.errors import InvalidInput
-from fedpca_core.experiments.faps import PRESETS, preset
-from fedpca_core.laboratory import attacked_run, build_problem, compare
 from fedpca_core.problems import without_record
+from fedpca_core.studies.laboratory import attacked_run, build_problem, compare
+from fedpca_core.studies.papers.faps import PRESETS, preset
+from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
 
 
 def rounds(name, value=None, accuracy=1e-7):
@@ -122,7 +122,7 @@ def test_one_shot_ends_at_an_error_that_grows_with_heterogeneity():
 def test_figure_1a_recovers_before_it_converges():
     configuration = preset("figure-1a").configuration()
     problem = build_problem(configuration)
-    truth = problem.cohort.dense()[0]
+    truth = problem.client_data.dense()[0]
 
     def error(method):
         trace, table = attacked_run(problem, method, configuration)
@@ -148,7 +148,7 @@ def test_values_without_a_place_and_unknown_names_are_refused():
 
 def test_paper_sizes_are_the_paper_s(monkeypatch):
     """The generator is stopped before it draws gigabytes: the sizes are what is checked."""
-    from fedpca_core.experiments import faps
+    from fedpca_core.studies.papers import faps
 
     asked: dict = {}
 
@@ -175,7 +175,7 @@ def test_paper_sizes_are_the_paper_s(monkeypatch):
     assert (asked["decay"], asked["condition"], asked["total"]) == (None, 1000.0, 160_000)
 
 
-def test_the_sums_of_ssi_give_a_newcomer_away():
+def test_the_sums_of_ssi_give_a_joining_away():
     chosen = preset("one-more-record").configuration()
     after = build_problem(chosen)
     before = without_record(after, chosen.client, chosen.record)
@@ -184,8 +184,8 @@ def test_the_sums_of_ssi_give_a_newcomer_away():
         view = attacked_run(problem, "ssi", chosen)[0].transcript
         assert view.secure_aggregation
         matrices.append(pooled(view, chosen.client))
-    total = int(after.cohort.samples.sum())
-    found = newcomer(*matrices, total - 1, total)
+    total = int(after.client_data.samples.sum())
+    found = differencing(*matrices, total - 1, total)
     record = after.blocks[chosen.client][:, chosen.record]
     cosine = abs(found.records @ record) / np.linalg.norm(found.records) / np.linalg.norm(record)
     assert cosine > 1 - 1e-12

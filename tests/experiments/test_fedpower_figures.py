@@ -7,9 +7,9 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.experiments import error_budget
-from fedpca_core.experiments.fedpower import FIGURES, MODELS, Band, curves, figure, utility
 from fedpca_core.privacy import Calibration
+from fedpca_core.studies.papers.fedpower import FIGURES, MODELS, Band, curves, figure, utility
+from fedpca_core.studies.private import error_budget
 
 
 @pytest.fixture(scope="module")
@@ -140,15 +140,15 @@ def test_only_noise_makes_the_noise_term() -> None:
         assert np.all((found.noise > 0) == (noise > 0))
 
 
-def test_ladder_ends_at_the_run_and_increments_add_up() -> None:
+def test_ablation_ends_at_the_run_and_increments_add_up() -> None:
     problem = fp.problems.spiked_covariance(features=20, samples=500, clients=12, seed=1)
     run = fp.FedPower(3, 4, period=3, draws=5, noise=2e-3)
-    found = error_budget.ladder(problem, run, seed=4)
+    found = error_budget.ablation(problem, run, seed=4)
     trace = fp.simulate(problem, run, rounds=99, seed=4)
     table = fp.metrics.frame(trace, problem)
     assert np.allclose(found.sines[-1], table["sin_theta"])
     assert np.allclose(found.increments.sum(axis=0), found.sines[-1] ** 2)
-    same = error_budget.ladder(problem, fp.FedPower(3, 4, period=1), seed=4)
+    same = error_budget.ablation(problem, fp.FedPower(3, 4, period=1), seed=4)
     assert np.abs(same.increments[1:]).max() == 0
 
 

@@ -9,15 +9,15 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.experiments.fedpower import MODELS
-from fedpca_core.experiments.record_attacks import (
+from fedpca_core.privacy import Calibration
+from fedpca_core.studies.papers.fedpower import MODELS
+from fedpca_core.studies.private.record_attacks import (
     distinct_clients,
     membership,
     public_guesses,
     reconstruction_curve,
     reconstruction_error,
 )
-from fedpca_core.privacy import Calibration
 
 
 @pytest.mark.parametrize(("calibration", "tight"), [("exact", True), ("published", False)])

@@ -32,7 +32,7 @@ def neighbours() -> tuple[fp.problems.Problem, fp.problems.Problem]:
 def losses(algorithm: fp.Algorithm, products: int) -> np.ndarray:
     """Log-likelihood ratios of runs on the first data set, (runs,)."""
     first, second = neighbours()
-    here, there = (of.cohort.dense()[0] for of in (first, second))
+    here, there = (of.client_data.dense()[0] for of in (first, second))
     found = []
     for seed in range(RUNS):
         noisy = Noisy(algorithm, NOISE, products)
@@ -47,7 +47,7 @@ def losses(algorithm: fp.Algorithm, products: int) -> np.ndarray:
 
 def single_release() -> float:
     """mu of one exact release of S: the Frobenius distance over the noise."""
-    first, second = (of.cohort.dense()[0] for of in neighbours())
+    first, second = (of.client_data.dense()[0] for of in neighbours())
     return float(np.linalg.norm(first - second) / NOISE)
 
 

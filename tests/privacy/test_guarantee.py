@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithm import Setting
 from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import (
     Calibration,
@@ -23,6 +22,7 @@ from fedpca_core.privacy import (
     treated,
 )
 from fedpca_core.privacy.clipping import largest_norm
+from fedpca_core.protocol.algorithm import Setting
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def problem() -> fp.problems.Problem:
 
 @pytest.fixture(scope="module")
 def setting(problem: fp.problems.Problem) -> Setting:
-    return Setting(15, 10, problem.cohort.samples, problem.cohort.weights)
+    return Setting(15, 10, problem.client_data.samples, problem.client_data.weights)
 
 
 def run(kind: str = "exact", epsilon: float = 2.0, **changes: object) -> fp.FedPower:
@@ -63,7 +63,9 @@ def test_sampling_is_named_and_does_not_amplify(setting: Setting) -> None:
 
 
 def test_subsets_without_replacement_are_named(problem: fp.problems.Problem) -> None:
-    some = Setting(15, 10, problem.cohort.samples, problem.cohort.weights, participation=0.3)
+    some = Setting(
+        15, 10, problem.client_data.samples, problem.client_data.weights, participation=0.3
+    )
     found = account(fp.privacy.noisy(fp.SSI(3), 0.1, 5), some, delta=1e-5)
     assert isinstance(found, Guarantee)
     assert found.sampling.startswith("3 clients drawn without replacement")
@@ -97,7 +99,7 @@ def test_no_epsilon_where_a_step_cannot_be_accounted(setting: Setting, method: f
 
 def test_uneven_clients_share_one_epsilon() -> None:
     uneven = fp.problems.spiked_covariance(features=12, samples=(100, 500, 2000), clients=3)
-    setting = Setting(12, 3, uneven.cohort.samples, uneven.cohort.weights)
+    setting = Setting(12, 3, uneven.client_data.samples, uneven.client_data.weights)
     found = [account(run(), setting, delta=1e-5, client=i) for i in range(3)]
     values = [entry.epsilon for entry in found if isinstance(entry, Guarantee)]
     assert len(values) == 3 and np.allclose(values, values[0])
@@ -158,7 +160,7 @@ def test_norms_are_bounded_before_second_moments_are_formed() -> None:
         safe = treated(raw, treatment, 0.5)
         check_norms(safe, 0.5)
         assert largest_norm(safe) == pytest.approx(0.5)
-        assert np.all(safe.cohort.traces() <= 0.25 + 1e-12)
+        assert np.all(safe.client_data.traces() <= 0.25 + 1e-12)
 
 
 def test_second_moments_cannot_be_clipped_afterwards(problem: fp.problems.Problem) -> None:
@@ -168,7 +170,7 @@ def test_second_moments_cannot_be_clipped_afterwards(problem: fp.problems.Proble
     raw = fp.problems.spiked_covariance(15, 200, 3, treatment="raw")
     with pytest.raises(InvalidInput, match="switch clipping on"):
         check_norms(raw, 1.0)
-    bare = fp.problems.Problem("bare", raw.cohort)
+    bare = fp.problems.Problem("bare", raw.client_data)
     with pytest.raises(InvalidInput, match="no sensitivity can be stated"):
         check_norms(bare, 1.0)
 

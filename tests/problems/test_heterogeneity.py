@@ -1,4 +1,4 @@
-"""The heterogeneity dial: one sentence, and the laws it promises."""
+"""The heterogeneity parameter: one sentence, and the laws it promises."""
 
 import numpy as np
 import pandas as pd
@@ -59,12 +59,12 @@ def test_the_rotation_is_visible_where_clients_are_large():
 
 def test_a_flat_spectrum_looks_the_same_from_everywhere():
     plain, turned = (decay_spectrum(20, (50, 60), 1.0, heterogeneity=t) for t in (0.0, 1.0))
-    np.testing.assert_array_equal(plain.cohort.dense(), turned.cohort.dense())
+    np.testing.assert_array_equal(plain.client_data.dense(), turned.client_data.dense())
 
 
 def test_the_dial_moves_the_data_smoothly():
     near = [
-        decay_spectrum(20, (500,) * 4, 1.1, heterogeneity=t).cohort.dense()
+        decay_spectrum(20, (500,) * 4, 1.1, heterogeneity=t).client_data.dense()
         for t in (0.0, 1e-6, 0.5, 0.5 + 1e-6)
     ]
     assert 0 < np.abs(near[1] - near[0]).max() < 1e-5
@@ -119,7 +119,7 @@ def test_at_one_every_record_is_at_home_and_sizes_never_change():
 
 
 @pytest.mark.parametrize("value", [0.0, 0.25, 0.5, 0.8])
-def test_every_client_keeps_the_share_of_the_dial(value):
+def test_every_client_keeps_the_share_of_the_parameter(value):
     sizes = (100, 300, 40)
     home = np.arange(sum(sizes))
     held = exchange(home, sizes, value, Way.drawn(sizes, 1))
@@ -219,7 +219,7 @@ def test_a_laid_way_keeps_the_shares_and_the_small_moves():
 
 
 def test_where_no_way_can_rise_the_ends_are_kept_all_the_same():
-    """Every client at home has the same records: the dial can only go down."""
+    """Every client at home has the same records: the parameter can only go down."""
     records = np.tile(np.random.default_rng(3).standard_normal((8, 5)), (4, 1))
     home, sizes = np.arange(32), (8,) * 4
     etas = way_etas(records, home, sizes, steady_way(records, home, sizes, 0))

@@ -29,7 +29,7 @@ def sorted_records(problem):
 def test_digits_are_bundled_scaled_and_centred():
     problem = images()
     assert (problem.features, problem.clients, problem.image_shape) == (64, 10, (8, 8))
-    assert problem.cohort.samples.sum() == 1797
+    assert problem.client_data.samples.sum() == 1797
     np.testing.assert_allclose(pooled(problem).mean(axis=1), 0, atol=1e-7)
     raw, _ = sklearn.datasets.load_digits(return_X_y=True)
     expected = np.cov((raw / 16).T, bias=True)
@@ -48,7 +48,7 @@ def test_without_centring_pixels_stay_between_black_and_white():
 def test_the_dial_moves_images_between_clients_and_nothing_else():
     plain, half, sorted_ = (images(heterogeneity=t, split="uneven") for t in (0.0, 0.5, 1.0))
     for moved in (half, sorted_):
-        np.testing.assert_array_equal(moved.cohort.samples, plain.cohort.samples)
+        np.testing.assert_array_equal(moved.client_data.samples, plain.client_data.samples)
         np.testing.assert_array_equal(sorted_records(moved), sorted_records(plain))
         np.testing.assert_allclose(moved.covariance, plain.covariance, atol=1e-12)
 
@@ -71,9 +71,9 @@ def test_at_one_clients_hold_their_own_classes():
 def test_seeds_sizes_and_a_random_choice_of_images():
     assert images(seed=1).digest == images(seed=1).digest != images(seed=2).digest
     few = images(max_samples=100, clients=4, split="dirichlet", seed=3)
-    assert few.cohort.samples.sum() == 100
+    assert few.client_data.samples.sum() == 100
     assert few.clients == 4
-    assert images(max_samples=10_000).cohort.samples.sum() == 1797
+    assert images(max_samples=10_000).client_data.samples.sum() == 1797
 
 
 def test_a_lower_resolution_averages_areas():
@@ -176,7 +176,7 @@ def test_broken_files_are_refused_and_replaced_ones_read_again(tmp_path):
     for size in (30, 31):
         stored = rng.integers(0, 256, (size, 784), dtype=np.uint8)
         np.savez(path, X_train=stored, y_train=np.arange(size) % 3)
-        assert images("mnist", 3, folder=tmp_path).cohort.samples.sum() == size
+        assert images("mnist", 3, folder=tmp_path).client_data.samples.sum() == size
 
 
 def test_downloads_are_asked_for_and_explain_their_failure(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Synthetic problems: the pooled spectrum is exact, whatever the split, the weights or the dial."""
+"""Synthetic problems: the pooled spectrum is exact, whatever split, weights or heterogeneity."""
 
 import tracemalloc
 
@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import Cohort, decay_spectrum
+from fedpca_core.problems import ClientData, decay_spectrum
 from fedpca_core.problems.spectrum import singular_values
 
 DIALS = (0.0, 0.3, 1.0)
@@ -41,7 +41,7 @@ def test_geometric_and_arithmetic_singular_values():
 def test_the_pooled_spectrum_is_exact(heterogeneity, weights, samples, spectrum):
     problem = decay_spectrum(30, samples, heterogeneity=heterogeneity, weights=weights, **spectrum)
     expected = np.diag(singular_values(30, spectrum.get("decay"), spectrum.get("condition")) ** 2)
-    np.testing.assert_allclose(problem.cohort.mean(), expected, atol=1e-13)
+    np.testing.assert_allclose(problem.client_data.mean(), expected, atol=1e-13)
     np.testing.assert_array_equal(problem.covariance, expected)
     np.testing.assert_array_equal(problem.eigenvalues, np.diag(expected))
     np.testing.assert_array_equal(problem.target(3), np.eye(30)[:, :3])
@@ -52,21 +52,21 @@ def test_the_pooled_spectrum_is_exact(heterogeneity, weights, samples, spectrum)
 def test_blocks_and_second_moments_are_the_same_data(heterogeneity, samples):
     problem = decay_spectrum(40, samples, 1.05, heterogeneity=heterogeneity)
     assert [block.shape for block in blocks(problem)] == [(40, size) for size in samples]
-    again = Cohort.from_blocks(blocks(problem))
-    np.testing.assert_allclose(problem.cohort.dense(), again.dense(), atol=1e-13)
-    assert (problem.cohort.grams is None) == (samples == (30, 10))
+    again = ClientData.from_blocks(blocks(problem))
+    np.testing.assert_allclose(problem.client_data.dense(), again.dense(), atol=1e-13)
+    assert (problem.client_data.grams is None) == (samples == (30, 10))
 
 
 def test_without_blocks_the_problem_is_the_same():
     with_blocks = decay_spectrum(40, (300, 200), 1.05, heterogeneity=0.4, keep_blocks=True)
     without = decay_spectrum(40, (300, 200), 1.05, heterogeneity=0.4, keep_blocks=False)
     assert without.blocks is None
-    np.testing.assert_array_equal(without.cohort.grams, with_blocks.cohort.grams)
+    np.testing.assert_array_equal(without.client_data.grams, with_blocks.client_data.grams)
     # Held as blocks and large enough that nothing is remembered: overwritten in place.
     with_blocks = decay_spectrum(150, (10,) * 30, 1.01, keep_blocks=True)
     without = decay_spectrum(150, (10,) * 30, 1.01, keep_blocks=False)
     assert without.blocks is None
-    np.testing.assert_array_equal(without.cohort.dense(), with_blocks.cohort.dense())
+    np.testing.assert_array_equal(without.client_data.dense(), with_blocks.client_data.dense())
 
 
 def test_shares_are_random_and_depend_on_the_seed_alone():
@@ -84,8 +84,8 @@ def test_the_pooled_records_do_not_depend_on_the_split():
     )
 
 
-def test_the_global_problem_is_blind_to_the_dial():
-    """SSI sees the pool alone, so its iterates stay the same at every dial position."""
+def test_the_global_problem_is_blind_to_the_parameter():
+    """SSI sees the pool alone, so its iterates stay the same at every parameter position."""
     runs = [
         fp.simulate(
             decay_spectrum(30, (200, 300, 100), 1.1, heterogeneity=t),
@@ -102,11 +102,11 @@ def test_a_problem_in_use_is_not_changed_by_the_next_one():
     """White shares are remembered between calls; what is handed out must be a copy."""
     for samples in ((200, 300), (4, 5, 4, 5, 4, 5, 4)):
         first = decay_spectrum(20, samples, 1.1)
-        before = first.cohort.dense().copy()
-        first.cohort.dense()[:] = 7.0
+        before = first.client_data.dense().copy()
+        first.client_data.dense()[:] = 7.0
         for block in blocks(first):
             block[:] = 7.0
-        np.testing.assert_array_equal(decay_spectrum(20, samples, 1.1).cohort.dense(), before)
+        np.testing.assert_array_equal(decay_spectrum(20, samples, 1.1).client_data.dense(), before)
 
 
 def test_large_data_are_generated_in_place():
@@ -120,18 +120,18 @@ def test_large_data_are_generated_in_place():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert problem.cohort.grams is None
+    assert problem.client_data.grams is None
     # The matrices of the orthonormalisation (features x features) come on top of the data.
     assert peak < 1.1 * size + 6 * 8 * features**2
-    np.testing.assert_allclose(problem.cohort.mean(), problem.covariance, atol=1e-13)
+    np.testing.assert_allclose(problem.client_data.mean(), problem.covariance, atol=1e-13)
 
 
 def test_heterogeneity_of_large_cohorts_is_found_without_all_eigenvalues():
     problem = decay_spectrum(220, (150, 400), 1.02, heterogeneity=0.5)
-    gaps = problem.cohort.dense() - problem.covariance
+    gaps = problem.client_data.dense() - problem.covariance
     expected = np.abs(np.linalg.eigvalsh(gaps)).max(axis=1)
-    np.testing.assert_allclose(problem.cohort.gaps(problem.covariance), expected, rtol=1e-9)
-    only = problem.cohort.only(np.array([1]))
+    np.testing.assert_allclose(problem.client_data.gaps(problem.covariance), expected, rtol=1e-9)
+    only = problem.client_data.only(np.array([1]))
     np.testing.assert_allclose(only.gaps(problem.covariance), expected[1:], rtol=1e-9)
 
 

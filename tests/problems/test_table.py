@@ -71,7 +71,7 @@ def test_the_dial_deals_rows_between_natural_clients():
     assert etas[-1] > 3 * etas[0]
     natural = from_table(frame, client_column="site")
     assert natural.heterogeneity == etas[-1]
-    np.testing.assert_array_equal(natural.cohort.samples, [200, 200, 200])
+    np.testing.assert_array_equal(natural.client_data.samples, [200, 200, 200])
 
 
 def test_without_a_client_column_the_dial_sorts_by_the_leading_score():
@@ -91,11 +91,11 @@ def test_without_a_client_column_the_dial_sorts_by_the_leading_score():
 
 def test_sizes_seeds_and_weights():
     frame = table().drop(columns="site")
-    assert list(from_table(frame, clients=4, split="uneven").cohort.samples) == [6, 12, 18, 24]
+    assert list(from_table(frame, clients=4, split="uneven").client_data.samples) == [6, 12, 18, 24]
     assert from_table(frame, seed=1).digest == from_table(frame, seed=1).digest
     assert from_table(frame, seed=1).digest != from_table(frame, seed=2).digest
     np.testing.assert_allclose(
-        from_table(frame, clients=4, split="uneven", weights="equal").cohort.weights, 0.25
+        from_table(frame, clients=4, split="uneven", weights="equal").client_data.weights, 0.25
     )
 
 
@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_refused(frame, arguments, sentence):
 def test_air_quality_by_station(data_folder):
     problem = from_table(read_csv(data_folder / "beijing_air_daily.csv"), client_column="station")
     assert (problem.clients, problem.features) == (12, 11)
-    assert problem.cohort.samples.sum() == 16_966
+    assert problem.client_data.samples.sum() == 16_966
     assert "Left out, not numeric: date." in problem.note
     assert np.trace(problem.covariance) == pytest.approx(11)
 

@@ -185,7 +185,7 @@ def test_training_records_are_standardised_and_split():
     source = traffic.synthetic(normal=1000, test=80)
     detection = traffic.prepare(source, clients=30)
     assert detection.problem.clients == 30
-    assert set(detection.problem.cohort.samples) == {33}
+    assert set(detection.problem.client_data.samples) == {33}
     np.testing.assert_allclose(detection.training.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(detection.training.std(axis=0), 1, atol=1e-12)
     key = detection.problem.feature_names.index(source.split_key)

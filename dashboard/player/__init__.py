@@ -1,0 +1,20 @@
+"""The replay view: images, charts and a read-out that one transport bar moves through the rounds.
+
+A page computes a whole run, hands it over once, and the reader scrubs, plays and zooms in the
+browser without asking the server again.
+
+    replay(
+        key="run",
+        rounds=100,
+        panels=[Panel(key="error", title="Error", x_title="round", y_title="sin θ", curves=...)],
+        images=[[Images("Estimate", to_uint8(frames, -1, 1), low=-1, high=1)]],
+    )
+
+`chart` shows the same panels without the transport.
+"""
+
+from dashboard.player.component import chart, replay
+from dashboard.player.encode import to_uint8
+from dashboard.player.model import Baseline, Curve, Heat, Images, Panel
+
+__all__ = ["Baseline", "Curve", "Heat", "Images", "Panel", "chart", "replay", "to_uint8"]

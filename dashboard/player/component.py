@@ -1,0 +1,106 @@
+"""The two functions that put a replay view on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard.player.encode import encode
+from dashboard.player.model import Heat, Images, Panel
+
+FRONTEND = Path(__file__).resolve().parent / "frontend"
+
+# One module in the browser: the files in the order in which they build on each other.
+SCRIPTS = (
+    "tools.js",
+    "decode.js",
+    "theme.js",
+    "figure.js",
+    "panel.js",
+    "images.js",
+    "transport.js",
+    "readout.js",
+    "view.js",
+)
+
+
+def frontend_script() -> str:
+    """Return the component's JavaScript, all files joined."""
+    return "\n".join((FRONTEND / name).read_text(encoding="utf-8") for name in SCRIPTS)
+
+
+_mount = st.components.v2.component(
+    "fedpca_replay",
+    js=frontend_script(),
+    css=(FRONTEND / "replay.css").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def replay(
+    *,
+    key: str,
+    rounds: int,
+    panels: Sequence[Panel | Heat] = (),
+    images: Sequence[Sequence[Images]] = (),
+    round_label: str = "round",
+    start: int | None = None,
+    playback: bool = True,
+) -> None:
+    """Show a run with a transport bar: images, charts and a read-out at the current round.
+
+    The view updates in place: a reader's zoom, hidden curves, current round and playing go on
+    when the data change. Nothing is sent to the server while scrubbing.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page; keeps the view's identity over reruns.
+    rounds : int
+        K; frames and curves have K + 1 entries, the first is the start.
+    panels : sequence of Panel or Heat
+        Shown side by side where there is room.
+    images : sequence of rows of Images
+        Shown above the panels, every row on its own line.
+    round_label : str
+        What a step is called ("round", "iteration").
+    start : int, optional
+        The round shown first; default the last. Later runs keep the reader's round, cut to the
+        new length; as long as nobody has moved, the default keeps showing the last.
+    playback : bool
+        False leaves out the transport, the cursor and the read-out.
+
+    Raises
+    ------
+    InvalidInput
+        If lengths do not fit together; the sentence says which.
+    """
+    _mount(
+        key=key,
+        data=encode(
+            key=key,
+            rounds=rounds,
+            panels=panels,
+            images=images,
+            round_label=round_label,
+            start=start,
+            playback=playback,
+        ),
+        height="content",
+    )
+
+
+def chart(
+    *,
+    key: str,
+    panels: Sequence[Panel | Heat] = (),
+    images: Sequence[Sequence[Images]] = (),
+) -> None:
+    """Show panels and still images without a transport; updates in place like `replay`."""
+    longest = max(
+        (len(curve.x) for panel in panels if isinstance(panel, Panel) for curve in panel.curves),
+        default=1,
+    )
+    replay(key=key, rounds=max(longest - 1, 0), panels=panels, images=images, playback=False)

@@ -1,0 +1,328 @@
+"""A view as bytes: a JSON header, then the arrays, little endian and aligned to eight bytes.
+
+Layout: 4 bytes header length (uint32), the header, zeros up to a multiple of 8, the blocks. In the
+header an array is ``{"block": [offset, count, type]}`` with the offset counted from the first
+block and the type one of f4, f8, u1. Equal arrays are stored once, which also tells the browser
+that two panels draw the same numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dashboard.player.model import Baseline, Curve, Heat, Images, Panel, _floats, _is_text
+from dashboard.shell import palette
+from fedpca_core.errors import require
+
+ALIGNMENT = 8
+Block = dict[str, list[Any]]
+
+
+def to_uint8(frames: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
+    """Map values to bytes: ``low`` and below to 0, ``high`` and above to 255, linear between.
+
+    Parameters
+    ----------
+    frames : array_like
+        Any shape; infinite values go to the ends of the scale.
+    low, high : float
+        Finite, ``low < high``. For a diverging palette use ``-v, v``.
+
+    Returns
+    -------
+    ndarray of uint8
+        The shape of ``frames``.
+
+    Raises
+    ------
+    InvalidInput
+        If ``low`` is not below ``high`` or a value is NaN.
+    """
+    require(
+        bool(np.isfinite([low, high]).all()) and low < high,
+        f"The colour scale runs from {low} to {high}; give two finite ends, low below high.",
+    )
+    values = np.asarray(frames, dtype=np.float64)
+    holes = int(np.isnan(values).sum())
+    require(
+        holes == 0,
+        f"{holes} of {values.size} image values are not a number, so they have no colour; "
+        "replace them (the run may have diverged) before showing the images.",
+    )
+    scaled = (np.clip(values, low, high) - low) * (255.0 / (high - low))
+    return np.rint(scaled).astype(np.uint8)
+
+
+class _Blocks:
+    """Collects arrays; equal ones share a block."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._known: dict[tuple[str, bytes], Block] = {}
+        self._size = 0
+
+    def _store(self, array: NDArray[Any], kind: str) -> Block:
+        raw = array.tobytes()
+        known = self._known.get((kind, raw))
+        if known is None:
+            known = {"block": [self._size, array.size, kind]}
+            padded = raw + b"\0" * (-len(raw) % ALIGNMENT)
+            self._parts.append(padded)
+            self._size += len(padded)
+            self._known[kind, raw] = known
+        return known
+
+    def floats(self, values: ArrayLike) -> Block:
+        """Store numbers as float32 where that loses nothing the eye could see, else float64."""
+        wide = np.ascontiguousarray(values, dtype="<f8")
+        finite = wide[np.isfinite(wide) & (wide != 0.0)]
+        limits = np.finfo(np.float32)
+        fits = finite.size == 0 or (
+            np.abs(finite).min() >= limits.tiny and np.abs(finite).max() <= limits.max
+        )
+        return self._store(wide.astype("<f4"), "f4") if fits else self._store(wide, "f8")
+
+    def bytes_(self, values: NDArray[np.uint8]) -> Block:
+        """Store bytes as they are."""
+        return self._store(np.ascontiguousarray(values), "u1")
+
+    def joined(self) -> bytes:
+        """Return all blocks, one after the other."""
+        return b"".join(self._parts)
+
+
+def _colours(style: palette.Style) -> dict[str, str]:
+    return {"light": style.light, "dark": style.dark}
+
+
+def _styles(curves: Sequence[Curve]) -> list[palette.Style]:
+    """Choose every curve's style: as asked, as its name says, or the next one nobody uses."""
+    chosen: list[palette.Style | None] = []
+    for curve in curves:
+        if curve.colour is not None:
+            chosen.append(palette.style(curve.colour))
+        elif curve.guide:
+            chosen.append(palette.style("guide"))
+        else:
+            chosen.append(palette.style(curve.name) if palette.knows(curve.name) else None)
+    taken = {style.light for style in chosen if style is not None}
+    free = [style for style in palette.FALLBACKS if style.light not in taken] or list(
+        palette.FALLBACKS
+    )
+    styles: list[palette.Style] = []
+    used = 0
+    for style in chosen:
+        if style is None:
+            styles.append(free[used % len(free)])
+            used += 1
+        else:
+            styles.append(style)
+    return styles
+
+
+def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any]:
+    y = _floats(curve.y, "y")
+    return {
+        "name": curve.name,
+        "x": [str(x) for x in curve.x]
+        if _is_text(curve.x)
+        else blocks.floats(_floats(curve.x, "x")),
+        "y": blocks.floats(y),
+        "frames": y.shape[0] if y.ndim == 2 else 0,
+        "lower": None if curve.lower is None else blocks.floats(_floats(curve.lower, "lower")),
+        "upper": None if curve.upper is None else blocks.floats(_floats(curve.upper, "upper")),
+        "colour": _colours(style),
+        "dash": curve.dash or ("dash" if curve.guide else style.dash),
+        "symbol": style.marker,
+        "guide": curve.guide,
+        "marker": curve.marker,
+        "simulationOnly": curve.simulation_only,
+        "labels": list(curve.labels),
+    }
+
+
+def _baseline(baseline: Baseline) -> dict[str, Any]:
+    role = "simulation" if baseline.simulation_only else "guide"
+    return {
+        "label": baseline.label,
+        "value": float(baseline.value),
+        "simulationOnly": baseline.simulation_only,
+        "colour": _colours(palette.style(baseline.colour or role)),
+    }
+
+
+def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
+    for curve in panel.curves:
+        y = _floats(curve.y, "y")
+        if y.ndim == 2:
+            require(
+                y.shape[0] == rounds + 1,
+                f"Panel {panel.key!r}, curve {curve.name!r}: {y.shape[0]} rows of y for "
+                f"{rounds} rounds; give {rounds + 1}, the start included.",
+            )
+        elif panel.follows and panel.kind in ("lines", "area") and not curve.guide:
+            require(
+                y.size <= rounds + 1,
+                f"Panel {panel.key!r}, curve {curve.name!r}: {y.size} points for {rounds} rounds; "
+                f"give at most {rounds + 1}, the start included, or set follows=False.",
+            )
+    axes = f"{panel.x_title}|{panel.y_title}|{panel.kind}|{panel.log_x}|{panel.log_y}"
+    return {
+        "kind": panel.kind,
+        "key": panel.key,
+        "title": panel.title,
+        "xTitle": panel.x_title,
+        "yTitle": panel.y_title,
+        "logX": panel.log_x,
+        "logY": panel.log_y,
+        "xRange": panel.x_range,
+        "yRange": panel.y_range,
+        "description": panel.description,
+        "axesId": panel.axes_id or axes,
+        "follows": panel.follows and panel.kind in ("lines", "area"),
+        "stack": panel.stack,
+        "integerX": panel.integer_x,
+        "height": panel.height,
+        "curves": [
+            _curve(curve, style, blocks)
+            for curve, style in zip(panel.curves, _styles(panel.curves), strict=True)
+        ],
+        "baselines": [_baseline(baseline) for baseline in panel.baselines],
+    }
+
+
+def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
+    values = _floats(heat.values, "values")
+    if values.ndim == 3:
+        require(
+            values.shape[0] == rounds + 1,
+            f"Heat map {heat.key!r}: {values.shape[0]} matrices for {rounds} rounds; "
+            f"give {rounds + 1}, the start included.",
+        )
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if heat.palette == "diverging":
+        high = max(abs(low), abs(high))
+        low = -high
+    low = low if heat.low is None else heat.low
+    high = high if heat.high is None else heat.high
+    if not low < high:
+        low, high = low - 0.5, low + 0.5
+    return {
+        "kind": "heat",
+        "key": heat.key,
+        "title": heat.title,
+        "xTitle": heat.x_title,
+        "yTitle": heat.y_title,
+        "description": heat.description,
+        "axesId": heat.axes_id or f"{heat.x_title}|{heat.y_title}|{values.shape[-2:]}",
+        "height": heat.height,
+        "values": blocks.floats(values),
+        "frames": values.shape[0] if values.ndim == 3 else 0,
+        "rowLabels": [str(label) for label in heat.row_labels],
+        "columnLabels": [str(label) for label in heat.column_labels],
+        "palette": heat.palette,
+        "low": low,
+        "high": high,
+        "showValues": heat.show_values,
+        "follows": False,
+        "curves": [],
+        "baselines": [],
+    }
+
+
+def _images(images: Images, rounds: int, blocks: _Blocks) -> dict[str, Any]:
+    frames = np.asarray(images.frames)
+    count = frames.shape[0]
+    require(
+        count in (1, rounds + 1),
+        f"Images {images.title!r}: {count} frames for {rounds} rounds; give {rounds + 1}, the "
+        "start included, or a single one that stays.",
+    )
+    require(
+        len(images.captions) in (0, 1, rounds + 1),
+        f"Images {images.title!r}: {len(images.captions)} captions for {rounds} rounds; give "
+        f"{rounds + 1}, the start included, or one for all, or none.",
+    )
+    return {
+        "title": images.title,
+        "frames": blocks.bytes_(frames),
+        "count": count,
+        "rows": frames.shape[1],
+        "columns": frames.shape[2],
+        "low": float(images.low),
+        "high": float(images.high),
+        "palette": images.palette,
+        "captions": list(images.captions),
+        "simulationOnly": images.simulation_only,
+        "size": images.size,
+        "showScale": images.show_scale,
+        "description": images.description,
+    }
+
+
+def encode(
+    *,
+    key: str,
+    rounds: int,
+    panels: Sequence[Panel | Heat] = (),
+    images: Sequence[Sequence[Images]] = (),
+    round_label: str = "round",
+    start: int | None = None,
+    playback: bool = True,
+) -> bytes:
+    """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
+
+    Raises
+    ------
+    InvalidInput
+        If lengths do not fit the number of rounds, a key is used twice, or there is nothing to
+        show.
+    """
+    require(rounds >= 0, f"The view {key!r} has {rounds} rounds; give 0 or more.")
+    require(
+        start is None or 0 <= start <= rounds,
+        f"The view {key!r} starts at {round_label} {start} of {rounds}; "
+        f"give a number from 0 to {rounds}.",
+    )
+    require(
+        len(panels) > 0 or any(len(row) > 0 for row in images),
+        f"The view {key!r} has neither a panel nor an image; give at least one.",
+    )
+    keys = [panel.key for panel in panels]
+    twice = sorted({name for name in keys if keys.count(name) > 1})
+    require(
+        not twice,
+        f"The view {key!r}: the panel key {', '.join(map(repr, twice))} is used twice; "
+        "give every panel a key of its own.",
+    )
+    blocks = _Blocks()
+    header: dict[str, Any] = {
+        "key": key,
+        "rounds": rounds,
+        "roundLabel": round_label,
+        "start": start,
+        "playback": playback,
+        "panels": [
+            _heat(panel, rounds, blocks)
+            if isinstance(panel, Heat)
+            else _panel(panel, rounds, blocks)
+            for panel in panels
+        ],
+        "images": [[_images(one, rounds, blocks) for one in row] for row in images],
+        "simulationColour": _colours(palette.style("simulation")),
+    }
+    body = blocks.joined()
+    digest = hashlib.blake2b(digest_size=6)
+    digest.update(json.dumps(header, sort_keys=True).encode())
+    digest.update(body)
+    header["digest"] = digest.hexdigest()
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    padding = b"\0" * (-(4 + len(text)) % ALIGNMENT)
+    return len(text).to_bytes(4, "little") + text + padding + body

@@ -1,0 +1,157 @@
+// A panel as a Plotly figure: traces and layout in the colours of the theme.
+
+function numberFormat(values) {
+  for (const value of values) if (Number.isFinite(value) && !Number.isInteger(value)) return ":.4~g";
+  return ":,d";
+}
+
+function hoverText(panel, curve) {
+  const x = typeof curve.x[0] === "string" ? "%{x}" : `%{x${numberFormat(curve.x)}}`;
+  const label = curve.labels.length ? "%{text}<br>" : "";
+  return `<b>${escaped(curve.name)}</b><br>${label}${escaped(panel.xTitle)} ${x}<br>` +
+    `${escaped(panel.yTitle)} %{y:.4~g}<extra></extra>`;
+}
+
+function bandTraces(curve, colour) {
+  const edge = { type: "scatter", mode: "lines", x: curve.x, hoverinfo: "skip", showlegend: false,
+    line: { width: 0, color: colour }, legendgroup: curve.name };
+  return [
+    { ...edge, y: curve.lower },
+    { ...edge, y: curve.upper, fill: "tonexty", fillcolor: withAlpha(colour, 0.16) },
+  ];
+}
+
+function curveTrace(panel, curve, theme, round) {
+  const colour = curve.colour[theme.scheme];
+  const trace = {
+    x: curve.x, y: rowOf(curve, round), name: escaped(curve.name), legendgroup: curve.name,
+    hovertemplate: hoverText(panel, curve), text: curve.labels.length ? curve.labels.map(escaped) : undefined,
+    meta: curve.name,
+  };
+  if (panel.kind === "bars") {
+    return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
+  }
+  const marker = { color: colour, size: panel.kind === "scatter" ? 8 : 5, symbol: curve.symbol,
+    line: { color: theme.background, width: panel.kind === "scatter" ? 1 : 0 } };
+  if (panel.kind === "scatter") return { ...trace, type: "scatter", mode: "markers", marker };
+  const line = { color: colour, width: curve.guide ? 1.3 : 2.2, dash: curve.dash };
+  if (panel.kind === "area") {
+    return { ...trace, type: "scatter", mode: "lines", stackgroup: "all",
+      fillcolor: withAlpha(colour, 0.45), line: { ...line, width: 1, dash: "solid" } };
+  }
+  return { ...trace, type: "scatter", mode: curve.marker ? "lines+markers" : "lines", line, marker };
+}
+
+function heatTrace(panel, theme, round) {
+  const [rows, columns] = [panel.rowLabels.length, panel.columnLabels.length];
+  const z = [];
+  const first = panel.frames ? round * rows * columns : 0;
+  for (let row = 0; row < rows; row += 1) {
+    z.push(panel.values.subarray(first + row * columns, first + (row + 1) * columns));
+  }
+  const colours = theme.ramps[panel.palette].colours;
+  return {
+    type: "heatmap", z, x: panel.columnLabels.map(escaped), y: panel.rowLabels.map(escaped),
+    zmin: panel.low, zmax: panel.high, xgap: 1, ygap: 1,
+    colorscale: colours.map((colour, at) => [at / (colours.length - 1), colour]),
+    hovertemplate: "%{y}, %{x}<br><b>%{z:.4~g}</b><extra></extra>",
+    texttemplate: panel.showValues ? "%{z:.3~g}" : undefined,
+    colorbar: { thickness: 10, outlinewidth: 0, len: 1, ypad: 0, tickfont: { color: theme.quiet, size: 11 },
+      exponentformat: "power", nticks: 5 },
+  };
+}
+
+// Traces, and for every trace the curve it belongs to (for showing and hiding).
+function tracesOf(panel, theme, round, hidden) {
+  if (panel.kind === "heat") return [heatTrace(panel, theme, round)];
+  const traces = [];
+  for (const curve of panel.curves) {
+    const own = curve.lower ? bandTraces(curve, curve.colour[theme.scheme]) : [];
+    own.push(curveTrace(panel, curve, theme, round));
+    for (const trace of own) traces.push({ ...trace, visible: !hidden.has(curve.name) });
+  }
+  return traces;
+}
+
+function axis(title, log, range, theme) {
+  return {
+    title: { text: escaped(title), font: { size: 13, color: theme.quiet }, standoff: 8 },
+    type: log ? "log" : undefined,
+    range: range ? range.map((end) => (log ? Math.log10(end) : end)) : undefined,
+    autorange: range ? false : undefined,
+    // Plotly enlarges powers of ten by a quarter.
+    tickfont: { color: theme.quiet, size: log ? 11 : 12 },
+    gridcolor: theme.grid, linecolor: theme.frame, zeroline: false, automargin: true,
+    exponentformat: "power", minexponent: 3, nticks: 7, ticks: "",
+  };
+}
+
+// More than two baselines would write over each other: they move to the legend, told apart by dash.
+const BASELINE_DASHES = ["5px 4px", "1px 3px", "11px 4px", "11px 3px 2px 3px", "2px 6px", "7px 2px"];
+
+function crowded(panel) {
+  return panel.baselines.length > 2;
+}
+
+function baselineDash(panel, at) {
+  return BASELINE_DASHES[crowded(panel) ? at % BASELINE_DASHES.length : 0];
+}
+
+function baselineLayout(panel, theme) {
+  const shapes = [];
+  const annotations = [];
+  panel.baselines.forEach((baseline, at) => {
+    const colour = baseline.colour[theme.scheme];
+    shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, yref: "y", y0: baseline.value,
+      y1: baseline.value, layer: "below",
+      line: { color: colour, width: 1.4, dash: baselineDash(panel, at) } });
+    if (crowded(panel)) return;
+    annotations.push({ xref: "paper", x: at % 2 ? 0.01 : 0.99, xanchor: at % 2 ? "left" : "right",
+      yref: "y", y: panel.logY ? Math.log10(baseline.value) : baseline.value, yanchor: "bottom",
+      text: (baseline.simulationOnly ? "◇ " : "") + escaped(baseline.label), showarrow: false,
+      font: { size: 11.5, color: colour }, bgcolor: withAlpha(theme.background, 0.6), borderpad: 1 });
+  });
+  return { shapes, annotations };
+}
+
+function layoutOf(panel, theme, coarse) {
+  const layout = {
+    autosize: true, height: panel.height, margin: { l: 56, r: 14, t: 10, b: 46 },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: theme.font, color: theme.quiet, size: 12 },
+    showlegend: false, hovermode: "closest", dragmode: coarse ? false : "zoom",
+    hoverlabel: { bgcolor: theme.background, bordercolor: theme.frame, align: "left",
+      font: { family: theme.font, color: theme.text, size: 12 } },
+    uirevision: panel.axesId,
+    barmode: panel.stack ? "stack" : "group", bargap: 0.25, bargroupgap: 0.08,
+    xaxis: axis(panel.xTitle, panel.logX, panel.xRange, theme),
+    yaxis: axis(panel.yTitle, panel.logY, panel.yRange, theme),
+    ...baselineLayout(panel, theme),
+  };
+  layout.xaxis.showgrid = false;
+  layout.xaxis.showline = true;
+  layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
+  layout.xaxis.minexponent = panel.logX ? 3 : 5;
+  if (panel.integerX) layout.xaxis.tickformat = ",d";
+  if (panel.kind === "heat") {
+    layout.xaxis = { ...layout.xaxis, type: "category", showline: false, nticks: 12, tickangle: "auto" };
+    layout.yaxis = { ...layout.yaxis, type: "category", autorange: "reversed", showgrid: false, nticks: 14 };
+    layout.margin.r = 6;
+  }
+  return layout;
+}
+
+// The figure for a file: with the title and a legend inside, on the page's own paper.
+function exportFigure(panel, theme, round, hidden, layout) {
+  return {
+    data: tracesOf(panel, theme, round, hidden).map((trace) => (
+      { ...trace, showlegend: trace.showlegend ?? panel.kind !== "heat" }
+    )),
+    layout: {
+      ...layout, autosize: false, width: 900, height: 560, paper_bgcolor: theme.background,
+      title: { text: escaped(panel.title), x: 0.02, font: { size: 18, color: theme.text } },
+      margin: { l: 70, r: 30, t: 56, b: 60 }, showlegend: panel.curves.length > 0,
+      legend: { orientation: "h", y: -0.18, font: { color: theme.text } },
+    },
+  };
+}

@@ -1,0 +1,226 @@
+// One chart with its title, legend, tools, and the cursor that follows the round.
+
+// Plotly is fetched once per page, from this application's own static folder.
+function loadPlotly() {
+  if (window.Plotly) return Promise.resolve(window.Plotly);
+  if (!window.fedpcaPlotly) {
+    const own = document.querySelector('script[src*="static/js/"]');
+    const base = own ? own.src.split("static/js/")[0] : new URL("./", document.baseURI).href;
+    window.fedpcaPlotly = new Promise((resolve, reject) => {
+      const script = element("script", { src: `${base}app/static/plotly-charts.min.js` });
+      script.onload = () => resolve(window.Plotly);
+      script.onerror = () => {
+        window.fedpcaPlotly = null;
+        reject(new Error("not loaded"));
+      };
+      document.head.append(script);
+    });
+  }
+  return window.fedpcaPlotly;
+}
+
+const DASHES = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "12 4", longdashdot: "12 3 2 3" };
+
+function swatch(curve, kind, scheme) {
+  const svg = drawing("svg", { viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true" });
+  const colour = curve.colour[scheme];
+  if (kind === "scatter") svg.append(drawing("circle", { cx: 13, cy: 6, r: 4.5, fill: colour }));
+  else if (kind === "bars" || kind === "area") {
+    svg.append(drawing("rect", { x: 6, y: 1, width: 14, height: 10, rx: 2, fill: colour }));
+  } else {
+    svg.append(drawing("line", { x1: 1, y1: 6, x2: 25, y2: 6, stroke: colour,
+      "stroke-width": curve.guide ? 1.4 : 2.4, "stroke-dasharray": curve.strokes ?? DASHES[curve.dash] ?? "" }));
+  }
+  return svg;
+}
+
+class PanelView {
+  constructor(key, view) {
+    this.view = view;
+    const id = `fp-${view.id}-${key}`;
+    this.title = element("div", { class: "fp-title", id: `${id}-title` });
+    this.reset = this.tool("Reset zoom", icon(ICONS.reset), () => this.resetZoom());
+    this.png = this.tool("Download as PNG", "PNG", () => this.save("png"));
+    this.svg = this.tool("Download as SVG", "SVG", () => this.save("svg"));
+    this.legend = element("ul", { class: "fp-legend" });
+    this.plot = element("div", { class: "fp-plot", "data-panel": key, "data-testid": `replay-plot-${key}` });
+    this.overlay = drawing("svg", { class: "fp-overlay", "aria-hidden": "true", "data-testid": `replay-cursor-${key}` });
+    this.description = element("figcaption", { class: "fp-unseen", id: `${id}-text` });
+    this.node = element("figure", { class: "fp-panel", role: "figure", "aria-labelledby": `${id}-title`,
+      "aria-describedby": `${id}-text` },
+    element("div", { class: "fp-panel-head" }, this.title,
+      element("div", { class: "fp-tools" }, this.reset, this.png, this.svg)),
+    this.legend, element("div", { class: "fp-stage" }, this.plot, this.overlay), this.description);
+    this.drawing = Promise.resolve();
+    this.sizes = new ResizeObserver(() => this.fit());
+    this.sizes.observe(this.plot);
+  }
+
+  tool(name, content, action) {
+    const button = element("button", { type: "button", class: "fp-tool", title: name, "aria-label": name }, content);
+    button.onclick = action;
+    return button;
+  }
+
+  update(panel) {
+    this.panel = panel;
+    this.title.textContent = panel.title;
+    this.description.textContent = panel.description || `${panel.yTitle} against ${panel.xTitle}.`;
+    this.drawLegend();
+    this.draw();
+  }
+
+  drawLegend() {
+    const { panel, view } = this;
+    const focused = document.activeElement?.dataset?.curve;
+    const items = panel.curves.map((curve) => {
+      const button = element("button", { type: "button", class: "fp-entry", "data-curve": curve.name,
+        "data-testid": "replay-legend-entry", "aria-pressed": String(!view.hidden.has(curve.name)),
+        title: "Show or hide this curve" },
+      swatch(curve, panel.kind, view.theme.scheme), element("span", { text: curve.name }));
+      button.onclick = () => view.toggle(curve.name);
+      return element("li", {}, button, curve.simulationOnly ? simulationTag() : null);
+    });
+    panel.baselines.forEach((baseline, at) => {
+      if (!baseline.simulationOnly && !crowded(panel)) return;
+      const strokes = baselineDash(panel, at).replaceAll("px", "");
+      const sample = swatch({ ...baseline, strokes, guide: true }, "lines", view.theme.scheme);
+      items.push(element("li", { class: "fp-entry" }, sample,
+        element("span", { text: baseline.label }), baseline.simulationOnly ? simulationTag() : null));
+    });
+    const had = this.legend.contains(document.activeElement);
+    this.legend.replaceChildren(...items);
+    this.legend.hidden = items.length === 0;
+    if (had && focused) this.legend.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  narrow() {
+    return this.plot.clientWidth > 0 && this.plot.clientWidth < 420;
+  }
+
+  height() {
+    return this.narrow() ? Math.min(this.panel.height, 300) : this.panel.height;
+  }
+
+  figure() {
+    const { panel, view } = this;
+    const coarse = window.matchMedia("(pointer: coarse)").matches;
+    const layout = layoutOf(panel, view.theme, coarse);
+    if (this.narrow()) {
+      layout.height = this.height();
+      layout.xaxis.nticks = 5;
+      layout.margin.r = 8;
+    }
+    return { data: tracesOf(panel, view.theme, view.round, view.hidden), layout };
+  }
+
+  // Drawings follow one another, so that two quick updates never overlap inside Plotly.
+  draw() {
+    this.plot.style.minHeight = `${this.height()}px`; // no jump when the chart arrives
+    this.drawing = this.drawing.then(() => loadPlotly()).then(async (plotly) => {
+      if (this.gone) return;
+      const { data, layout } = this.figure();
+      this.shown = this.view.round;
+      await plotly.react(this.plot, data, layout, { displayModeBar: false, responsive: false, doubleClick: "reset" });
+      if (!this.listening) this.listen();
+      this.plot.dataset.drawn = this.view.data.digest;
+      this.cursor();
+    }).catch((reason) => {
+      if (this.gone) return;
+      this.plot.textContent = reason.message === "not loaded"
+        ? "The chart library did not arrive; reload the page. The numbers are below and in the downloads."
+        : `This chart could not be drawn (${reason.message}); reload the page.`;
+    });
+  }
+
+  listen() {
+    this.listening = true;
+    for (const event of ["plotly_afterplot", "plotly_relayout", "plotly_relayouting", "plotly_autosize"]) {
+      this.plot.on(event, () => this.cursor());
+    }
+    this.plot.on("plotly_click", (event) => {
+      const point = event.points[0];
+      if (this.panel.follows && point.data.meta) this.view.go(point.pointNumber, true);
+    });
+  }
+
+  fit() {
+    if (!this.listening || this.gone || !this.plot.isConnected) return;
+    cancelAnimationFrame(this.fitting);
+    this.fitting = requestAnimationFrame(() => {
+      const width = this.plot.clientWidth;
+      if (width > 0 && Math.abs(width - this.plot._fullLayout.width) > 1) this.draw();
+    });
+  }
+
+  resetZoom() {
+    if (!this.listening) return;
+    const { xRange, yRange, logX, logY, kind } = this.panel;
+    const change = {};
+    for (const [name, range, log] of [["xaxis", xRange, logX], ["yaxis", yRange, logY]]) {
+      if (range) change[`${name}.range`] = range.map((end) => (log ? Math.log10(end) : end));
+      else change[`${name}.autorange`] = kind === "heat" && name === "yaxis" ? "reversed" : true;
+    }
+    window.Plotly.relayout(this.plot, change);
+  }
+
+  save(format) {
+    if (!this.listening) return;
+    const figure = exportFigure(this.panel, this.view.theme, this.view.round, this.view.hidden, this.figure().layout);
+    window.Plotly.downloadImage(figure, { format, width: 900, height: 560, scale: format === "png" ? 2 : 1,
+      filename: this.panel.key });
+  }
+
+  // A new round: curves with a row per round are redrawn, all others only get the cursor.
+  move() {
+    const { panel, view } = this;
+    const changing = panel.frames > 0 || panel.curves.some((curve) => curve.frames > 0);
+    if (changing && this.shown !== view.round) {
+      if (!this.pending) {
+        this.pending = true;
+        this.drawing = this.drawing.then(() => { this.pending = false; });
+        this.draw();
+      }
+    }
+    this.cursor();
+  }
+
+  cursor() {
+    const { panel, view, overlay } = this;
+    const full = this.plot._fullLayout;
+    if (!full || !full.xaxis || !panel.follows || !view.data.playback) return overlay.replaceChildren();
+    const { xaxis, yaxis } = full;
+    const [left, top, width, height] = [xaxis._offset, yaxis._offset, xaxis._length, yaxis._length];
+    const parts = [];
+    const places = new Set();
+    for (const curve of panel.curves) {
+      if (curve.guide || curve.frames || view.hidden.has(curve.name) || curve.last < 0) continue;
+      const at = Math.min(view.round, curve.last);
+      const x = left + xaxis.d2p(curve.x[at]);
+      if (view.round <= curve.last) places.add(Math.round(x * 2) / 2);
+      if (panel.kind === "area") continue;
+      const y = top + yaxis.d2p(curve.y[at]);
+      if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
+      if (x < left - 1 || x > left + width + 1 || y < top - 1 || y > top + height + 1) continue;
+      const colour = curve.colour[view.theme.scheme];
+      const ended = view.round > curve.last;
+      parts.push(drawing("circle", { cx: x, cy: y, r: 4.6, "data-curve": curve.name,
+        fill: ended ? view.theme.background : colour, stroke: ended ? colour : view.theme.background, "stroke-width": 1.6 }));
+    }
+    // One line where all curves stand at the same x; on other axes the dots alone tell.
+    if (places.size === 1) {
+      const [x] = places;
+      if (x >= left - 1 && x <= left + width + 1) {
+        parts.unshift(drawing("line", { x1: x, x2: x, y1: top, y2: top + height, class: "fp-cursor" }));
+      }
+    }
+    overlay.replaceChildren(...parts);
+  }
+
+  destroy() {
+    this.gone = true;
+    this.sizes.disconnect();
+    if (this.listening) window.Plotly.purge(this.plot);
+    this.node.remove();
+  }
+}

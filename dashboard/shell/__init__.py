@@ -1,0 +1,1 @@
+"""What every page is made of: navigation, controls, jobs, sharing, layout, colours."""

@@ -1,0 +1,266 @@
+"""Widgets drawn from the parameters of a configuration, each bound to the link.
+
+A page creates `Controls` for its settings class before any widget, draws the parameters it wants,
+and asks for the settings. What a link holds is checked before Streamlit silently drops bad values,
+so the visitor reads what was wrong and what is used instead. Values travel between pages that share
+settings (from Converge to Attack, say) through the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Generic, TypeVar, cast
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Parameter, Settings
+
+S = TypeVar("S", bound=Settings)
+
+#: Parameters that belong to Streamlit or to the page, not to a configuration.
+_RESERVED = ("embed", "embed_options")
+
+
+class Controls(Generic[S]):
+    """The parameters of one page.
+
+    Parameters
+    ----------
+    settings : type of Settings
+        The configuration class of the page.
+    also_known : sequence of str
+        Link parameters that the page reads itself.
+    """
+
+    def __init__(self, settings: type[S], also_known: Sequence[str] = ()) -> None:
+        self.settings_class = settings
+        self._also_known = tuple(also_known)
+        self.parameters: dict[str, Parameter] = settings.parameters()
+        self.values: dict[str, Any] = {}
+        family = settings.family or settings.kind
+        self._memory: dict[str, Any] = st.session_state.setdefault(f"_parameters_{family}", {})
+        self._arrive()
+        self._notes_key = f"_link_notes_{settings.kind}"
+        parameters = {name: st.query_params.get_all(name) for name in st.query_params}
+        reading = settings.from_query(parameters, (*_RESERVED, *also_known))
+        if reading.notes:
+            st.session_state[self._notes_key] = reading.notes
+        self._spell_out(parameters)
+
+    def _arrive(self) -> None:
+        """Start from this page's defaults and what the family remembers, not from stale widgets.
+
+        Streamlit keeps the value of a bound widget over a page switch under its bare key, but only
+        once something was touched, and whatever the key means on the page it came from. What the
+        visitor set is in the family's memory; everything else opens as the page has it.
+        """
+        if st.session_state.get("_page_of_dials") != self.settings_class.kind:
+            for parameter in self.parameters.values():
+                if parameter.key not in st.query_params:
+                    st.session_state.pop(parameter.key, None)
+        st.session_state["_page_of_dials"] = self.settings_class.kind
+
+    def _spell_out(self, parameters: Mapping[str, list[str]]) -> None:
+        """Rewrite valid values that Streamlit would not recognise (100.0 for 100, ssi for SSI).
+
+        Streamlit reads the link when a run starts and strips what it does not know, so the
+        rewritten link needs a run of its own.
+        """
+        rewritten: dict[str, list[str]] = {}
+        for parameter in self.parameters.values():
+            texts = parameters.get(parameter.key)
+            if texts is None or parameter.key in st.session_state:
+                continue
+            try:
+                value: Any = parameter.check(texts if parameter.many else texts[-1])
+            except InvalidInput:
+                continue  # noted above
+            spelled = [parameter.text(part) for part in (value if parameter.many else [value])]
+            if spelled != texts and value != parameter.default:
+                rewritten[parameter.key] = spelled
+        if not rewritten:
+            return
+        with suppress(StreamlitAPIException):  # bound to a widget by now: then Streamlit writes it
+            st.query_params.update(rewritten)
+            st.rerun()
+
+    # ------------------------------------------------------------------ notes
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was wrong with the link that led here; kept until dismissed."""
+        return cast(tuple[str, ...], st.session_state.get(self._notes_key, ()))
+
+    def show_notes(self) -> None:
+        """Say what was wrong with the link, with a button to dismiss it."""
+        place = st.container()  # always there, so that dismissing moves nothing below
+        if not self.notes:
+            return
+        with place.container(border=True, key=f"link_notes_{self.settings_class.kind}"):
+            st.markdown("**Something does not fit here.**")
+            for note in self.notes:
+                st.markdown(f"- {note}")
+            st.button("Dismiss", key=f"dismiss_{self.settings_class.kind}", on_click=self._dismiss)
+
+    def _dismiss(self) -> None:
+        st.session_state.pop(self._notes_key, None)
+        # Streamlit strips bad values of its own widgets; names that nobody knows are ours to strip.
+        known = {parameter.key for parameter in self.parameters.values()} | {
+            *_RESERVED,
+            *self._also_known,
+        }
+        for name in [name for name in st.query_params if name not in known]:
+            del st.query_params[name]
+
+    # ------------------------------------------------------------------ widgets
+    def draw(self, *names: str, **options: Any) -> None:
+        """Draw several parameters in order."""
+        for name in names:
+            self.parameter(name, **options)
+
+    def parameter(
+        self,
+        name: str,
+        *,
+        label: str | None = None,
+        disabled: bool = False,
+        only: Sequence[str] | None = None,
+        high: float | None = None,
+        as_buttons: bool = False,
+    ) -> Any:
+        """Draw one parameter and return its value.
+
+        Parameters
+        ----------
+        name : str
+            Field of the settings class.
+        label : str, optional
+            Another name than the parameter's own.
+        only : sequence of str, optional
+            Restrict a choice to these keys.
+        high : float, optional
+            A lower upper end of a slider than the parameter's own.
+        as_buttons : bool
+            Draw a single choice as a row of buttons rather than a list.
+        """
+        parameter = self.parameters[name]
+        self._recall(name, parameter)
+        self._fit(parameter, high)
+        common: dict[str, Any] = {
+            "key": parameter.key,
+            "bind": "query-params",
+            "help": parameter.help or None,
+            "disabled": disabled,
+        }
+        value = _widget(parameter, label or parameter.label, common, only, high, as_buttons)
+        self.values[name] = value
+        if value != parameter.default:
+            self._memory[name] = value
+        else:
+            self._memory.pop(name, None)
+        return value
+
+    def _recall(self, name: str, parameter: Parameter) -> None:
+        """Bring a value set on another page, unless the link or this page says otherwise."""
+        if (
+            parameter.key in st.session_state
+            or parameter.key in st.query_params
+            or name not in self._memory
+        ):
+            return
+        self._set(parameter, self._memory[name])
+
+    @staticmethod
+    def _set(parameter: Parameter, value: Any) -> None:
+        """Give a widget that is not drawn yet its value, and the link its parameter.
+
+        Streamlit writes the parameter itself only after the visitor has touched something.
+        """
+        st.session_state[parameter.key] = list(value) if parameter.many else value
+        with suppress(StreamlitAPIException):  # bound already: then Streamlit writes it
+            texts = [parameter.text(part) for part in (value if parameter.many else [value])]
+            st.query_params[parameter.key] = texts if parameter.many else texts[0]
+
+    def _fit(self, parameter: Parameter, high: float | None) -> None:
+        """Lower a value that another page allows to what this page does, and say so."""
+        value = st.session_state.get(parameter.key, parameter.default)
+        if parameter.key not in st.session_state and parameter.key in st.query_params:
+            try:
+                value = parameter.check(st.query_params[parameter.key])
+            except InvalidInput:
+                return  # already noted, and Streamlit takes the default
+        if high is None or not isinstance(value, int | float) or value <= high:
+            return
+        best = max((number for number in parameter.grid if number <= high), default=high)
+        self._set(parameter, type(parameter.default)(best))  # type: ignore[arg-type]
+        asked = f"{parameter.label} of {parameter.text(value)}"
+        note = f"{asked} is too much for this page; {best:g} is used."
+        st.session_state[self._notes_key] = (*self.notes, note)
+
+    # ------------------------------------------------------------------ result
+    def settings(self) -> S:
+        """The configuration of the drawn parameters; the others keep their defaults."""
+        return self.settings_class(**self.values)
+
+    def apply(self, settings: S) -> None:
+        """Set every parameter; for the callback of a preset's button."""
+        for name, parameter in self.parameters.items():
+            value = getattr(settings, name)
+            self._memory[name] = value
+            st.session_state[parameter.key] = list(value) if parameter.many else value
+
+    def changer(self, settings: S) -> Callable[[], None]:
+        """A callback that applies ``settings``."""
+        return lambda: self.apply(settings)
+
+
+def _widget(
+    parameter: Parameter,
+    label: str,
+    common: dict[str, Any],
+    only: Sequence[str] | None,
+    high: float | None,
+    as_buttons: bool,
+) -> Any:
+    if parameter.choices:
+        options = [key for key in parameter.choices if only is None or key in only]
+        names: dict[str, Any] = {"options": options, "format_func": parameter.text}
+        if parameter.many:
+            default = [key for key in cast(tuple[str, ...], parameter.default) if key in options]
+            chosen = st.pills(label, default=default, selection_mode="multi", **names, **common)
+            return tuple(key for key in options if key in chosen)
+        if as_buttons:
+            return st.segmented_control(
+                label, default=cast(str, parameter.default), required=True, **names, **common
+            )
+        index = options.index(parameter.default) if parameter.default in options else 0
+        return st.selectbox(label, index=index, **names, **common)
+    if isinstance(parameter.default, bool):
+        return st.toggle(label, value=parameter.default, **common)
+    if parameter.grid:
+        numbers = [
+            int(number) if isinstance(parameter.default, int) else float(number)
+            for number in parameter.grid
+            if high is None or number <= high
+        ]
+        return st.select_slider(
+            label, options=numbers, value=parameter.default, format_func=parameter.text, **common
+        )
+    assert parameter.low is not None and parameter.high is not None and parameter.step is not None
+    default_number: Any = parameter.default
+    kind: Any = int if isinstance(parameter.default, int) else float
+    top = kind(parameter.high if high is None else min(high, parameter.high))
+    if parameter.high - parameter.low > 2000 * parameter.step:
+        return st.number_input(
+            label,
+            kind(parameter.low),
+            top,
+            value=default_number,
+            step=kind(parameter.step),
+            **common,
+        )
+    return st.slider(
+        label, kind(parameter.low), top, value=default_number, step=kind(parameter.step), **common
+    )

@@ -1,0 +1,170 @@
+"""Small pieces that every page is made of: heading, cards, folds, and friendly refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+import pandas as pd
+import streamlit as st
+
+from fedpca_core.errors import InvalidInput
+
+SentenceKind = Literal["remedy", "note", "good"]
+Protection = Literal["none", "heuristic", "formal"]
+
+# Formal privacy and heuristic masking share neither a word nor a colour. The badge colours are
+# the theme's blue, orange and violet, which config.toml sets to the roles of
+# dashboard.shell.palette.
+_PROTECTION = {
+    "none": ("Unprotected", "gray", ":material/lock_open:"),
+    "heuristic": ("Masked, heuristically", "orange", ":material/blur_on:"),
+    "formal": ("Differentially private", "blue", ":material/verified_user:"),
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """One number worth a card: a label, the value as text, and a small line below it."""
+
+    label: str
+    value: str
+    note: str = ""
+    help: str | None = None
+
+
+def heading(title: str, lead: str = "") -> None:
+    """Show the page's title and one sentence that says what can be found out here."""
+    st.title(title, anchor=False)
+    if lead:
+        st.markdown(lead)
+
+
+def section(title: str, lead: str = "") -> None:
+    """Start a section of the page (one level below the title)."""
+    st.header(title, anchor=False)
+    if lead:
+        st.markdown(lead)
+
+
+def metric_cards(cards: Sequence[Card], *, columns: int = 4) -> None:
+    """Show numbers as cards of even height: ``columns`` abreast, two on a phone."""
+    grid = st.grid(columns, min_column_width=150, border=True, gap="small")
+    for card in cards:
+        with grid.cell(), st.container(gap=None):
+            st.metric(card.label, card.value, help=card.help)
+            if card.note:
+                st.caption(card.note)
+
+
+def small_table(table: pd.DataFrame, *, label: str, numbers: Sequence[str] = ()) -> None:
+    """Show a few rows of finished texts; ``numbers`` are the columns to align to the right.
+
+    A plain table: the browser needs no data grid for it, which is a megabyte and a noticeable part
+    of a first view. Long tables that one wants to sort or search belong in `st.dataframe`.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    label : str
+        What the table holds, for screen readers.
+    """
+    sides = ["right" if name in numbers else "left" for name in table.columns]
+    head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
+    rows = [
+        "".join(_cell("td", text, side) for text, side in zip(row, sides, strict=True))
+        for row in table.itertuples(index=False)
+    ]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    # On a phone the table scrolls within its frame; the frame takes the keyboard's focus for that.
+    st.html(
+        f'<div class="fp-table" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(tag: str, text: object, side: str) -> str:
+    scope = ' scope="col"' if tag == "th" else ""
+    return f'<{tag}{scope} class="fp-{side}">{escape(str(text))}</{tag}>'
+
+
+def about(title: str, text: str, *, formula: str | None = None, source: str | None = None) -> None:
+    """Fold away how to read a curve: words, the formula, and where it comes from.
+
+    ``formula`` is LaTeX without dollar signs; ``source`` names paper and equation. The content
+    travels when the fold is opened, so a first view waits neither for it nor for the typesetting.
+    """
+    fold = st.expander(title, key=f"about {title}", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
+        st.markdown(text)
+        if formula is not None:
+            st.latex(formula)
+        if source is not None:
+            st.caption(f"Source: {source}")
+
+
+def threat_card(
+    title: str,
+    *,
+    sees: str,
+    does: str,
+    outcome: str,
+    protection: Protection = "none",
+    knows: str = "",
+) -> None:
+    """Say who attacks, what crosses the wire to them, and what comes of it.
+
+    Parameters
+    ----------
+    title : str
+        The attacker ("An honest-but-curious server").
+    sees, does, outcome : str
+        Short Markdown sentences.
+    protection : {"none", "heuristic", "formal"}
+        "formal" only for a differential-privacy guarantee with its unit, δ and accountant;
+        "heuristic" for masking whose strength is observed, not proved.
+    knows : str
+        Public knowledge the attacker uses besides what is sent.
+    """
+    label, colour, symbol = _PROTECTION[protection]
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{title}**", width="content")
+            st.badge(label, color=colour, icon=symbol)  # type: ignore[arg-type]
+        facts = [("Sees", sees), ("Knows", knows), ("Does", does), ("Gets", outcome)]
+        st.markdown("\n".join(f"- **{word}:** {text}" for word, text in facts if text))
+
+
+def sentence(message: str, kind: SentenceKind = "remedy") -> None:
+    """Show a sentence in a friendly box.
+
+    "remedy" is for something the visitor can change (what was wrong, the value, what to do),
+    "note" for something to know, "good" for something that worked.
+    """
+    text = message.replace("$", r"\$")
+    if kind == "remedy":
+        st.warning(text, icon=":material/tips_and_updates:")
+    elif kind == "good":
+        st.success(text, icon=":material/check_circle:")
+    else:
+        st.info(text, icon=":material/info:")
+
+
+@contextmanager
+def guard(otherwise: Callable[[], object] | None = None) -> Iterator[None]:
+    """Turn an `InvalidInput` raised inside the block into its sentence on the page.
+
+    The rest of the block is skipped and the page goes on after it; ``otherwise`` draws what
+    should stand in its place, below the sentence.
+    """
+    try:
+        yield
+    except InvalidInput as refusal:
+        sentence(str(refusal))
+        if otherwise is not None:
+            otherwise()

@@ -1,0 +1,87 @@
+"""Presets on the pages: cards that lead to them, and what to say when one is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from fedpca_core.settings import Value
+from fedpca_core.studies.papers.faps import PRESETS, Preset
+from fedpca_core.studies.pca import METHODS, Configuration
+
+PAGES = {True: "../pages/attack.py", False: "../pages/converge.py"}
+ICONS = {True: ":material/visibility:", False: ":material/show_chart:"}
+
+
+def cards(presets: Sequence[Preset]) -> None:
+    """A card for each preset: its one point, and the way there."""
+    grid = st.grid(3, min_column_width=260, border=True, gap="small")
+    for preset in presets:
+        with grid.cell():
+            st.markdown(f"**{preset.title}**")
+            st.caption(preset.point)
+            door(preset, "Open")
+
+
+def door(preset: Preset, label: str, value: Value | None = None) -> None:
+    """A link to the page of a preset with its settings."""
+    st.page_link(
+        PAGES[preset.attack],
+        label=label,
+        icon=ICONS[preset.attack],
+        query_params=preset.configuration(value).query(),
+    )
+
+
+def found(settings: Configuration) -> tuple[Preset, Value | None] | None:
+    """The preset (and the value it varies) that these settings are, whatever is shown of them."""
+    for preset in PRESETS:
+        if not preset.live and preset.name == "default":
+            continue  # the page as it opens needs no explanation
+        for value in (None, *preset.live_values):
+            configuration = preset.configuration(value)
+            if type(configuration) is type(settings) and configuration.run_key() == (
+                settings.run_key()
+            ):
+                chosen = getattr(configuration, preset.varied) if preset.varied else None
+                return preset, chosen
+    return None
+
+
+def note(settings: Configuration) -> None:
+    """If these settings are a preset: its point, its other values, and the published numbers."""
+    place = st.container()  # always there, so that leaving a preset moves nothing below
+    match = found(settings)
+    if match is None:
+        return
+    preset, chosen = match
+    with place.container(border=True, key="preset_note"):
+        st.markdown(f"**{preset.title}.** {preset.point}")
+        if len(preset.live_values) > 1:
+            parameter = settings.parameters()[preset.varied]
+            with st.container(horizontal=True):
+                for value in preset.live_values:
+                    mark = " (open)" if value == chosen else ""
+                    door(preset, f"{parameter.label} {parameter.text(value)}{mark}", value)
+        if preset.published:
+            st.caption("Printed in the paper, at the paper's size and its own stopping rule:")
+            st.dataframe(published(preset), hide_index=True, width="content")
+
+
+def published(preset: Preset) -> pd.DataFrame:
+    """The paper's figures for a preset as texts."""
+    return pd.DataFrame(
+        [
+            {
+                "Method": METHODS[figure.method],
+                "Rounds": "–" if figure.rounds is None else str(figure.rounds),
+                "KKT violation": "–" if figure.kkt is None else f"{figure.kkt:.2e}",
+                "Relative error": (
+                    "–" if figure.relative_error is None else f"{figure.relative_error:.2e}"
+                ),
+            }
+            for figure in preset.published
+        ]
+    )

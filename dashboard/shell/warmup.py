@@ -1,0 +1,42 @@
+"""The work done once per process, before the first visitor."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from functools import cache
+
+from threadpoolctl import threadpool_limits
+
+_HEAVY = (
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pyarrow.dataset",
+    "pyarrow.parquet",
+    "scipy.linalg",
+    "sklearn.metrics",
+    "scipy.sparse.linalg",
+    "fedpca_core",
+    "dashboard.views.anomaly",
+    "dashboard.shell.layout",
+    "dashboard.shell.palette",
+    "dashboard.player",
+    "dashboard.shell.share",
+)
+
+
+@cache
+def warm() -> None:
+    """Import what every page needs, use one BLAS thread, and freeze the garbage collector.
+
+    The matrices here are small, so threads inside one product cost more than they save, and
+    several visitors share the cores. Streamlit collects garbage after every script run while
+    holding the interpreter lock; freezing what the imports created takes those objects out of
+    each of these collections.
+    """
+    for name in _HEAVY:
+        importlib.import_module(name)
+    threadpool_limits(limits=1)
+    gc.collect()
+    gc.freeze()

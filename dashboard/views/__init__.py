@@ -1,0 +1,1 @@
+"""Drawing the results of the studies; nothing here computes."""

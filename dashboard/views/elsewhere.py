@@ -1,0 +1,71 @@
+"""The Attack page on methods whose uploads are models, not products: FedPG and personalised PCA."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import streamlit as st
+
+from dashboard.player import chart
+from dashboard.shell import jobs, layout
+from dashboard.shell.controls import Controls
+from dashboard.views import personal as personal_view
+from dashboard.views.anomaly import data as anomaly_data
+from dashboard.views.anomaly.leaks import leaks
+from dashboard.views.anomaly.view import View
+from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.pca import AttackConfiguration
+from fedpca_core.studies.personalised import Exposure, PersonaliseConfiguration, give_away
+
+#: Small enough that the whole covariance can be fitted while one waits.
+_TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100}
+_PERSONAL = PersonaliseConfiguration(features=12, components=3, samples=10)
+
+
+def show(controls: Controls[AttackConfiguration]) -> None:
+    """Choose another method and read its uploads, with the settings its own page explains."""
+    layout.section(
+        "Methods that send models",
+        "FedPE, FedPG and personalised PCA never answer a frame with a product: clients send "
+        "their own frames. That hides less than it seems.",
+    )
+    other = controls.parameter("elsewhere", as_buttons=True)
+    if other == "fedpg":
+        with layout.guard():
+            _fedpg(controls)
+    elif other == "personal":
+        layout.threat_card(
+            "An honest-but-curious server",
+            sees="every upload V − β hᵢ, and the common frame V it sent",
+            knows="the step sizes, the prior and the noise variance",
+            does="solves the upload for the client's private frame Uᵢ, and consecutive Uᵢ for Sᵢ",
+            outcome="from a common start the frames exactly, and with them the covariances",
+        )
+        jobs.show(
+            ("personal exposure", _PERSONAL),
+            lambda job: give_away(_PERSONAL, job.report),
+            _exposure,
+            name="elsewhere_personal",
+        )
+
+
+def _exposure(found: Exposure) -> None:
+    st.markdown(personal_view.exposure_sentence(found))
+    chart(key="elsewhere_exposure", panels=[personal_view.exposure_panel(found)])
+
+
+def _fedpg(controls: Controls[AttackConfiguration]) -> None:
+    """IoT-23 where it is found, because its eight features can be fitted whole."""
+    with st.container():
+        try:
+            settings = AnomalyConfiguration(data="iot23", **_TRAFFIC)
+            traffic = anomaly_data.current_traffic(settings)
+        except InvalidInput:
+            settings = AnomalyConfiguration(data="synthetic", **_TRAFFIC)
+            traffic = anomaly_data.current_traffic(settings)
+        st.caption(f"FedPG with {settings.clients} clients on {traffic.name}.")
+        detection = anomaly_data.current_detection(settings)
+    published = anomaly_data.published_as(traffic)
+    # The view of leaks draws no parameter of its own page, so it gets this page's controls.
+    leaks(View(settings, detection, traffic, published, cast(Any, controls)))

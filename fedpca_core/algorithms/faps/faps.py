@@ -1,0 +1,182 @@
+"""FAPS: federated ADMM over subspaces (Wang, Liu, Zhang, "Seeking Consensus on Subspaces").
+
+The clients minimise -tr(X_i^T S_i X_i)/2 subject to X_i X_i^T = Z Z^T. The multiplier of that
+constraint has the closed form ``Lambda_i = X_i W_i^T + W_i X_i^T`` with
+``W_i = -(I - X_i X_i^T) S_i X_i``, so no features x features matrix is ever formed.
+
+One round: the server broadcasts Z; a client approximately solves its subproblem by subspace
+iterations ``X <- orth(H X)`` with ``H = S_i + Lambda_i + beta_i Z Z^T``, recomputes W_i, and
+answers ``Y_i = (beta_i X_i X_i^T - Lambda_i) Z``; the server orthonormalises the weighted sum.
+
+Y_i is masked by a heuristic (it is not a product of S_i with Z); no privacy guarantee follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.algorithms.faps.inner import answer, leading_direction, multiplier, solve
+from fedpca_core.algorithms.faps.penalty import CEILING, adapt
+from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule
+from fedpca_core.arrays import Array, Arrays, BoolArray
+from fedpca_core.errors import require
+from fedpca_core.linalg.stiefel import orthonormalise, random_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
+from fedpca_core.protocol.channel import Inbox
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class FAPS(Algorithm):
+    """Federated ADMM with subspace constraints.
+
+    Wire, each client and round: ``frame`` (Z) down and ``product`` (Y_i = Q_i Z) up, features x
+    components each. The sum is all the server needs, so secure aggregation is possible.
+
+    Partial participation: an absent client keeps X_i, W_i and beta_i, and counts its own rounds
+    for the penalty rule; the server reuses the last upload of an absent client or sums those
+    present. A client that joins late starts from the Z of that round, and in its first round it
+    makes no inner step, because there ``H X`` spans X already (in round 1 this holds for all).
+
+    Parameters
+    ----------
+    components : int
+        Columns p of the frame.
+    penalty_factor : float
+        beta_i starts at this multiple of ||S_i||_2, which a client computes once from its data.
+    adaptive : bool
+        Raise beta_i while the gap to Z does not shrink; see `fedpca_core.algorithms.faps.penalty`.
+    inner_rule : {"auto", "fixed", "change", "conditions"}
+        How many inner iterations a client makes; see `fedpca_core.algorithms.faps.rules`.
+    inner_steps : int
+        J of the fixed rule; 5 reproduces the round counts of the paper.
+    inner_tolerance : float
+        Threshold of the rule "change".
+    inner_limit : int
+        No rule but "fixed" makes more inner iterations than this.
+    penalty_spread : float
+        Public bound on max beta_i / min beta_i that the rule "conditions" needs.
+    private_start, private_penalty, random_inner_steps : bool
+        Secrets of a client: a random first X_i; beta_i multiplied by a number in [1/2, 2]; J drawn
+        anew in every round from 1 to ``inner_steps`` (in place of any rule).
+    """
+
+    title: ClassVar[str] = "FAPS"
+    components: int = 5
+    penalty_factor: float = 0.15
+    adaptive: bool = True
+    inner_rule: str = "auto"
+    inner_steps: int = 5
+    inner_tolerance: float = 1e-2
+    inner_limit: int = 10
+    penalty_spread: float = 2.0
+    private_start: bool = False
+    private_penalty: bool = False
+    random_inner_steps: bool = False
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        require(
+            np.isfinite(self.penalty_factor) and self.penalty_factor > 0,
+            f"FAPS's penalty factor must be positive, not {self.penalty_factor}; 0.15 is usual.",
+        )
+        require(
+            self.inner_rule in INNER_RULES,
+            f"FAPS's inner rule is one of {', '.join(INNER_RULES)}, not {self.inner_rule!r}.",
+        )
+        require(
+            self.inner_steps >= 1 and self.inner_limit >= 1,
+            f"FAPS makes at least 1 inner step a round, not {self.inner_steps} "
+            f"(limit {self.inner_limit}).",
+        )
+        require(
+            self.inner_tolerance > 0 and self.penalty_spread >= 1,
+            f"FAPS's inner tolerance must be positive and its penalty spread at least 1, "
+            f"not {self.inner_tolerance} and {self.penalty_spread}.",
+        )
+
+    def start(
+        self, data: ClientData, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        features, components, clients = setting.features, self.components, setting.clients
+        frame = random_frame(streams.generator("start"), features, components)
+        norms = data.spectral_norms()
+        penalty = self.first_penalties(norms, streams)
+        frames = np.tile(frame, (clients, 1, 1))
+        if self.private_start:
+            hidden = streams.generator("private", 0).uniform(-1.0, 1.0, frames.shape)
+            frames = orthonormalise(hidden)
+        return {"frame": frame}, {
+            "frame": frames,
+            "product": np.zeros_like(frames),  # S_i X_i, known from the first round on
+            "multiplier": np.zeros_like(frames),  # W_i
+            "penalty": penalty,
+            "ceiling": np.maximum(CEILING * norms, penalty),
+            "gap": np.zeros(clients),  # d_i at the last check
+            "rounds": np.zeros(clients),  # participations so far
+            "direction": np.zeros((clients, features, 1)),  # estimate of the eigenvector of a_i
+            "outside": norms,  # estimate of a_i; ||S_i|| bounds it
+        }
+
+    def first_penalties(self, norms: Array, streams: Streams) -> Array:
+        """beta_i at the start from ||S_i||_2, (clients,)."""
+        if self.private_penalty:
+            norms = norms * streams.generator("private", 1).uniform(0.5, 2.0, len(norms))
+        return self.penalty_factor * norms
+
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink={"frame": server["frame"]},
+        )
+
+    def client(
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
+    ) -> tuple[Arrays, Arrays]:
+        received = downlink["frame"]
+        state = dict(clients)
+        joining: BoolArray = clients["rounds"] == 0
+        if joining.any():
+            self._join(data, state, received, joining)
+        rule = InnerRule.of(self, data, state, joining, plan, streams)
+        solve(rule, data, state, received)
+        product = answer(state, received)
+        state["rounds"] = clients["rounds"] + 1
+        if self.adaptive:
+            adapt(state, state["frame"], received)
+        return {"product": product}, state
+
+    def _join(
+        self, data: ClientData, state: dict[str, Array], received: Array, new: BoolArray
+    ) -> None:
+        """First round of some clients: start from the received frame (one product)."""
+        pick = new[:, None, None]
+        if not self.private_start:
+            state["frame"] = np.where(pick, received, state["frame"])
+        product = data.apply(state["frame"], active=new)
+        state["product"] = np.where(pick, product, state["product"])
+        state["multiplier"] = multiplier(state["frame"], state["product"])
+        direction = leading_direction(state["multiplier"])
+        state["direction"] = np.where(pick, direction, state["direction"])
+
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        return Reply({"frame": orthonormalise(inbox.total("product"))})
+
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        frame: Array = server["frame"]
+        return frame
+
+    def frames(self, server: ServerState, clients: Arrays) -> Array:
+        return clients["frame"]

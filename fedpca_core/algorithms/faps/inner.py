@@ -1,0 +1,129 @@
+"""The inner loop of FAPS: subspace iterations on ``H = S_i + Lambda_i + beta_i Z Z^T``.
+
+Each iteration costs one product with S_i: the first reuses S_i X_i of the last round, and the
+last one gives S_i X_i for this round's W_i.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
+from fedpca_core.arrays import Array, Arrays, BoolArray
+from fedpca_core.linalg.stiefel import (
+    orthonormalise,
+    projector_distance,
+    recondition,
+    remove_span,
+    transpose,
+)
+
+if TYPE_CHECKING:
+    from fedpca_core.problems.client_data import ClientData
+
+#: Products between two rough orthonormalisations. H has a condition number of about 1/factor + 1 on
+#: the spaces it meets first, and that of its leading block near the solution, so five products stay
+#: within what a Cholesky pass bears; `orthonormalise` checks, and falls back to Householder.
+STRETCH = 5
+
+
+def solve(rule: InnerRule, data: ClientData, state: dict[str, Array], received: Array) -> None:
+    """Advance X_i, S_i X_i and W_i in ``state`` by this round's inner iterations."""
+    ends = set(rule.budget.tolist())  # steps after which some client may stop
+    most = max(ends, default=0)
+    if most == 0:
+        return
+    frames, products = state["frame"], state["product"]
+    pulled = state["penalty"][:, None, None] * received
+    tall = _side_by_side(frames, state["multiplier"], pulled)
+    wide = _side_by_side(state["multiplier"], frames, received).swapaxes(-1, -2)
+
+    # X_i^T X_i = I and W_i^T X_i = 0, so Lambda_i X_i is W_i.
+    images = products + state["multiplier"] + pulled @ (transpose(received) @ frames)
+    first = frames, images
+    running = rule.budget > 0
+    whole = 0 not in ends
+    for step in range(1, most + 1):
+        before = frames
+        # QR factors are unique, so between products a rough one serves, and not after each; the
+        # last of a client is exact. The vector that follows a_i needs a frame in step 1.
+        if rule.test != "none" or step in ends:
+            moved = orthonormalise(images)
+        elif step % STRETCH == int(rule.follow):
+            moved = recondition(images)
+        else:
+            moved = images
+        frames = moved if whole else np.where(running[:, None, None], moved, frames)
+        if step == 1 and rule.follow:
+            fresh = _follow(data, state, frames, running)
+        else:
+            fresh = data.apply(frames, active=None if whole else running)
+        products = fresh if whole else np.where(running[:, None, None], fresh, products)
+        if step == most:
+            break
+        images = products + tall @ (wide @ frames)
+        if rule.test == "change":
+            running = running & (projector_distance(frames, before) > rule.tolerance)
+        elif rule.test == "conditions":
+            running = running & ~conditions_hold(rule, state, first, (frames, images))
+        elif step not in ends:
+            continue
+        running = running & (rule.budget > step)
+        whole = bool(running.all())
+        if not running.any():
+            break
+    state["frame"], state["product"] = frames, products
+    state["multiplier"] = multiplier(frames, products)
+
+
+def _side_by_side(first: Array, second: Array, third: Array) -> Array:
+    """Three frames a client as one; slices are filled, which is quicker than concatenating."""
+    clients, features, columns = first.shape
+    joined = np.empty((clients, features, 3 * columns))
+    for position, part in enumerate((first, second, third)):
+        joined[:, :, position * columns : (position + 1) * columns] = part
+    return joined
+
+
+def multiplier(frames: Array, products: Array) -> Array:
+    """W_i = -(I - X_i X_i^T) S_i X_i, given X_i and S_i X_i."""
+    return -remove_span(products, frames)
+
+
+def leading_direction(matrices: Array) -> Array:
+    """Leading left singular vector, (clients, features, 1): the first guess for a_i's vector."""
+    vectors = np.linalg.eigh(transpose(matrices) @ matrices)[1]
+    return _unit(matrices @ vectors[:, :, -1:])
+
+
+def _follow(data: ClientData, state: dict[str, Array], frames: Array, running: BoolArray) -> Array:
+    """Products with the frames and, as one more column, with the direction of a_i."""
+    components = frames.shape[2]
+    direction = _unit(remove_span(state["direction"], frames))
+    both = data.apply(np.concatenate([frames, direction], axis=2), active=running)
+    products, image = both[:, :, :components], both[:, :, components:]
+    quotient = (direction * image).sum(axis=(1, 2))
+    known = running & direction.any(axis=(1, 2))
+    state["outside"] = np.where(known, quotient, state["outside"])
+    advanced = _unit(remove_span(image, frames))
+    state["direction"] = np.where(running[:, None, None], advanced, state["direction"])
+    data.charge(running & (state["rounds"] % components == 0))
+    return products
+
+
+def _unit(vectors: Array) -> Array:
+    """Columns divided by their norm; a zero column stays zero."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1.0)
+
+
+def answer(state: Arrays, received: Array) -> Array:
+    """Q_i Z with ``Q_i = beta_i X_i X_i^T - X_i W_i^T - W_i X_i^T``, all low rank."""
+    frame, weight = state["frame"], state["multiplier"]
+    along = transpose(frame) @ received
+    across = transpose(weight) @ received
+    penalty = state["penalty"][:, None, None]
+    result: Array = frame @ (penalty * along - across) - weight @ along
+    return result

@@ -1,0 +1,1 @@
+"""Orthonormal bases, polar factors and inverse roots, batched."""

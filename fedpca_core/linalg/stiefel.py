@@ -1,0 +1,226 @@
+"""Frames with orthonormal columns (the Stiefel manifold) and the subspaces they span.
+
+All functions accept a batch: arrays of shape ``(..., features, components)``. Nothing here forms a
+features-by-features projector; every quantity comes from tall or components-by-components products.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.linalg import lapack
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+from fedpca_core.linalg.inverse_root import identity, inverse_root
+
+#: A first Cholesky pass whose result is further than this from orthonormal is not trusted.
+_TRUSTED_DEPARTURE = 0.1
+#: Below this departure the second pass is taken to first order (error: its square).
+_FIRST_ORDER_DEPARTURE = 1e-8
+
+
+def transpose(frames: Array) -> Array:
+    """Swap the last two axes."""
+    return np.swapaxes(frames, -1, -2)
+
+
+def symmetric_part(matrices: Array) -> Array:
+    """Return ``(M + M^T)/2``."""
+    return 0.5 * (matrices + transpose(matrices))
+
+
+def orthonormalise(frames: Array) -> Array:
+    """Q factor of the thin QR decomposition with a positive diagonal of R.
+
+    The positive diagonal makes the factor unique, so equal spans reached along different routes
+    (and different machines) give equal frames and averages cannot cancel.
+
+    Parameters
+    ----------
+    frames : (..., features, components) float64
+
+    Returns
+    -------
+    (..., features, components) float64
+
+    Notes
+    -----
+    A single frame takes Householder QR. A batch takes two Cholesky passes, which consist of matrix
+    products and are as accurate up to a condition number of about 1e7; beyond that (or when a
+    column vanishes) it takes Householder QR too.
+    Where the first pass leaves a departure E from orthonormality below 1e-8, the second one takes
+    its factor to first order in E, whose error is of order E^2.
+    """
+    if frames.ndim == 2:
+        return householder(frames)
+    unit = identity(frames.shape[-1])
+    try:
+        once = _cholesky_pass(frames, _gram(frames))
+        excess = _gram(once) - unit
+        departure = np.abs(excess).max(initial=0.0)
+        if departure < _FIRST_ORDER_DEPARTURE:
+            return once - once @ (_upper_half(frames.shape[-1]) * excess)
+        if departure < _TRUSTED_DEPARTURE:
+            return _cholesky_pass(once, excess + unit)
+    except np.linalg.LinAlgError:
+        pass  # not a failure: a (nearly) dependent column, which Householder QR handles
+    return householder(frames)
+
+
+def recondition(frames: Array) -> Array:
+    """`orthonormalise` up to rounding times the squared condition number: one Cholesky pass.
+
+    Half the work. For use between the products of a power iteration, where the last step is a full
+    `orthonormalise`: QR factors are unique, so a rough one in between changes only rounding.
+    """
+    try:
+        return _cholesky_pass(frames, _gram(frames))
+    except np.linalg.LinAlgError:
+        return householder(frames)
+
+
+@lru_cache(maxsize=64)
+def _upper_half(columns: int) -> Array:
+    """Strict upper triangle of ones with halves on the diagonal: R - I of a Gram matrix I + E."""
+    mask = np.triu(np.ones((columns, columns)), 1) + 0.5 * np.eye(columns)
+    mask.flags.writeable = False
+    return mask
+
+
+def _gram(frames: Array) -> Array:
+    """``F^T F``; a copy keeps numpy from its rank-k update, slow for a batch of small matrices."""
+    result: Array = frames.swapaxes(-1, -2) @ (frames.copy() if frames.ndim > 2 else frames)
+    return result
+
+
+def _cholesky_pass(frames: Array, gram: Array) -> Array:
+    lower = np.linalg.cholesky(gram)
+    result: Array = frames @ np.linalg.inv(lower).swapaxes(-1, -2)
+    return result
+
+
+def check_finite(frames: Array) -> None:
+    """Refuse frames (or their Gram matrices) with NaN or infinite entries: the run has diverged.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    require(
+        bool(np.isfinite(frames).all()),
+        "A frame holds NaN or infinite entries, so the run has diverged; "
+        "choose a smaller step or noise, or check the data for extreme values.",
+    )
+
+
+def householder(frames: Array) -> Array:
+    """Householder QR with the signs fixed so that the diagonal of R is not negative."""
+    check_finite(frames)
+    if frames.ndim == 2 and frames.shape[0] >= frames.shape[1] > 0:
+        single, diagonal = tall_qr(frames)
+        signed: Array = single * np.where(diagonal < 0, -1.0, 1.0)
+        return signed
+    q, r = np.linalg.qr(frames)
+    signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
+    result: Array = q * signs[..., None, :]
+    return result
+
+
+def tall_qr(frame: Array) -> tuple[Array, Array]:
+    """Q of a single frame with at least as many rows as columns, and the diagonal of R.
+
+    LAPACK itself: numpy's checks around it cost several times a factorisation of this size.
+    """
+    packed, reflectors, _, _ = lapack.dgeqrf(frame)
+    return np.ascontiguousarray(lapack.dorgqr(packed, reflectors)[0]), packed.diagonal()
+
+
+def random_frame(generator: np.random.Generator, features: int, components: int) -> Array:
+    """Frame of a uniform [-1, 1] matrix: the start used throughout FAPS."""
+    return orthonormalise(generator.uniform(-1.0, 1.0, (features, components)))
+
+
+def uniform_frame(generator: np.random.Generator, features: int, components: int) -> Array:
+    """Frame drawn uniformly from the manifold (QR of a Gaussian matrix)."""
+    return orthonormalise(generator.standard_normal((features, components)))
+
+
+def polar(frames: Array) -> Array:
+    """Nearest orthonormal matrix with the same span, ``F (F^T F)^{-1/2}``.
+
+    As the retraction of ``F = U + xi`` it equals the textbook form ``F (I + xi^T xi)^{-1/2}`` in
+    exact arithmetic, and also removes whatever departure from orthonormality U has collected.
+
+    Raises
+    ------
+    InvalidInput
+        Entries that are not finite or whose squares overflow.
+
+    Notes
+    -----
+    The inverse root of the components-by-components Gram matrix comes from
+    `fedpca_core.linalg.inverse_root` where the singular values differ by less than about 2 to 1,
+    else from an eigendecomposition and one step that squares away its rounding. Frames of condition
+    number above 1e4 take a thin SVD.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        gram = _gram(frames)
+        root = inverse_root(gram) if frames.ndim > 2 else None  # a single one is quicker below
+    if root is not None:
+        near: Array = frames @ root
+        return near
+    check_finite(gram)
+    values, vectors = np.linalg.eigh(gram)
+    if bool((values[..., 0] > 1e-8 * values[..., -1]).all()):
+        near = frames @ ((vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2))
+        polished: Array = 1.5 * near - near @ (0.5 * _gram(near))
+        return polished
+    left, _, right = np.linalg.svd(frames, full_matrices=False)
+    result: Array = left @ right
+    return result
+
+
+def procrustes(frames: Array, reference: Array) -> Array:
+    """Orthogonal D minimising ``||F D - reference||_F``, shape (..., components, components)."""
+    left, _, right = np.linalg.svd(transpose(frames) @ reference)
+    result: Array = left @ right
+    return result
+
+
+def remove_span(frames: Array, of: Array) -> Array:
+    """Component of ``frames`` orthogonal to the orthonormal columns of ``of``."""
+    result: Array = frames - of @ (transpose(of) @ frames)
+    return result
+
+
+def projector_distance(first: Array, second: Array) -> Array:
+    """Projector distance ``||X X^T - Z Z^T||_F`` of two spans of equal dimension.
+
+    Computed from the residual, ``sqrt(2) ||Z - X (X^T Z)||_F``: the textbook form
+    ``sqrt(2 (p - ||X^T Z||_F^2))`` cannot fall below about 6e-8.
+    """
+    residual = remove_span(second, first)
+    return np.asarray(np.sqrt(2.0) * np.linalg.norm(residual, axis=(-2, -1)), dtype=float)
+
+
+def largest_sine(frame: Array, target: Array) -> Array:
+    """Sine of the largest principal angle from ``target`` to ``frame``: ``||(I-ZZ^T) U||_2``.
+
+    ``frame`` may have more columns than ``target``: the measure is then one-sided, zero exactly
+    when the target is contained in the span of the frame.
+    """
+    residual = remove_span(target, frame)
+    return np.asarray(np.linalg.norm(residual, ord=2, axis=(-2, -1)), dtype=float)
+
+
+def principal_sines(frame: Array, target: Array) -> Array:
+    """All sines of the principal angles, largest first, shape (..., components of the target)."""
+    return np.asarray(np.linalg.svd(remove_span(target, frame), compute_uv=False), dtype=float)
+
+
+def tangent(at: Array, matrices: Array) -> Array:
+    """Projection of a matrix on the tangent space of the manifold, ``X - U sym(U^T X)``."""
+    result: Array = matrices - at @ symmetric_part(transpose(at) @ matrices)
+    return result

@@ -1,0 +1,137 @@
+"""Predicted local rates and stability numbers: guide lines for charts, and FAPS's inner-step rule.
+
+Every rate is the factor by which the largest principal angle shrinks in one round near the
+solution. The relative error and the objective gap are quadratic in the angle: square it for those.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import require
+from fedpca_core.linalg.stiefel import remove_span, transpose
+
+if TYPE_CHECKING:
+    from fedpca_core.problems.client_data import ClientData
+
+
+def ssi_rate(eigenvalues: Array, components: int) -> float:
+    """Angle factor a round of SSI (and of LocalPower once it takes single steps).
+
+    Parameters
+    ----------
+    eigenvalues : (features,) float64
+        Of S = sum_i w_i S_i, largest first.
+    components : int
+
+    Returns
+    -------
+    float
+        lambda_{p+1} / lambda_p.
+    """
+    _check(eigenvalues, components)
+    return float(eigenvalues[components] / eigenvalues[components - 1])
+
+
+def faps_rate(
+    eigenvalues: Array, components: int, penalty: float, inner_steps: int | None = None
+) -> float:
+    """Angle factor a round of FAPS with identical clients.
+
+    Parameters
+    ----------
+    eigenvalues : (features,) float64
+        Of the common S_i = S, largest first.
+    components : int
+    penalty : float
+        beta, in units of S (not the penalty factor).
+    inner_steps : int or None
+        Inner subspace iterations J of a round; None stands for exact inner solves.
+
+    Returns
+    -------
+    float
+        The largest over all pairs l <= p < j of ``1 - c g / (g + beta)`` with the gap
+        ``g = lambda_l - lambda_j`` and ``c = 1 - (lambda_j / (lambda_l + beta))^J``; c = 1 for
+        exact solves.
+    """
+    _check(eigenvalues, components)
+    require(penalty > 0, f"The penalty must be positive, not {penalty}.")
+    inside = np.asarray(eigenvalues[:components], dtype=float)[:, None]
+    outside = np.asarray(eigenvalues[components:], dtype=float)[None, :]
+    gap = inside - outside
+    solved: Array | float = 1.0
+    if inner_steps is not None:
+        solved = 1.0 - (outside / (inside + penalty)) ** inner_steps
+    return float((1.0 - solved * gap / (gap + penalty)).max())
+
+
+def stability_numbers(outside: Array, inside: Array, penalty: Array, inner_steps: int) -> Array:
+    """kappa_i of every client: FAPS is stable while all of them stay below about 2.
+
+    Parameters
+    ----------
+    outside : (clients,) float64
+        a_i, the largest eigenvalue of S_i on the complement of the frame.
+    inside : (clients,) float64
+        c_i, the smallest eigenvalue of ``Z^T S_i Z``.
+    penalty : (clients,) float64
+        beta_i, positive.
+    inner_steps : int
+        J, at least 1.
+
+    Returns
+    -------
+    (clients,) float64
+        ``beta_i (1 + r_i + ... + r_i^(J-1)) / (c_i + beta_i)`` with ``r_i = a_i / (c_i + beta_i)``.
+
+    Notes
+    -----
+    Not in the FAPS paper. One round moves the client's X_i by kappa_i times the step an exact
+    consensus would ask for in the slowest direction, so above 2 it overshoots.
+    """
+    require(inner_steps >= 1, f"There is at least 1 inner step, not {inner_steps}.")
+    return _partial_sums(outside, inside, penalty, inner_steps)[:, -1]
+
+
+def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: int) -> IntArray:
+    """Largest J_i <= ``limit`` with a stability number of at most 1 (never below 1); (clients,)."""
+    sums = _partial_sums(outside, inside, penalty, limit)
+    return np.maximum((sums <= 1.0).sum(axis=1), 1)
+
+
+def _partial_sums(outside: Array, inside: Array, penalty: Array, steps: int) -> Array:
+    """kappa_i for J = 1 .. steps, (clients, steps)."""
+    total = inside + penalty
+    ratio = outside / total
+    powers = ratio[:, None] ** np.arange(steps)
+    return (penalty / total)[:, None] * np.cumsum(powers, axis=1)
+
+
+def client_spectra(client_data: ClientData, frame: Array) -> tuple[Array, Array]:
+    """The a_i and c_i of `stability_numbers` at a frame, exactly (simulation only).
+
+    Parameters
+    ----------
+    frame : (features, components) float64, orthonormal
+
+    Returns
+    -------
+    outside, inside : (clients,) float64
+    """
+    dense = client_data.dense()
+    inside = np.linalg.eigvalsh(transpose(frame) @ dense @ frame)[:, 0]
+    projected = transpose(remove_span(transpose(remove_span(dense, frame)), frame))
+    outside = np.linalg.eigvalsh(projected)[:, -1]
+    return np.asarray(outside, dtype=float), np.asarray(inside, dtype=float)
+
+
+def _check(eigenvalues: Array, components: int) -> None:
+    require(
+        1 <= components < len(eigenvalues),
+        f"{components} components leave no gap in {len(eigenvalues)} eigenvalues; "
+        f"choose between 1 and {len(eigenvalues) - 1} components.",
+    )

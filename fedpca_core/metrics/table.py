@@ -1,0 +1,119 @@
+"""Errors of a run, computed after it from the trace and the problem (simulation only).
+
+Every measure depends on the span of the estimate alone, never on its basis.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.arrays import Array
+from fedpca_core.linalg import stiefel
+from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.trace import Trace
+
+COLUMNS = (
+    "round",
+    "bytes_up",
+    "bytes_down",
+    "local_products",
+    "seconds",
+    "objective",
+    "kkt",
+    "relative_error",
+    "sin_theta",
+    "consensus_gap",
+)
+
+
+def frame(trace: Trace, problem: Problem) -> pd.DataFrame:
+    """One row for each round, row 0 being the start.
+
+    Columns
+    -------
+    round, bytes_up, bytes_down, local_products, seconds
+        Costs, cumulative over rounds and clients (bytes, products with S_i, seconds of the steps).
+    objective
+        tr(Z^T S Z)/tr S, the share of variance explained, in [0, 1].
+    kkt
+        ||(I - ZZ^T) S Z||_F / tr S (FAPS, scaled KKT violation).
+    relative_error
+        ||s - s*||_2 / ||s*||_2 with s the leading singular values seen through Z,
+        sqrt(eig(Z^T S Z)) (FAPS).
+    sin_theta
+        Sine of the largest principal angle to the target, ||(I - ZZ^T) U||_2.
+    consensus_gap
+        Mean over clients of ||X_i X_i^T - ZZ^T||_F^2; NaN where clients keep no frame.
+
+    Personal models (one estimate per client) have averages over clients in place of each.
+    """
+    estimates = trace.estimates
+    if estimates.ndim == 4:  # one estimate per client: the mean over clients of each measure
+        rows, clients = estimates.shape[:2]
+        flat = estimates.reshape(rows * clients, *estimates.shape[2:])
+        measures = {
+            name: value.reshape(rows, clients).mean(axis=1)
+            for name, value in subspace_errors(flat, problem).items()
+        }
+    else:
+        # An iterate wider than the space sought (FedPower with r > k) is measured one-sidedly.
+        measures = subspace_errors(estimates, problem, trace.algorithm.components)
+    rounds = np.arange(len(estimates))
+    return pd.DataFrame(
+        {
+            "round": rounds,
+            "bytes_up": trace.bytes_up,
+            "bytes_down": trace.bytes_down,
+            "local_products": trace.local_products,
+            "seconds": trace.seconds,
+            **measures,
+            "consensus_gap": consensus_gap(trace),
+        },
+        columns=list(COLUMNS),
+    )
+
+
+def subspace_errors(
+    estimates: Array, problem: Problem, sought: int | None = None
+) -> dict[str, Array]:
+    """Objective, KKT violation, relative error and largest angle of a stack of frames.
+
+    Parameters
+    ----------
+    estimates : (rows, features, components) float64, orthonormal columns
+    sought : int, optional
+        Dimension of the target where the frames are wider; relative error and angle refer to it.
+    """
+    rows, features, components = estimates.shape
+    wanted = components if sought is None else min(sought, components)
+    flat = estimates.transpose(1, 0, 2).reshape(features, rows * components)
+    products = (problem.covariance @ flat).reshape(features, rows, components).transpose(1, 0, 2)
+    projected = stiefel.symmetric_part(stiefel.transpose(estimates) @ products)
+    residual = products - estimates @ projected
+    trace_of_s = float(problem.eigenvalues.sum())
+    found = np.sqrt(np.clip(np.linalg.eigvalsh(projected)[:, ::-1][:, :wanted], 0.0, None))
+    best = np.sqrt(np.clip(problem.eigenvalues[:wanted], 0.0, None))
+    return {
+        "objective": np.trace(projected, axis1=1, axis2=2) / trace_of_s,
+        "kkt": np.linalg.norm(residual, axis=(1, 2)) / trace_of_s,
+        "relative_error": np.linalg.norm(found - best, axis=1) / float(np.linalg.norm(best)),
+        "sin_theta": stiefel.largest_sine(estimates, problem.target(wanted)),
+    }
+
+
+def consensus_gap(trace: Trace) -> Array:
+    """Mean over clients of the squared projector distance to the estimate, (rounds + 1,)."""
+    if trace.frames is None or trace.estimates.ndim == 4:
+        return np.full(len(trace.estimates), np.nan)
+    distances = stiefel.projector_distance(trace.frames, trace.estimates[:, None])
+    return (distances**2).mean(axis=1)
+
+
+def first_reached(table: pd.DataFrame, column: str, accuracy: float) -> pd.Series | None:
+    """The first row of a metrics frame whose ``column`` is at most ``accuracy``; None if never."""
+    reached = table.index[table[column] <= accuracy]
+    if not len(reached):
+        return None
+    row: pd.Series = table.loc[reached[0]]
+    return row

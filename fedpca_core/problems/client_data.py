@@ -1,0 +1,399 @@
+"""The clients' private data as one operator: the only code that touches it.
+
+Client i holds a block A_i (features x samples m_i). Everywhere in this project its second-moment
+matrix is ``S_i = A_i A_i^T / m_i`` and clients count with explicit weights w_i that sum to one, so
+that every comparison has one stated target: the leading eigenvectors of ``S = sum_i w_i S_i``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from fedpca_core.arrays import Array, BoolArray, IntArray
+from fedpca_core.errors import InvalidInput, require
+
+#: Below this many bytes per matrix, gathering a batch costs less than a loop of BLAS calls.
+_GATHER_BYTES = 256 * 1024
+#: Rows of a transposed block that stay in cache between the two halves of A (A^T X).
+_CHUNK_BYTES = 4 * 1024 * 1024
+#: Up to this many features all eigenvalues of S_i cost less than an iteration for one.
+_DENSE_FEATURES = 200
+
+
+@dataclass(frozen=True)
+class ClientData:
+    """All clients' data behind products with S_i.
+
+    Attributes
+    ----------
+    features : int
+        Rows of every block.
+    samples : (clients,) int64
+        Columns m_i of every block; public.
+    weights : (clients,) float64
+        w_i, positive, summing to one; public.
+    grams : (clients, features, features) float64 or None
+        S_i, held when that makes products cheaper than two passes over the blocks.
+    factors : tuple of (features, m_i) float64, or None
+        A_i / sqrt(m_i), held otherwise.
+    products : (clients,) int64
+        Products with S_i asked of each client so far (a meter shared by the views of one run).
+    """
+
+    features: int
+    samples: IntArray
+    weights: Array
+    grams: Array | None
+    factors: tuple[Array, ...] | None
+    products: IntArray = field(repr=False, compare=False)
+    #: Positions of this view's clients in the whole client_data.
+    members: IntArray = field(repr=False, compare=False)
+    #: What was computed once from all clients' data and is shared by every view of it.
+    facts: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    # ------------------------------------------------------------------ construction
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Sequence[Array],
+        weights: Array | None = None,
+        keep: str = "auto",
+    ) -> ClientData:
+        """Build client data from validated blocks (features x m_i).
+
+        Parameters
+        ----------
+        blocks : sequence of (features, m_i) float64
+        weights : (clients,) or None
+            Defaults to the share of records m_i/m.
+        keep : {"auto", "grams", "factors"}
+            What to hold; "auto" takes the cheaper product.
+        """
+        features = blocks[0].shape[0]
+        samples = np.array([block.shape[1] for block in blocks], dtype=np.int64)
+        if keep == "auto":
+            gram_cost = len(blocks) * features
+            factor_cost = 2 * int(samples.sum())
+            keep = "grams" if gram_cost < factor_cost else "factors"
+        grams: Array | None = None
+        factors: tuple[Array, ...] | None = None
+        if keep == "grams":
+            grams = np.stack([second_moment(block) for block in blocks])
+        else:
+            factors = tuple(
+                np.ascontiguousarray(block) / np.sqrt(block.shape[1]) for block in blocks
+            )
+        return cls._build(features, samples, weights, grams, factors)
+
+    @classmethod
+    def from_grams(
+        cls, grams: Array, samples: IntArray, weights: Array | None = None
+    ) -> ClientData:
+        """Build client data from second-moment matrices S_i (sufficient statistics only)."""
+        return cls._build(grams.shape[1], np.asarray(samples, np.int64), weights, grams, None)
+
+    @classmethod
+    def from_factors(cls, factors: Sequence[Array], weights: Array | None = None) -> ClientData:
+        """Build client data that holds ``A_i / sqrt(m_i)`` as given: nothing is copied."""
+        samples = np.array([factor.shape[1] for factor in factors], dtype=np.int64)
+        return cls._build(factors[0].shape[0], samples, weights, None, tuple(factors))
+
+    @classmethod
+    def _build(
+        cls,
+        features: int,
+        samples: IntArray,
+        weights: Array | None,
+        grams: Array | None,
+        factors: tuple[Array, ...] | None,
+    ) -> ClientData:
+        share = samples / samples.sum() if weights is None else np.asarray(weights, float)
+        require(
+            share.shape == samples.shape and bool((share > 0).all()),
+            f"There must be one positive weight for each of the {len(samples)} clients, "
+            f"not {np.array2string(np.asarray(share), threshold=6)}; drop clients without weight.",
+        )
+        return cls(
+            features=features,
+            samples=samples,
+            weights=share / share.sum(),
+            grams=grams,
+            factors=factors,
+            products=np.zeros(len(samples), dtype=np.int64),
+            members=np.arange(len(samples), dtype=np.int64),
+        )
+
+    # ------------------------------------------------------------------ views
+    @property
+    def clients(self) -> int:
+        """Number of clients in this view."""
+        return len(self.members)
+
+    def metered(self) -> ClientData:
+        """The same data with a product meter of its own, at zero."""
+        return replace(self, products=np.zeros(len(self.samples), dtype=np.int64))
+
+    def only(self, clients: IntArray) -> ClientData:
+        """View of some clients (positions within this view); no data is copied."""
+        return replace(self, members=self.members[np.asarray(clients, dtype=np.int64)])
+
+    @cached_property
+    def _whole(self) -> bool:
+        return len(self.members) == len(self.samples) and bool(
+            (self.members == np.arange(len(self.samples))).all()
+        )
+
+    @cached_property
+    def _gathered(self) -> Array | None:
+        """This view's S_i side by side, where they need no copy or are small; gathered once."""
+        if self.grams is None:
+            return None
+        if self._whole:
+            return self.grams
+        small = self.grams[0].nbytes <= _GATHER_BYTES
+        return self.grams[self.members] if small else None
+
+    # ------------------------------------------------------------------ products
+    def apply(self, frames: Array, active: BoolArray | None = None) -> Array:
+        """Products ``S_i X_i`` for every client of this view.
+
+        Parameters
+        ----------
+        frames : (clients, features, columns) or (features, columns) float64
+            One frame per client, or one for all.
+        active : (clients,) bool, optional
+            Clients that really compute; rows of the others come back as zeros and cost nothing.
+
+        Returns
+        -------
+        (clients, features, columns) float64
+        """
+        members = self.members
+        if active is not None:
+            chosen = np.flatnonzero(active)
+            small = self.grams is not None and self.grams[0].nbytes <= _GATHER_BYTES
+            if len(chosen) < len(members) and small:
+                # Small products cost less than picking out the matrices of the chosen clients.
+                self.charge(active)
+                return np.where(active[:, None, None], self._multiply(frames), 0.0)
+            if len(chosen) < len(members):
+                stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
+                result = np.zeros(stacked.shape)
+                if len(chosen):
+                    result[chosen] = self.only(chosen).apply(stacked[chosen])
+                return result
+        if self._whole:
+            np.add(self.products, 1, out=self.products)
+        else:
+            np.add.at(self.products, members, 1)
+        return self._multiply(frames)
+
+    def charge(self, active: BoolArray) -> None:
+        """Meter one more product for some clients of this view, (clients,) bool.
+
+        For columns that travelled along with other products: p of them cost as much as one.
+        """
+        np.add.at(self.products, self.members[active], 1)
+
+    def _multiply(self, frames: Array) -> Array:
+        members = self.members
+        held = self._gathered
+        if held is not None:
+            if frames.ndim == 2:  # one frame for all: a single product with the stacked matrices
+                rows = held.reshape(-1, self.features) @ frames
+                return rows.reshape(len(members), self.features, frames.shape[1])
+            return np.matmul(held, frames)
+        if self.grams is not None:
+            stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
+            result = np.empty(stacked.shape)
+            # One BLAS call a client: at this size a single product outweighs the loop, and
+            # gathering the matrices would copy more memory than the product reads.
+            for row, member in enumerate(members):
+                np.matmul(self.grams[member], stacked[row], out=result[row])
+            return result
+        assert self.factors is not None
+        stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
+        result = np.empty(stacked.shape)
+        for row, member in enumerate(members):
+            result[row] = _thin_product(self.factors[member], stacked[row])
+        return result
+
+    # ------------------------------------------------------------------ properties of S_i
+    def dense(self) -> Array:
+        """S_i of this view's clients, (clients, features, features); formed if not held."""
+        if self.grams is not None:
+            return self.grams if self._whole else self.grams[self.members]
+        assert self.factors is not None
+        return np.stack([self.factors[i] @ self.factors[i].T for i in self.members])
+
+    def traces(self) -> Array:
+        """tr S_i, shape (clients,)."""
+        if self.grams is not None:
+            return np.trace(self.grams, axis1=1, axis2=2)[self.members]
+        assert self.factors is not None
+        return np.array([float(np.vdot(self.factors[i], self.factors[i])) for i in self.members])
+
+    def spectral_norms(self) -> Array:
+        """||S_i||_2, shape (clients,). What a client computes once from its own data."""
+        if "spectral_norms" not in self.facts:
+            self.facts["spectral_norms"] = self._spectral_norms()
+        return self.facts["spectral_norms"][self.members]
+
+    def _spectral_norms(self) -> Array:
+        if self.grams is not None:
+            if self.features <= _DENSE_FEATURES:
+                return np.asarray(np.linalg.eigvalsh(self.grams)[:, -1], dtype=float)
+            return np.array([_largest_eigenvalue(matrix) for matrix in self.grams])
+        assert self.factors is not None
+        return np.array([float(np.linalg.norm(factor, ord=2)) ** 2 for factor in self.factors])
+
+    def top_eigenvectors(self, components: int) -> tuple[Array, Array]:
+        """Leading eigenpairs of every S_i.
+
+        Returns
+        -------
+        values : (clients, components), largest first
+        vectors : (clients, features, components)
+        """
+        if self.grams is None and self.factors is not None:
+            pairs = [_thin_eigenpairs(self.factors[i], components) for i in self.members]
+            return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
+        values, vectors = np.linalg.eigh(self.dense())
+        return values[:, ::-1][:, :components], np.ascontiguousarray(
+            vectors[:, :, ::-1][:, :, :components]
+        )
+
+    def gaps(self, centre: Array) -> Array:
+        """||S_i - centre||_2, shape (clients,), for a symmetric (features, features) centre."""
+        if self.features <= _DENSE_FEATURES:
+            return np.abs(np.linalg.eigvalsh(self.dense() - centre)).max(axis=1)
+        return np.array([self._gap(member, centre) for member in self.members])
+
+    def _gap(self, member: int, centre: Array) -> float:
+        """The same for one client of a large client data, by Lanczos iteration."""
+        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+        own = self.only(np.flatnonzero(self.members == member))
+
+        def difference(vector: Array) -> Array:
+            result: Array = own._multiply(vector[:, None])[0, :, 0] - centre @ vector
+            return result
+
+        operator = LinearOperator((self.features, self.features), matvec=difference, dtype=float)
+        start = np.cos(np.arange(self.features) * 1.7)  # fixed, so that the result is repeatable
+        try:
+            found = eigsh(operator, k=1, which="LM", v0=start, return_eigenvectors=False)
+        except ArpackNoConvergence:
+            found = np.linalg.eigvalsh(own.dense()[0] - centre)
+        return float(np.abs(found).max())
+
+    def mean(self) -> Array:
+        """S = sum_i w_i S_i over this view with its weights renormalised; (features, features)."""
+        weights = self.weights[self.members] / self.weights[self.members].sum()
+        if self.grams is not None:
+            return np.tensordot(weights, self.dense(), axes=1)
+        assert self.factors is not None
+        total = np.zeros((self.features, self.features))
+        for weight, member in zip(weights, self.members, strict=True):
+            total += weight * (self.factors[member] @ self.factors[member].T)
+        return total
+
+
+def second_moment(block: Array) -> Array:
+    """S_i = A_i A_i^T / m_i of a block (features x m_i)."""
+    gram = block @ block.T / block.shape[1]
+    return 0.5 * (gram + gram.T)
+
+
+def _thin_product(factor: Array, frame: Array) -> Array:
+    """``F (F^T X)``, reading each cache-sized slice of F once for both halves."""
+    columns = max(1, _CHUNK_BYTES // (8 * factor.shape[0]))
+    if factor.shape[1] <= columns:
+        result: Array = factor @ (factor.T @ frame)
+        return result
+    total = np.zeros((factor.shape[0], frame.shape[1]))
+    for begin in range(0, factor.shape[1], columns):
+        part = factor[:, begin : begin + columns]
+        total += part @ (part.T @ frame)
+    return total
+
+
+def _largest_eigenvalue(matrix: Array) -> float:
+    from scipy.linalg import eigh
+
+    last = matrix.shape[0] - 1
+    value = eigh(matrix, eigvals_only=True, subset_by_index=(last, last), check_finite=False)
+    return float(value[0])
+
+
+def _thin_eigenpairs(factor: Array, components: int) -> tuple[Array, Array]:
+    left, singular, _ = np.linalg.svd(factor, full_matrices=False)
+    if left.shape[1] < components:
+        # A client with fewer samples than components knows only part of a frame; the rest is an
+        # arbitrary completion with eigenvalue zero.
+        padded = np.concatenate([left, np.eye(factor.shape[0])], axis=1)
+        left = np.linalg.qr(padded)[0][:, :components]
+        values = np.zeros(components)
+        values[: len(singular)] = singular**2
+        return values, left
+    return singular[:components] ** 2, left[:, :components]
+
+
+def checked_blocks(blocks: Sequence[Array]) -> list[Array]:
+    """Validate raw client blocks and return them as contiguous float64 arrays.
+
+    Raises
+    ------
+    InvalidInput
+        Fewer than two clients, an empty client, unequal numbers of features, NaN or infinite
+        entries, a client whose records are all the same, or data that are zero throughout.
+    """
+    require(
+        len(blocks) >= 2,
+        f"The number of clients is {len(blocks)}; federated PCA needs at least two blocks "
+        "(features x samples).",
+    )
+    checked: list[Array] = []
+    for index, block in enumerate(blocks):
+        array = np.asarray(block)
+        if array.ndim != 2 or array.dtype.kind not in "fiub":
+            raise InvalidInput(
+                f"The block of client {index} has shape {array.shape} and type {array.dtype}; "
+                "each block must be a numeric matrix of features x samples."
+            )
+        require(
+            array.shape[1] > 0,
+            f"Client {index} is empty (0 samples); leave it out or give it data.",
+        )
+        require(
+            array.shape[0] == np.asarray(blocks[0]).shape[0],
+            f"Client {index} has {array.shape[0]} features but client 0 has "
+            f"{np.asarray(blocks[0]).shape[0]}; all blocks must share the same features (rows).",
+        )
+        values = np.ascontiguousarray(array, dtype=float)
+        bad = int((~np.isfinite(values)).sum())
+        require(
+            bad == 0,
+            f"The block of client {index} holds {bad} missing or infinite "
+            f"value{'s' if bad != 1 else ''}; drop or impute them first.",
+        )
+        require(
+            values.shape[1] == 1 or bool((values != values[:, :1]).any()),
+            f"The block of client {index} is constant: all its {values.shape[1]} records are the "
+            "same; leave the client out or give it data that vary.",
+        )
+        checked.append(values)
+    require(
+        checked[0].shape[0] > 0,
+        "The blocks have 0 features; give at least two features (rows).",
+    )
+    require(
+        any(bool(block.any()) for block in checked),
+        "All values are zero (constant columns vanish after centring), so no direction is "
+        "principal; give data that vary.",
+    )
+    return checked

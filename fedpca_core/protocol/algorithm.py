@@ -1,0 +1,199 @@
+"""The one interface of every algorithm: pure steps over a batch of clients.
+
+A round is: the server plans, the plan's downlink goes out, the participating clients step and
+upload, the server aggregates and may send feedback, the clients finish. Client state and uplinks
+are dictionaries of arrays with the client axis first, so participation is an index on that axis, a
+remote client is a batch of one, and speed comes from batched products.
+
+Names on the wire are shared by all algorithms so that attacks can read any transcript:
+``"frame"`` is a features x components matrix that multiplies a client's S_i, and ``"product"`` is
+what the client answers to it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.errors import require
+from fedpca_core.streams import Streams
+
+if TYPE_CHECKING:
+    from fedpca_core.problems.client_data import ClientData
+    from fedpca_core.protocol.channel import Inbox
+
+#: What a server remembers between rounds; each algorithm defines its own (frozen) content.
+ServerState = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What everybody knows about a run.
+
+    Attributes
+    ----------
+    features, clients : int
+    samples : (clients,) int64
+        Records m_i of each client.
+    weights : (clients,) float64
+        w_i of the target S = sum_i w_i S_i.
+    participation : float
+        Share of the clients that take part in a round, in (0, 1].
+    absent : {"memory", "present"}
+        What the server does about absent clients: reuse the last upload of each, or sum the
+        present ones only.
+    """
+
+    features: int
+    clients: int
+    samples: IntArray
+    weights: Array
+    participation: float = 1.0
+    absent: str = "memory"
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.participation <= 1,
+            f"Participation must lie in (0, 1], not {self.participation}; "
+            "1 lets every client take part.",
+        )
+        require(
+            self.absent in ("memory", "present"),
+            f"Absent clients are handled by 'memory' or 'present', not {self.absent!r}.",
+        )
+
+    @property
+    def participants_per_round(self) -> int:
+        """Size of the subset drawn each round."""
+        return max(1, round(self.participation * self.clients))
+
+    def participants(self, round_: int, streams: Streams) -> IntArray:
+        """Clients of a round: a subset of fixed size drawn by the server, in increasing order."""
+        size = self.participants_per_round
+        if size == self.clients:
+            return np.arange(self.clients, dtype=np.int64)
+        drawn = streams.generator("sampling", round_).choice(self.clients, size, replace=False)
+        return np.sort(drawn).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The server's decisions for one round.
+
+    Attributes
+    ----------
+    round : int
+        Counted from 1.
+    participants : (present,) int64
+        Distinct clients that step and upload, in increasing order.
+    weights : (present,) float64
+        Weight of each upload in the server's sum (w_i by default; multiplicity over K for draws
+        with replacement; 0 for a client that uploads only as a reference).
+    downlink : mapping of arrays
+        Broadcast, the same for every recipient; no client axis.
+    recipients : int or None
+        How many clients the downlink is sent to; None means the participants.
+    local_steps : int
+        Products with S_i before the upload.
+    stop : bool
+        True when this is the last round the algorithm needs.
+    """
+
+    round: int
+    participants: IntArray
+    weights: Array
+    downlink: Arrays
+    recipients: int | None = None
+    local_steps: int = 1
+    stop: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server made of a round: its new state and, if any, same-round feedback.
+
+    ``recipients`` says how many clients the feedback is sent to (None: the participants).
+    ``stop`` ends the run after this round, as a plan's does, where only the uploads can tell.
+    """
+
+    state: ServerState
+    feedback: Arrays | None = None
+    recipients: int | None = None
+    stop: bool = False
+
+
+class Algorithm(ABC):
+    """Base of all algorithms: a frozen dataclass of parameters plus the steps of one round.
+
+    Class attributes
+    ----------------
+    needs_individual_uploads : bool
+        True when the server's step reads single uploads, which secure aggregation hides.
+    reuses_uploads : bool
+        True when under partial participation the channel may fill in each absent client's last
+        upload; False when the algorithm has a rule of its own.
+    """
+
+    needs_individual_uploads: ClassVar[bool] = False
+    reuses_uploads: ClassVar[bool] = True
+
+    #: Number of columns of the estimate; a dataclass field of every algorithm.
+    components: int
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Name in legends and tables; a class attribute unless it depends on the parameters."""
+
+    @abstractmethod
+    def start(
+        self, data: ClientData, setting: Setting, streams: Streams
+    ) -> tuple[ServerState, Arrays]:
+        """State of the server and of all clients before the first round."""
+
+    @abstractmethod
+    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
+        """Who takes part, what is broadcast, how many local steps, and whether to stop."""
+
+    @abstractmethod
+    def client(
+        self,
+        data: ClientData,
+        clients: Arrays,
+        plan: Plan,
+        downlink: Arrays,
+        streams: Streams,
+    ) -> tuple[Arrays, Arrays]:
+        """One round on the participating clients.
+
+        ``data`` and ``clients`` hold the participants only. Returns the uplink and the new
+        client state, both with the client axis first.
+        """
+
+    @abstractmethod
+    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
+        """Aggregate a round's uploads."""
+
+    def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
+        """Participants' step after the server's feedback of the same round; nothing by default."""
+        return clients
+
+    @abstractmethod
+    def estimate(self, server: ServerState, clients: Arrays) -> Array:
+        """Orthonormal estimate, (features, components), or one per client for personal models."""
+
+    def frames(self, server: ServerState, clients: Arrays) -> Array | None:
+        """Local frames (clients, features, components) for consensus gaps; None without any."""
+        return None
+
+    def check(self, setting: Setting) -> None:
+        """Refuse parameters that do not fit the problem."""
+        from fedpca_core.problems.problem import check_components
+
+        check_components(self.components, setting.features)

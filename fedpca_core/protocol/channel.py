@@ -1,0 +1,226 @@
+"""The channel is the threat model: everything that crosses the wire passes through here.
+
+It counts bytes from the arrays it carries, may round them to float32, may add noise to uploads,
+may sum uploads under secure aggregation, fills in the last upload of absent clients where the run
+asks for it, and writes the transcript an honest-but-curious server would hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.arrays import Array, Arrays, IntArray, read_only
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.protocol.algorithm import Plan, Setting
+from fedpca_core.protocol.transcript import Exchange
+from fedpca_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How messages travel.
+
+    Parameters
+    ----------
+    dtype : {"float64", "float32"}
+        Precision on the wire; float32 halves the bytes and rounds every message.
+    secure_aggregation : bool
+        The server receives only the weighted sum over the participants.
+    upload_noise : float
+        Gaussian noise each client adds to its uploads; its standard deviation is this factor times
+        the root mean square of the message itself. Heuristic: no privacy guarantee follows,
+        because the uploads' sensitivity is not bounded.
+    record : {"full", "estimates"}
+        Whether the transcript keeps the messages or only who took part and the byte counts.
+    byte_limit : int
+        Above this many bytes of messages the transcript keeps no further ones and says so.
+    """
+
+    dtype: str = "float64"
+    secure_aggregation: bool = False
+    upload_noise: float = 0.0
+    record: str = "full"
+    byte_limit: int = 512 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        require(
+            self.dtype in ("float64", "float32"),
+            f"Messages travel as float64 or float32, not {self.dtype!r}.",
+        )
+        require(
+            self.record in ("full", "estimates"),
+            f"The transcript records 'full' or 'estimates', not {self.record!r}.",
+        )
+        require(
+            np.isfinite(self.upload_noise) and self.upload_noise >= 0,
+            f"The noise on uploads must be a factor of at least 0, not {self.upload_noise}; "
+            "0 switches it off.",
+        )
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """What the server receives in one round.
+
+    Attributes
+    ----------
+    participants, weights
+        As in the plan.
+    totals : mapping of arrays
+        Weighted sum of each message over the participants (over everyone heard so far when last
+        uploads are reused).
+    weight : float
+        Sum of the weights in ``totals``.
+    uploads : mapping of arrays or None
+        The single messages, client axis first; None under secure aggregation.
+    """
+
+    participants: IntArray
+    weights: Array
+    totals: Arrays
+    weight: float
+    uploads: Arrays | None
+
+    def total(self, name: str) -> Array:
+        """Weighted sum of a message."""
+        return self.totals[name]
+
+    def mean(self, name: str) -> Array:
+        """Weighted mean of a message."""
+        return self.totals[name] / self.weight
+
+    def individual(self, name: str) -> Array:
+        """Each participant's message, (present, ...)."""
+        if self.uploads is None:
+            raise InvalidInput(
+                f"The server's step needs each client's own '{name}', but under secure aggregation "
+                "it receives only the sum; switch secure aggregation off or choose a method that "
+                "needs sums only (SSI, LocalPower, FAPS, block Krylov)."
+            )
+        return self.uploads[name]
+
+
+class Mailbox:
+    """The channel of one run: memory of last uploads, byte meters and the transcript so far."""
+
+    def __init__(
+        self, channel: Channel, setting: Setting, streams: Streams, *, reuse_uploads: bool
+    ) -> None:
+        self.channel = channel
+        self.setting = setting
+        self.streams = streams
+        self.reuse = reuse_uploads and setting.absent == "memory" and setting.participation < 1
+        self.bytes_up = 0
+        self.bytes_down = 0
+        self.exchanges: list[Exchange] = []
+        self._recorded_bytes = 0
+        self._last: dict[str, Array] = {}
+        self._known = np.zeros(setting.clients, dtype=bool)
+
+    # ------------------------------------------------------------------ down
+    def down(self, messages: Arrays, recipients: int) -> dict[str, Array]:
+        """Broadcast ``messages`` to so many clients and return them as received."""
+        received = {name: self._travel(array) for name, array in messages.items()}
+        self.bytes_down += recipients * sum(self._size(array) for array in received.values())
+        return received
+
+    # ------------------------------------------------------------------ up
+    def up(self, messages: Arrays, plan: Plan) -> Inbox:
+        """Carry the participants' uploads to the server and return what it receives."""
+        received: dict[str, Array] = {}
+        for name, array in messages.items():
+            sent = array
+            if self.channel.upload_noise > 0:
+                # Drawn for all clients and indexed, so participation never shifts the stream.
+                generator = self.streams.generator("upload noise", plan.round, len(received))
+                noise = generator.standard_normal((self.setting.clients, *array.shape[1:]))
+                axes = tuple(range(1, array.ndim))
+                size = np.sqrt((array**2).mean(axis=axes, keepdims=True))
+                sent = array + self.channel.upload_noise * size * noise[plan.participants]
+            received[name] = self._travel(sent)
+            self.bytes_up += self._size(received[name])
+        totals, weight = self._aggregate(received, plan)
+        return Inbox(
+            participants=plan.participants,
+            weights=plan.weights,
+            totals=totals,
+            weight=weight,
+            uploads=None if self.channel.secure_aggregation else received,
+        )
+
+    def _aggregate(self, received: Arrays, plan: Plan) -> tuple[dict[str, Array], float]:
+        if not self.reuse:
+            totals = {name: _weighted_sum(plan.weights, array) for name, array in received.items()}
+            return totals, float(plan.weights.sum())
+        # Each client's last upload stands in while it is absent. Under secure aggregation clients
+        # send the difference to their last upload, which gives the server the same total.
+        self._known[plan.participants] = True
+        weights = self._sum_weights(plan)
+        totals = {}
+        for name, array in received.items():
+            if name not in self._last:
+                self._last[name] = np.zeros((self.setting.clients, *array.shape[1:]))
+            self._last[name][plan.participants] = array
+            totals[name] = _weighted_sum(weights, self._last[name])
+        return totals, float(weights.sum())
+
+    # ------------------------------------------------------------------ transcript
+    def record(self, plan: Plan, downlink: Arrays, inbox: Inbox, feedback: Arrays | None) -> None:
+        """Write one round of the server's view."""
+        uploads: Mapping[str, Array] | None = inbox.uploads
+        sums: Mapping[str, Array] | None = None if uploads is not None else inbox.totals
+        keep = self.channel.record == "full"
+        if keep:
+            parts = [downlink, uploads or {}, sums or {}, feedback or {}]
+            size = sum(array.nbytes for part in parts for array in part.values())
+            keep = self._recorded_bytes + size <= self.channel.byte_limit
+            self._recorded_bytes += size
+        self.exchanges.append(
+            Exchange(
+                round=plan.round,
+                participants=plan.participants,
+                weights=plan.weights,
+                local_steps=plan.local_steps,
+                downlink=_frozen(downlink) if keep else {},
+                uploads=_frozen(uploads) if keep and uploads is not None else None,
+                sums=_frozen(sums) if keep and sums is not None else None,
+                feedback=_frozen(feedback) if keep and feedback is not None else None,
+                recorded=keep,
+                sum_weights=self._sum_weights(plan),
+            )
+        )
+
+    def _sum_weights(self, plan: Plan) -> Array:
+        """Weight of every client's latest upload in this round's sums, (clients,)."""
+        if self.reuse:
+            return np.where(self._known, self.setting.weights, 0.0)
+        if len(plan.participants) == self.setting.clients:
+            return plan.weights
+        weights = np.zeros(self.setting.clients)
+        weights[plan.participants] = plan.weights
+        return weights
+
+    # ------------------------------------------------------------------ precision
+    def _travel(self, array: Array) -> Array:
+        if self.channel.dtype == "float32":
+            return array.astype(np.float32).astype(np.float64)
+        return array
+
+    def _size(self, array: Array) -> int:
+        return array.size * (4 if self.channel.dtype == "float32" else 8)
+
+
+def _weighted_sum(weights: Array, messages: Array) -> Array:
+    """Sum over the client axis; `np.tensordot` without its bookkeeping."""
+    flat = messages.reshape(len(messages), math.prod(messages.shape[1:]))
+    result: Array = (weights @ flat).reshape(messages.shape[1:])
+    return result
+
+
+def _frozen(arrays: Arrays) -> dict[str, Array]:
+    """Read-only views: a transcript cannot be edited by its readers."""
+    return {name: read_only(array) for name, array in arrays.items()}

@@ -1,0 +1,296 @@
+"""Parameters: what a setting is called, which values it takes, the sentence for any other value.
+
+A configuration is a frozen dataclass whose fields are parameters. The same description validates a
+configuration file, reads a link, renders the widget and writes its tooltip, so the core and the
+page cannot disagree about a range or an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self, cast
+from urllib.parse import urlencode
+
+from fedpca_core.errors import InvalidInput, require
+
+Value = int | float | bool | str | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Description of one setting.
+
+    Attributes
+    ----------
+    default : int, float, bool, str or tuple of str
+    key : str
+        Name in links; short and unique within a configuration.
+    label : str
+        Name on screen, in the vocabulary of this project.
+    help : str
+        Tooltip: meaning, and the symbol each paper uses.
+    low, high, step : float
+        Range of a number on a slider.
+    grid : tuple of float
+        The values of a number on an uneven (usually logarithmic) scale, instead of a range.
+    choices : mapping of str to str
+        Keys and screen names of a choice; a tuple default makes it a multiple choice.
+    unit : str
+        Shown after a number.
+    view : bool
+        True when the setting changes how a run is shown, not the run itself.
+    """
+
+    default: Value
+    key: str
+    label: str
+    help: str = ""
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    grid: tuple[float, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
+    unit: str = ""
+    view: bool = False
+
+    @property
+    def many(self) -> bool:
+        """Whether several choices may be made at once."""
+        return isinstance(self.default, tuple)
+
+    def text(self, value: Value) -> str:
+        """A single value as a link and the screen show it."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str):
+            return self.choices.get(value, value)
+        if isinstance(value, float):
+            return short(value)
+        return str(value)
+
+    def allowed(self) -> str:
+        """The values this parameter takes, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices.values())
+        if isinstance(self.default, bool):
+            return "true or false"
+        if self.grid:
+            return "one of " + ", ".join(self.text(self._number(number)) for number in self.grid)
+        kind = "a whole number" if isinstance(self.default, int) else "a number"
+        return f"{kind} from {self.low:g} to {self.high:g}"
+
+    def check(self, value: Any) -> Value:
+        """Return ``value`` in the parameter's type, or raise the sentence that names the remedy."""
+        if self.many:
+            if not isinstance(value, Sequence) or isinstance(value, str):
+                raise self._refusal(value)
+            return tuple(self._check_one(part) for part in value)
+        return self._check_one(value)
+
+    def _check_one(self, value: Any) -> Any:
+        if self.choices:
+            if value in self.choices:
+                return value
+            by_name = {name.casefold(): key for key, name in self.choices.items()}
+            by_name |= {key.casefold(): key for key in self.choices}
+            if isinstance(value, str) and value.casefold() in by_name:
+                return by_name[value.casefold()]
+            raise self._refusal(value)
+        if isinstance(self.default, bool):
+            if isinstance(value, bool):
+                return value
+            if isinstance(value, str) and value.casefold() in ("true", "false"):
+                return value.casefold() == "true"
+            raise self._refusal(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise self._refusal(value) from None
+        if (
+            isinstance(value, bool)
+            or number != number
+            or (isinstance(self.default, int) and number != int(number))
+        ):
+            raise self._refusal(value)
+        if self.grid:
+            near = [entry for entry in self.grid if abs(entry - number) <= 1e-9 * abs(entry)]
+            if not near:
+                raise self._refusal(value)
+            return self._number(near[0])
+        assert self.low is not None and self.high is not None
+        if not self.low <= number <= self.high:
+            raise self._refusal(value)
+        return self._number(number)
+
+    def _number(self, number: float) -> int | float:
+        return int(number) if isinstance(self.default, int) else float(number)
+
+    def _refusal(self, value: Any) -> InvalidInput:
+        return InvalidInput(
+            f"{self.label} cannot be {value!r}: it must be {self.allowed()}."
+            if not isinstance(value, str)
+            else f"{self.label} cannot be “{value}”: it must be {self.allowed()}."
+        )
+
+
+def short(number: float) -> str:
+    """A number as short as it can be said: 0.15, 1e-7."""
+    digits, exponent, power = f"{number:g}".partition("e")
+    return f"{digits}e{int(power)}" if exponent else digits
+
+
+def parameter(default: Value, **description: Any) -> Any:
+    """Dataclass field with a `Parameter` in its metadata."""
+    return field(default=default, metadata={"parameter": Parameter(default=default, **description)})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A configuration read from somewhere that may hold nonsense, and what was wrong with it."""
+
+    configuration: Any
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base of all configurations: frozen, versioned, JSON, seed included.
+
+    Subclasses declare their fields with `parameter` and set `kind`. One object is the permalink,
+    the cache key, the file the command line runs, and the download.
+    """
+
+    kind: ClassVar[str] = ""
+    #: Settings classes of one family share what a visitor set on any of their pages.
+    family: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        for name, description in self.parameters().items():
+            object.__setattr__(self, name, description.check(getattr(self, name)))
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """Field names and their parameters, in order."""
+        return {entry.name: cast(Parameter, entry.metadata["parameter"]) for entry in fields(cls)}
+
+    # ------------------------------------------------------------------ out
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON values."""
+        return {
+            name: list(value) if isinstance(value := getattr(self, name), tuple) else value
+            for name in self.parameters()
+        }
+
+    def to_json(self) -> str:
+        """The configuration file."""
+        return json.dumps({"kind": self.kind, "version": self.version} | self.as_dict(), indent=2)
+
+    def changed(self) -> dict[str, Value]:
+        """The fields that differ from their defaults."""
+        return {
+            name: getattr(self, name)
+            for name, description in self.parameters().items()
+            if getattr(self, name) != description.default
+        }
+
+    def query(self) -> dict[str, str | list[str]]:
+        """The link's parameters: changed fields under their short keys."""
+        parameters = self.parameters()
+        result: dict[str, str | list[str]] = {}
+        for name, value in self.changed().items():
+            description = parameters[name]
+            if isinstance(value, tuple):
+                result[description.key] = [description.text(part) for part in value]
+            else:
+                result[description.key] = description.text(value)
+        return result
+
+    def query_string(self) -> str:
+        """The part of a link after the question mark."""
+        return urlencode(self.query(), doseq=True)
+
+    def run_key(self) -> Self:
+        """The same run with every view-only setting at its default: the cache key."""
+        return replace(self, **{n: d.default for n, d in self.parameters().items() if d.view})
+
+    # ------------------------------------------------------------------ in
+    @classmethod
+    def from_json(cls, text: str) -> Reading:
+        """Read a configuration file tolerantly.
+
+        Raises
+        ------
+        InvalidInput
+            Not JSON, or a file for something else. Unknown and out-of-range fields do not raise:
+            each becomes a note and its default is used.
+        """
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InvalidInput(
+                f"This is not a configuration file: {error.msg} in line {error.lineno}; "
+                "use a file saved by this program."
+            ) from None
+        require(
+            isinstance(content, dict),
+            "This is not a configuration file: it holds no settings; "
+            "use a file saved by this program.",
+        )
+        kind = content.pop("kind", cls.kind)
+        require(
+            kind == cls.kind,
+            f"This configuration is of kind “{kind}”, not “{cls.kind}”; "
+            "open it where it was saved.",
+        )
+        version = content.pop("version", cls.version)
+        require(
+            isinstance(version, int) and version <= cls.version,
+            f"This configuration has version {version!r}, newer than {cls.version}; "
+            "update the program.",
+        )
+        return cls._read(content, {name: name for name in cls.parameters()})
+
+    @classmethod
+    def from_query(
+        cls, parameters: Mapping[str, Sequence[str]], also_known: Iterable[str] = ()
+    ) -> Reading:
+        """Read a link's parameters (each a list of texts) tolerantly.
+
+        Parameters
+        ----------
+        also_known : iterable of str
+            Parameter names that belong to the page but not to this configuration.
+        """
+        described = cls.parameters()
+        names = {description.key: name for name, description in described.items()}
+        content: dict[str, Any] = {}
+        for key, texts in parameters.items():
+            if key in also_known:
+                continue
+            many = key in names and described[names[key]].many
+            content[key] = [text for text in texts if text] if many else texts[-1]
+        return cls._read(content, names)
+
+    @classmethod
+    def _read(cls, content: Mapping[str, Any], names: Mapping[str, str]) -> Reading:
+        parameters = cls.parameters()
+        values: dict[str, Any] = {}
+        notes: list[str] = []
+        for key, value in content.items():
+            if key not in names:
+                notes.append(f"There is no setting called “{key}”; it was left out.")
+                continue
+            description = parameters[names[key]]
+            try:
+                values[names[key]] = description.check(value)
+            except InvalidInput as refusal:
+                used = (
+                    ", ".join(description.text(part) for part in description.default)
+                    if isinstance(description.default, tuple)
+                    else description.text(description.default)
+                )
+                notes.append(f"{str(refusal).removesuffix('.')}. {used} is used instead.")
+        return Reading(cls(**values), tuple(notes))

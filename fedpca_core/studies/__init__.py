@@ -1,0 +1,1 @@
+"""Studies: settings in, results out, step by step."""

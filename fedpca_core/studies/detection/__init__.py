@@ -1,0 +1,1 @@
+"""Detection of unusual traffic by methods that keep it at home."""

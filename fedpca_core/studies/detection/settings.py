@@ -1,0 +1,264 @@
+"""Everything that determines an anomaly-detection experiment, and how it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fedpca_core.algorithms.admm import ConsensusADMM
+from fedpca_core.algorithms.fedpe import FedPE
+from fedpca_core.algorithms.fedpg import FedPG
+from fedpca_core.settings import Settings, parameter
+
+DATA = {
+    "auto": "Best available",
+    "ton": "TON-IoT",
+    "unsw": "UNSW-NB15",
+    "nsl": "NSL-KDD",
+    "iot23": "IoT-23",
+    "synthetic": "Synthetic traffic",
+    "own": "Your own file",
+}
+
+
+@dataclass(frozen=True)
+class AnomalyConfiguration(Settings):
+    """One experiment: data, split, learning and alarm."""
+
+    kind: ClassVar[str] = "anomaly"
+    version: ClassVar[int] = 1
+
+    # ---------------------------------------------------------------- data
+    data: str = parameter(
+        "auto",
+        key="data",
+        label="Traffic",
+        help="Public intrusion data sets, found in the folder FEDPCA_DATA; your own copy of one of "
+        "their CSVs; or synthetic traffic drawn by this program. Best available: TON-IoT where "
+        "it is found, else synthetic.",
+        choices=DATA,
+    )
+    clients: int = parameter(
+        100,
+        key="clients",
+        label="Clients",
+        help="Devices among which the normal training records are divided (N in the paper).",
+        low=20,
+        high=300,
+        step=20,
+    )
+    split: str = parameter(
+        "sorted",
+        key="split",
+        label="Split",
+        help="Sorted: by one column (source port, number of recent connections, ...) and cut, as "
+        "in the paper, so each client sees a narrow kind of traffic. Shuffled: everybody sees "
+        "everything.",
+        choices={"sorted": "Sorted (non-iid)", "iid": "Shuffled (iid)"},
+    )
+    transform: str = parameter(
+        "log",
+        key="transform",
+        label="Transform",
+        help="sign(x) log(1+|x|) before standardising. Traffic counters are so heavy-tailed that "
+        "without it a handful of records own the first components. The paper uses none.",
+        choices={"log": "Logarithm", "none": "None (paper)"},
+    )
+    scaling: str = parameter(
+        "global",
+        key="scaling",
+        label="Standardising",
+        help="By pooled means and deviations (each client sends two sums once), or each client by "
+        "its own, as the authors ran it: then training and scoring use different coordinates.",
+        choices={"global": "Pooled", "local": "Each client its own"},
+    )
+    # ---------------------------------------------------------------- learning
+    method: str = parameter(
+        "fedpg",
+        key="method",
+        label="Method",
+        help="FedPG walks on the manifold of orthonormal frames; FedPE in Euclidean space with "
+        "steps about four times shorter.",
+        choices={"fedpg": "FedPG", "fedpe": "FedPE"},
+    )
+    components: int = parameter(
+        10,
+        key="components",
+        label="Components",
+        help="Rank of the subspace (k in the paper, which does not state its value). A larger one "
+        "lowers the loss but not always the number of mistakes.",
+        low=1,
+        high=30,
+        step=1,
+    )
+    rounds: int = parameter(
+        200,
+        key="rounds",
+        label="Rounds",
+        help="Communication rounds.",
+        grid=(20, 50, 100, 200, 300, 500, 750, 1000, 1500),
+    )
+    participation: float = parameter(
+        0.1,
+        key="participation",
+        label="Participation",
+        help="Share of the clients that take part in a round.",
+        grid=(0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0),
+    )
+    penalty_factor: float = parameter(
+        4.0,
+        key="penalty",
+        label="Penalty factor",
+        help="ρ = factor × mean ‖S_i‖₂. Below 2 nothing converges on real data; above 16 "
+        "everything is merely slow.",
+        grid=(0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
+    )
+    local_steps: int = parameter(
+        10,
+        key="localsteps",
+        label="Local steps",
+        help="Gradient steps before an upload (C, or local epochs LE, in the paper). More than "
+        "about 10 gain nothing.",
+        low=1,
+        high=50,
+        step=1,
+    )
+    step_factor: float = parameter(
+        1.0,
+        key="step",
+        label="Step",
+        help="Share of the longest safe step; no position diverges.",
+        low=0.05,
+        high=1.0,
+        step=0.05,
+    )
+    projection: str = parameter(
+        "stiefel",
+        key="projection",
+        label="Tangent projection",
+        help="FedPG only. As printed, the projection deletes the only force that turns U_i back "
+        "on Z, and the run drifts away.",
+        choices={"stiefel": "Corrected", "printed": "As printed"},
+    )
+    average: str = parameter(
+        "mean",
+        key="average",
+        label="Server's average",
+        help="Mean of the uploads; as printed, with Y_i/ρ of the sample added (leaves a noise "
+        "floor, forgets corruption); over all clients' last uploads (exact, slow); of the "
+        "uploads made orthonormal.",
+        choices={
+            "mean": "Mean",
+            "printed": "As printed",
+            "memory": "With memory",
+            "polar": "Of orthonormal uploads",
+        },
+    )
+    local_start: str = parameter(
+        "own",
+        key="localstart",
+        label="Local start",
+        help="Local steps begin at the client's own last frame, or at the orthonormalised average "
+        "(better when there are only one or two).",
+        choices={"own": "Own last frame", "consensus": "The average"},
+    )
+    sampling: str = parameter(
+        "random",
+        key="sampling",
+        label="Sampling",
+        help="Participants drawn afresh each round, or in turn along shuffled lists.",
+        choices={"random": "Random", "round robin": "In turn"},
+    )
+    initial: str = parameter(
+        "orthonormal",
+        key="initial",
+        label="First frame",
+        help="Orthonormal, or uniform in [0, 1) as in the authors' scripts: FedPE then needs five "
+        "to ten times as many rounds.",
+        choices={"orthonormal": "Orthonormal", "uniform": "Uniform"},
+    )
+    seed: int = parameter(
+        0,
+        key="seed",
+        label="Seed",
+        help="Seed of all randomness.",
+        low=0,
+        high=99999,
+        step=1,
+    )
+    # ---------------------------------------------------------------- alarm
+    rule: str = parameter(
+        "quantile",
+        key="rule",
+        label="Threshold",
+        help="A quantile of the scores of normal training records, which anybody can use; or the "
+        "one that suits the labelled test records best, as in the paper: an oracle that nobody "
+        "has in the field.",
+        choices={"quantile": "Training quantile", "oracle": "Oracle (labels)"},
+        view=True,
+    )
+    share: float = parameter(
+        0.95,
+        key="quantile",
+        label="Quantile",
+        help="Share of normal training records that raise no alarm.",
+        grid=(0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999),
+        view=True,
+    )
+
+    # ---------------------------------------------------------------- what is shown
+    topic: str = parameter(
+        "detection",
+        key="topic",
+        label="Show",
+        help="One question at a time; each computes only what it needs.",
+        choices={
+            "detection": "Detection",
+            "learning": "Learning",
+            "alarms": "Alarms",
+            "costs": "Costs",
+            "leaks": "Leaks",
+            "poisoning": "Poisoning",
+            "sweeps": "Sweeps",
+            "published": "Published",
+        },
+        view=True,
+    )
+    malicious: int = parameter(
+        1,
+        key="malicious",
+        label="Malicious clients",
+        help="How many clients lie for 80 rounds, whenever they are drawn.",
+        low=1,
+        high=5,
+        step=1,
+        view=True,
+    )
+    sweep: str = parameter(
+        "penalty_factor",
+        key="sweep",
+        label="Along",
+        help="The setting that varies; all others stay as they are.",
+        choices={
+            "penalty_factor": "Penalty factor",
+            "components": "Components",
+            "clients": "Clients",
+        },
+        view=True,
+    )
+
+    def algorithm(self) -> ConsensusADMM:
+        """The federated method these settings describe."""
+        shared: dict[str, Any] = {
+            "components": self.components,
+            "penalty_factor": self.penalty_factor,
+            "step_factor": self.step_factor,
+            "local_steps": self.local_steps,
+            "average": self.average,
+            "local_start": self.local_start,
+            "sampling": self.sampling,
+            "initial": self.initial,
+        }
+        if self.method == "fedpe":
+            return FedPE(**shared)
+        return FedPG(**shared, projection=self.projection)

@@ -1,0 +1,1 @@
+"""The papers: their experiments as presets, and every number they print."""

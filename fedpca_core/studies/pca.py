@@ -1,0 +1,437 @@
+"""The laboratory's configuration: one object for the link, the cache, the file and the download."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from fedpca_core.settings import Settings, Value, parameter
+
+PROBLEMS = {
+    "decay_geometric": "Geometric spectrum",
+    "decay_arithmetic": "Arithmetic spectrum",
+    "digits": "Digits",
+    "mnist": "MNIST",
+    "fashion_mnist": "Fashion-MNIST",
+    "cifar10": "CIFAR-10 (grey)",
+    "olivetti": "Olivetti faces",
+    "table": "Your own table",
+}
+
+METHODS = {
+    "ssi": "SSI",
+    "local_power": "LocalPower",
+    "local_power_decay": "LocalPower (decay)",
+    "faps": "FAPS",
+    "variable_splitting": "Variable splitting",
+    "variable_splitting_free": "Variable splitting (free)",
+    "block_krylov": "Block Krylov",
+    "one_shot": "One-shot",
+    "one_shot_stacked": "One-shot (stacked)",
+    "centralized": "Centralised",
+    "fedpe": "FedPE",
+    "fedpg": "FedPG",
+}
+
+
+#: Methods whose uploads are answers to a frame, so that an attack can read them.
+ATTACKABLE = ("ssi", "local_power", "local_power_decay", "faps", "block_krylov")
+
+
+@dataclass(frozen=True)
+class Configuration(Settings):
+    """Everything that determines a comparison of methods, and how it is shown."""
+
+    kind: ClassVar[str] = "laboratory"
+    family: ClassVar[str] = "laboratory"
+
+    # ---------------------------------------------------------------- problem
+    problem: str = parameter(
+        "decay_geometric",
+        key="problem",
+        label="Problem",
+        help="Where the clients' private data come from. Spectra are synthetic with exactly known "
+        "eigenvalues; images and tables are real.",
+        choices=PROBLEMS,
+    )
+    features: int = parameter(
+        50,
+        key="features",
+        label="Features",
+        help="Rows of every client's block. FAPS calls it n, FedPower and the others d.",
+        low=4,
+        high=300,
+        step=1,
+    )
+    clients: int = parameter(
+        10,
+        key="clients",
+        label="Clients",
+        help="How many parties hold data. FAPS calls it d, FedPower and PerPCA m, FedPG N.",
+        low=2,
+        high=100,
+        step=1,
+    )
+    samples: int = parameter(
+        1000,
+        key="samples",
+        label="Samples per client",
+        help="Records each client holds, on average. FAPS calls it m_i, FedPower n_i, FedPG D_i. "
+        "FAPS needs many: about 20 for each feature.",
+        grid=(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
+    )
+    split: str = parameter(
+        "even",
+        key="split",
+        label="Client sizes",
+        help="Even; uneven (client i holds a share proportional to i); or drawn from a Dirichlet "
+        "distribution.",
+        choices={"even": "Even", "uneven": "Uneven", "dirichlet": "Dirichlet"},
+    )
+    decay: float = parameter(
+        1.05,
+        key="decay",
+        label="Spectral decay",
+        help="Singular values fall by this factor from one to the next (ξ in FAPS). Close to 1, "
+        "neighbouring directions are hard to tell apart and every method is slow.",
+        grid=(1.0, 1.002, 1.005, 1.01, 1.02, 1.03, 1.05, 1.07, 1.1, 1.15, 1.2, 1.3),
+    )
+    condition: float = parameter(
+        10.0,
+        key="condition",
+        label="Condition number",
+        help="Ratio of the largest to the smallest singular value of an arithmetic spectrum "
+        "(κ in FAPS).",
+        grid=(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
+    )
+    heterogeneity: float = parameter(
+        0.0,
+        key="heterogeneity",
+        label="Heterogeneity",
+        help="0: clients hold random shares of one population. 1: each has its own classes or its "
+        "own rotated spectrum. The pooled problem stays the same; the measured η is shown.",
+        low=0.0,
+        high=1.0,
+        step=0.05,
+    )
+    components: int = parameter(
+        5,
+        key="components",
+        label="Components",
+        help="Dimension of the subspace that is sought. FAPS calls it p, FedPower and FedPG k, "
+        "PerPCA r.",
+        low=1,
+        high=30,
+        step=1,
+    )
+    # ---------------------------------------------------------------- run
+    methods: tuple[str, ...] = parameter(
+        ("ssi", "local_power", "faps", "block_krylov"),
+        key="method",
+        label="Methods",
+        help="The algorithms to compare, all from the same random start.",
+        choices=METHODS,
+    )
+    rounds: int = parameter(
+        75,
+        key="rounds",
+        label="Rounds",
+        help="Communication rounds: one message down and one up for each participating client.",
+        grid=(10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000),
+    )
+    starts: int = parameter(
+        2,
+        key="starts",
+        label="Starts",
+        help="Random starts. Round counts depend strongly on the start, so curves are medians and "
+        "bands span all starts.",
+        low=1,
+        high=10,
+        step=1,
+    )
+    seed: int = parameter(
+        0,
+        key="seed",
+        label="Seed",
+        help="Seed of all randomness: data, start, sampling and noise, each from a stream of its "
+        "own.",
+        low=0,
+        high=99999,
+        step=1,
+    )
+    penalty_factor: float = parameter(
+        0.15,
+        key="penalty",
+        label="Penalty factor",
+        help="Strength of the pull to consensus, β_i = factor × ‖S_i‖₂ (β in FAPS, ρ in FedPE and "
+        "FedPG). Small is fast until a client breaks away.",
+        grid=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0),
+    )
+    adaptive: bool = parameter(
+        True,
+        key="adaptive",
+        label="Adaptive penalty",
+        help="Let each client raise its β_i by 10% whenever its distance to consensus stalls.",
+    )
+    inner_rule: str = parameter(
+        "auto",
+        key="inner",
+        label="Inner rule",
+        help="How many inner subspace iterations a FAPS client makes in a round: as many as remain "
+        "stable for its own data; a fixed number; until the relative change is small; or until "
+        "the theory's two conditions hold.",
+        choices={
+            "auto": "Automatic",
+            "fixed": "Fixed number",
+            "change": "Relative change",
+            "conditions": "Conditions of the theory",
+        },
+    )
+    inner_steps: int = parameter(
+        5,
+        key="innersteps",
+        label="Inner steps",
+        help="Inner iterations a round (J) of FAPS under the fixed rule and of variable splitting. "
+        "Each costs one product with S_i. 5 reproduces the counts of the FAPS paper.",
+        low=1,
+        high=20,
+        step=1,
+    )
+    local_steps: int = parameter(
+        8,
+        key="localsteps",
+        label="Local steps",
+        help="Local power steps of the first round of LocalPower; they halve every round (or fall "
+        "by one under the decay schedule).",
+        low=1,
+        high=16,
+        step=1,
+    )
+    participation: float = parameter(
+        1.0,
+        key="participation",
+        label="Participation",
+        help="Share of the clients that take part in a round; a new subset is drawn each round.",
+        low=0.1,
+        high=1.0,
+        step=0.05,
+    )
+    absent: str = parameter(
+        "memory",
+        key="absent",
+        label="Absent clients",
+        help="What the server does about absent clients: reuse the last upload of each, which "
+        "converges but needs memory; or sum the present ones only, which has an error floor.",
+        choices={"memory": "Reuse last upload", "present": "Sum the present only"},
+    )
+    # ---------------------------------------------------------------- wire
+    dtype: str = parameter(
+        "float64",
+        key="precision",
+        label="Message precision",
+        help="Floating-point format on the wire. float32 halves the bytes and rounds every "
+        "message.",
+        choices={"float64": "float64", "float32": "float32"},
+    )
+    secure_aggregation: bool = parameter(
+        False,
+        key="secure",
+        label="Secure aggregation",
+        help="The server receives only the sum of the participants' uploads.",
+    )
+    upload_noise: float = parameter(
+        0.0,
+        key="noise",
+        label="Noise on uploads",
+        help="Gaussian noise each client adds to every upload, relative to the root mean "
+        "square of the upload itself. Masking only: no ε follows from it.",
+        grid=(0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0),
+    )
+    # ---------------------------------------------------------------- attack
+    client: int = parameter(
+        0,
+        key="client",
+        label="Attacked client",
+        help="The client whose covariance S_i the server tries to reconstruct.",
+        low=0,
+        high=99,
+        step=1,
+    )
+    attacked: tuple[str, ...] = parameter(
+        ("ssi", "faps"),
+        key="against",
+        label="Methods under attack",
+        help="The algorithms whose messages the server tries to turn into one client's covariance, "
+        "all from the same start.",
+        choices={key: METHODS[key] for key in ATTACKABLE},
+    )
+    attack: str = parameter(
+        "linear",
+        key="attack",
+        label="Adversary",
+        help="What the server does with the messages it saw.",
+        choices={
+            "linear": "Passive: solves linear equations",
+            "symmetric": "Knows the structure: symmetric, trace stated",
+            "ridge": "Knows the structure and a prior: ridge",
+            "pooled": "Sees only sums",
+            "collude": "Sees sums, and some clients tell theirs",
+        },
+    )
+    colluders: int = parameter(
+        1,
+        key="colluders",
+        label="Colluding clients",
+        help="How many of the other clients pass their own uploads to the server, which subtracts "
+        "them from the sums.",
+        low=1,
+        high=99,
+        step=1,
+    )
+    replay: bool = parameter(
+        False,
+        key="replay",
+        label="Replay FAPS' update",
+        help="The client's update is public and deterministic, so the server can replay it with "
+        "any candidate covariance and compare with what it received.",
+        view=True,
+    )
+    seeded: bool = parameter(
+        True,
+        key="seeded",
+        label="Start from what round 1 leaks",
+        help="In round 1 the client's frame is the broadcast itself, so its upload gives away β_i "
+        "and part of S_i. Off: the plain fit from the prior, for contrast.",
+        view=True,
+    )
+    budget: int = parameter(
+        30,
+        key="budget",
+        label="Seconds for the replay",
+        help="The search ends after so many seconds or 20 starts and keeps the best fit.",
+        grid=(5, 10, 30, 60, 120),
+        view=True,
+    )
+    study: bool = parameter(
+        False,
+        key="study",
+        label="Study every defence",
+        help="Run FAPS under each defence and let the server replay it, fitting what is hidden.",
+        view=True,
+    )
+    elsewhere: str = parameter(
+        "none",
+        key="elsewhere",
+        label="Read the uploads of",
+        help="Methods of the other pages, with small settings of their own.",
+        choices={"none": "None", "fedpg": "FedPG", "personal": "Personalised PCA"},
+        view=True,
+    )
+    growth: bool = parameter(
+        False,
+        key="growth",
+        label="Rounds to recovery against features",
+        help="FAPS, Figure 1(b): for 20 to 60 features, how many rounds of SSI it takes to recover "
+        "the client and how many to converge.",
+        view=True,
+    )
+    differencing: bool = parameter(
+        False,
+        key="newcomer",
+        label="Compare with an earlier run",
+        help="Run every method under attack once more, without one record of the client, and let "
+        "the server subtract what it learned from the two runs.",
+        view=True,
+    )
+    record: int = parameter(
+        0,
+        key="record",
+        label="The record that joined",
+        help="Which of the client's records was not there in the earlier run, counted from 0.",
+        low=0,
+        high=9999,
+        step=1,
+        view=True,
+    )
+    private_start: bool = parameter(
+        False,
+        key="ownstart",
+        label="Private start",
+        help="Every FAPS client starts from a random frame of its own that nobody else knows.",
+    )
+    private_penalty: bool = parameter(
+        False,
+        key="ownpenalty",
+        label="Private penalty",
+        help="Every FAPS client multiplies its β_i by a secret factor between ½ and 2.",
+    )
+    random_inner_steps: bool = parameter(
+        False,
+        key="randominner",
+        label="Random inner steps",
+        help="Every FAPS client draws its number of inner steps anew each round, in secret.",
+    )
+    # ---------------------------------------------------------------- view
+    measure: str = parameter(
+        "relative_error",
+        key="measure",
+        label="Measure",
+        help="Relative error of the singular values; scaled KKT violation; sine of the largest "
+        "principal angle; mean squared consensus gap.",
+        choices={
+            "relative_error": "Relative error",
+            "kkt": "KKT violation",
+            "sin_theta": "Largest angle",
+            "consensus_gap": "Consensus gap",
+        },
+        view=True,
+    )
+    axis: str = parameter(
+        "round",
+        key="axis",
+        label="Against",
+        help="What progress is charged for: rounds, bytes over all clients, local products with "
+        "S_i over all clients, or seconds of computation here.",
+        choices={
+            "round": "Rounds",
+            "bytes": "Bytes",
+            "local_products": "Local products",
+            "seconds": "Seconds",
+        },
+        view=True,
+    )
+    accuracy: float = parameter(
+        1e-7,
+        key="accuracy",
+        label="Accuracy",
+        help="The table counts what each method needs to bring the chosen measure below this.",
+        grid=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1.07e-7, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12),
+        view=True,
+    )
+    guide: bool = parameter(
+        True,
+        key="guide",
+        label="Predicted rate",
+        help="Draw the local rate that theory predicts from the spectrum as a dashed line.",
+        view=True,
+    )
+
+
+def _with_default(name: str, default: Value) -> Any:
+    """The same parameter as in `Configuration`, with another default."""
+    description = replace(Configuration.parameters()[name], default=default)
+    return field(default=default, metadata={"parameter": description})
+
+
+@dataclass(frozen=True)
+class AttackConfiguration(Configuration):
+    """The laboratory's settings with the defaults of FAPS, Figure 1(a), at live size."""
+
+    kind: ClassVar[str] = "attack"
+
+    problem: str = _with_default("problem", "decay_arithmetic")
+    clients: int = _with_default("clients", 5)
+    samples: int = _with_default("samples", 200)
+    rounds: int = _with_default("rounds", 20)
+    starts: int = _with_default("starts", 1)
+    inner_rule: str = _with_default("inner_rule", "fixed")

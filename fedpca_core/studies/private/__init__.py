@@ -1,0 +1,1 @@
+"""Private runs: data, method, noise and guarantee."""
