@@ -1,168 +1,159 @@
-"""Headless runs: ``python -m fedpca_core run CONFIG.json``.
+"""Headless runs: ``python -m fedpca_core run SETTINGS.json``.
 
 Commands
 --------
-``run CONFIG.json [--out FOLDER] [--table FILE.csv [--client-column NAME]]``
-    Run what a configuration file describes (saved by the dashboard's download button or by
-    ``config``) and print the table of costs; with ``--out`` also write curves and summary as CSV.
-``config [NAME=VALUE ...]``
-    Print a configuration file with some settings changed, e.g. ``config features=60 starts=5``.
-``presets``
-    List the presets, one a line; ``presets NAME`` prints one as a configuration file.
+``run FILE.json [--out FOLDER] [--table FILE.csv]``
+    Run every study that the page shows with these settings (saved by its download button or by
+    ``config``) and print their short tables; with ``--out`` write all tables as CSV and a
+    ``run.json`` with settings, versions and seed.
+``config KIND [NAME=VALUE ...]``
+    Print a settings file with some values changed, e.g. ``config converge features=60 starts=5``.
+``presets [NAME]``
+    List the presets, or print one as a settings file.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import platform
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import Problem
-from fedpca_core.problems.csv_file import read_csv
-from fedpca_core.problems.table import from_table
 from fedpca_core.settings import Settings
-from fedpca_core.studies import personalised as personalise
-from fedpca_core.studies import theory
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
-from fedpca_core.studies.laboratory import build_problem, compare
-from fedpca_core.studies.papers import faps
-from fedpca_core.studies.pca import AttackConfiguration, Configuration
-from fedpca_core.studies.personalised import PersonaliseConfiguration
-from fedpca_core.studies.theory import TheoryConfiguration
+from fedpca_core.studies.catalogue import KINDS, PRESETS, read_settings, studies_of
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Step, outcome
 
-S = TypeVar("S", bound=Settings)
+#: Tables with more rows are written, not printed.
+PRINTED_ROWS = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (2 for input that does not fit)."""
     parser = argparse.ArgumentParser(prog="python -m fedpca_core", description="Headless runs.")
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="run a configuration file")
+    run = commands.add_parser("run", help="run a settings file")
     run.add_argument("file", type=Path)
-    run.add_argument("--out", type=Path, help="folder for curves.csv and summary.csv")
-    run.add_argument("--table", type=Path, help="CSV file for the problem kind 'table'")
-    run.add_argument("--client-column", help="column of the CSV file that names the client")
-    config = commands.add_parser("config", help="print a configuration file")
+    run.add_argument("--out", type=Path, help="folder for all tables and run.json")
+    run.add_argument("--table", type=Path, help="your own file, where the settings ask for one")
+    config = commands.add_parser("config", help="print a settings file")
+    config.add_argument("kind", choices=sorted({one.kind for one in KINDS.values()}))
     config.add_argument("changes", nargs="*", metavar="NAME=VALUE")
     presets = commands.add_parser("presets", help="list the presets, or print one")
     presets.add_argument("name", nargs="?")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "run":
-            _run(chosen.file, chosen.out, chosen.table, chosen.client_column)
+            _run(chosen.file, chosen.out, chosen.table)
         elif chosen.command == "config":
-            print(_changed(chosen.changes).to_json())
+            print(_changed(KINDS[chosen.kind], chosen.changes).to_json())
         else:
             _presets(chosen.name)
     except InvalidInput as refusal:
         print(refusal, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
     return 0
 
 
-def _run(file: Path, out: Path | None, table: Path | None, client_column: str | None) -> None:
+def _run(file: Path, out: Path | None, table: Path | None) -> None:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"The configuration file {file} cannot be read ({error}); give a JSON file."
+            f"The settings file {file} cannot be read ({error}); give a JSON file."
         ) from None
-    if f'"kind": "{PersonaliseConfiguration.kind}"' in text:
-        personal = _read(PersonaliseConfiguration, text)
-        return _print_tables(personalise.tables(personal, _report), out)
-    if f'"kind": "{TheoryConfiguration.kind}"' in text:
-        return _print_tables(theory.tables(_read(TheoryConfiguration, text), _report), out)
-    if f'"kind": "{AnomalyConfiguration.kind}"' in text:
-        from fedpca_core.studies.detection.comparison import (
-            tables,  # scikit-learn is slow to import
-        )
-
-        return _print_tables(tables(_read(AnomalyConfiguration, text), _report, table), out)
-    kind = AttackConfiguration if f'"kind": "{AttackConfiguration.kind}"' in text else Configuration
-    configuration: Configuration = _read(kind, text)
-    own: Problem | None = None
-    if table is not None:
-        own = from_table(
-            read_csv(table),
-            client_column=client_column,
-            clients=configuration.clients,
-            heterogeneity=None if client_column else configuration.heterogeneity,
-            seed=configuration.seed,
-        )
-        configuration = replace(configuration, problem="table")
-
-    with threadpool_limits(limits=1):
-        comparison = compare(configuration, build_problem(configuration, own), _report)
-    if sys.stderr.isatty():
-        print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
-    for refusal in comparison.refusals.values():
-        print(refusal, file=sys.stderr)
-    summary = comparison.summary(configuration.measure, configuration.accuracy)
-    print(f"{comparison.name}: {configuration.measure} <= {configuration.accuracy:g}")
-    print(summary.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    settings = read_settings(text)
+    data = None if table is None else OwnData.of(table)
+    written: list[str] = []
+    for study in studies_of(settings):
+        with threadpool_limits(limits=1):
+            result = outcome(study.run(settings, data), _report)
+        _clear()
+        for name, frame in study.tables(result, settings).items():
+            if len(frame) <= PRINTED_ROWS:
+                print(f"{study.title}: {name}")
+                print(frame.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+            if out is not None:
+                _write(out / f"{study.key}-{name}.csv", frame.to_csv(index=False))
+                written.append(f"{study.key}-{name}.csv")
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        comparison.curves().to_csv(out / "curves.csv", index=False)
-        summary.to_csv(out / "summary.csv", index=False)
-        print(f"Wrote {out / 'curves.csv'} and {out / 'summary.csv'}.")
+        _write(out / "run.json", json.dumps(_record(settings, data), indent=2))
+        print(f"Wrote {', '.join([*written, 'run.json'])} to {out}.")
 
 
-def _read(kind: type[S], text: str) -> S:
-    """Read a configuration of one kind, its notes on the error stream."""
-    reading = kind.from_json(text)
-    for note in reading.notes:
-        print(note, file=sys.stderr)
-    configuration: S = reading.configuration
-    return configuration
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all: under another name first, then renamed."""
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"{path} cannot be written ({error.strerror}); choose another folder with --out."
+        ) from None
 
 
-def _report(fraction: float, text: str) -> bool:
+def _record(settings: Settings, data: OwnData | None) -> dict[str, Any]:
+    """What a run can be repeated from."""
+    packages = ("numpy", "scipy", "pandas", "scikit-learn")
+    return {
+        "settings": json.loads(settings.to_json()),
+        "own_file": None if data is None else {"name": data.name, "sha256": data.digest},
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _report(step: Step[Any]) -> bool:
     if sys.stderr.isatty():
-        print(f"\r{fraction:4.0%}  {text:<50}", end="", file=sys.stderr, flush=True)
+        print(f"\r{step.fraction:4.0%}  {step.text:<50.50}", end="", file=sys.stderr, flush=True)
     return True
 
 
-def _print_tables(tables: Mapping[str, pd.DataFrame], out: Path | None) -> None:
-    """Print all tables but the curves; with a folder, write every one of them."""
+def _clear() -> None:
     if sys.stderr.isatty():
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
-    for name, table in tables.items():
-        if name != "curves":
-            print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            table.to_csv(out / f"{name}.csv", index=False)
-    if out is not None:
-        print(f"Wrote {', '.join(f'{name}.csv' for name in tables)} to {out}.")
 
 
-def _changed(changes: Sequence[str]) -> Configuration:
+def _changed(kind: type[Settings], changes: Sequence[str]) -> Settings:
     values: dict[str, object] = {}
+    parameters = kind.parameters()
     for change in changes:
         name, equals, text = change.partition("=")
-        parameters = Configuration.parameters()
         if not equals or name not in parameters:
-            known = ", ".join(parameters)
             raise InvalidInput(
-                f"“{change}” is not a setting; write NAME=VALUE with one of {known}."
+                f"“{change}” is not a setting; write NAME=VALUE with one of "
+                f"{', '.join(parameters)}."
             )
         values[name] = text.split(",") if parameters[name].many else text
-    return Configuration(**values)  # type: ignore[arg-type]
+    return kind(**values)
 
 
 def _presets(name: str | None) -> None:
-    if name is not None:
-        print(faps.preset(name).configuration().to_json())
+    if name is None:
+        for preset in PRESETS.values():
+            print(f"{preset.name:<26} {preset.settings.kind:<12} {preset.point}")
         return
-    for preset in faps.PRESETS:
-        print(f"{preset.name:<22} {preset.point}")
+    if name not in PRESETS:
+        raise InvalidInput(f"There is no preset “{name}”; use one of {', '.join(PRESETS)}.")
+    print(PRESETS[name].settings.to_json())
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ page cannot disagree about a range or an error.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlencode
 
 from fedpca_core.errors import InvalidInput, require
@@ -41,6 +42,11 @@ class Parameter:
         Shown after a number.
     view : bool
         True when the setting changes how a run is shown, not the run itself.
+    travels : bool
+        True when the value follows the visitor from page to page.
+
+    A grid may end in infinity, which links and files write as "∞". A text without choices is free
+    (the name of a column, say).
     """
 
     default: Value
@@ -54,6 +60,57 @@ class Parameter:
     choices: Mapping[str, str] = field(default_factory=dict)
     unit: str = ""
     view: bool = False
+    travels: bool = False
+
+    def narrowed(self, **changes: Any) -> Parameter:
+        """The same parameter with another default, a smaller range, other words of help.
+
+        Raises
+        ------
+        ValueError
+            A wider range, or another name: a parameter means the same on every page.
+        """
+        renamed = {"key", "label", "travels"} & set(changes)
+        if renamed:
+            raise ValueError(f"{self.label} may be narrowed, not renamed ({', '.join(renamed)}).")
+        if "grid" in changes or "choices" in changes:
+            changes = {"low": None, "high": None, "step": None} | changes
+        narrower = replace(self, **changes)
+        for value in narrower._ends():
+            self.check(value)
+        narrower.check(narrower.default)
+        return narrower
+
+    def _ends(self) -> Iterable[Any]:
+        if self.choices:
+            return self.choices
+        return self.grid or [end for end in (self.low, self.high) if end is not None]
+
+    def nearest(self, value: Any) -> Value | None:
+        """The allowed value nearest to one that another page took; None where nothing is near."""
+        try:
+            return self.check(value)
+        except InvalidInput:
+            pass
+        if self.choices or isinstance(value, str | bool | tuple | list):
+            return None
+        ends = [float(end) for end in self._ends()]
+        if not ends:
+            return None
+        number = float(value)
+        best = (
+            min(self.grid, key=lambda entry: (abs(entry - number), entry))
+            if self.grid
+            else min(max(number, ends[0]), ends[-1])
+        )
+        return self._number(best)
+
+    @property
+    def free(self) -> bool:
+        """Whether any text will do."""
+        return not self.choices and (
+            isinstance(self.default, str) or (self.many and self.default == ())
+        )
 
     @property
     def many(self) -> bool:
@@ -72,6 +129,8 @@ class Parameter:
 
     def allowed(self) -> str:
         """The values this parameter takes, in words."""
+        if self.free:
+            return "a text of at most 200 characters"
         if self.choices:
             return "one of " + ", ".join(self.choices.values())
         if isinstance(self.default, bool):
@@ -90,6 +149,10 @@ class Parameter:
         return self._check_one(value)
 
     def _check_one(self, value: Any) -> Any:
+        if self.free:
+            if not isinstance(value, str) or len(value) > 200:
+                raise self._refusal(value)
+            return value
         if self.choices:
             if value in self.choices:
                 return value
@@ -104,18 +167,13 @@ class Parameter:
             if isinstance(value, str) and value.casefold() in ("true", "false"):
                 return value.casefold() == "true"
             raise self._refusal(value)
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise self._refusal(value) from None
-        if (
-            isinstance(value, bool)
-            or number != number
-            or (isinstance(self.default, int) and number != int(number))
-        ):
-            raise self._refusal(value)
+        number = self._as_number(value)
         if self.grid:
-            near = [entry for entry in self.grid if abs(entry - number) <= 1e-9 * abs(entry)]
+            near = [
+                entry
+                for entry in self.grid
+                if entry == number or abs(entry - number) <= 1e-9 * abs(entry) < math.inf
+            ]
             if not near:
                 raise self._refusal(value)
             return self._number(near[0])
@@ -124,19 +182,38 @@ class Parameter:
             raise self._refusal(value)
         return self._number(number)
 
+    def _as_number(self, value: Any) -> float:
+        """A finite number (whole where the parameter is), or an infinity that the grid has."""
+        if isinstance(value, bool) or (isinstance(value, str) and len(value) > 40):
+            raise self._refusal(value)
+        try:
+            number = math.inf if value == INFINITY else float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise self._refusal(value) from None
+        if not math.isfinite(number) and number not in self.grid:
+            raise self._refusal(value)
+        if isinstance(self.default, int) and math.isfinite(number) and number != int(number):
+            raise self._refusal(value)
+        return number
+
     def _number(self, number: float) -> int | float:
         return int(number) if isinstance(self.default, int) else float(number)
 
     def _refusal(self, value: Any) -> InvalidInput:
-        return InvalidInput(
-            f"{self.label} cannot be {value!r}: it must be {self.allowed()}."
-            if not isinstance(value, str)
-            else f"{self.label} cannot be “{value}”: it must be {self.allowed()}."
-        )
+        text = value if isinstance(value, str) else repr(value)
+        text = text if len(text) <= 40 else f"{text[:37]}..."
+        quoted = f"“{text}”" if isinstance(value, str) else text
+        return InvalidInput(f"{self.label} cannot be {quoted}: it must be {self.allowed()}.")
+
+
+#: How links, files and sliders write an infinite value.
+INFINITY = "∞"
 
 
 def short(number: float) -> str:
-    """A number as short as it can be said: 0.15, 1e-7."""
+    """A number as short as it can be said: 0.15, 1e-7, ∞."""
+    if number == math.inf:
+        return INFINITY
     digits, exponent, power = f"{number:g}".partition("e")
     return f"{digits}e{int(power)}" if exponent else digits
 
@@ -148,10 +225,17 @@ def parameter(default: Value, **description: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reading:
-    """A configuration read from somewhere that may hold nonsense, and what was wrong with it."""
+    """A configuration read from somewhere that may hold nonsense, and what was wrong with it.
+
+    ``notes`` say what is used instead; ``faults`` are the same for who will have no replacement.
+    """
 
     configuration: Any
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+S = TypeVar("S", bound="Settings")
 
 
 @dataclass(frozen=True)
@@ -165,7 +249,13 @@ class Settings:
     kind: ClassVar[str] = ""
     #: Settings classes of one family share what a visitor set on any of their pages.
     family: ClassVar[str] = ""
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
+    #: Kinds under which files of earlier versions were saved.
+    former_kinds: ClassVar[tuple[str, ...]] = ()
+    #: Keys of earlier links, and the fields they mean today.
+    former_keys: ClassVar[Mapping[str, str]] = {}
+    #: Names of fields in earlier files, and what they are called today.
+    former_fields: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         for name, description in self.parameters().items():
@@ -179,10 +269,7 @@ class Settings:
     # ------------------------------------------------------------------ out
     def as_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
-        return {
-            name: list(value) if isinstance(value := getattr(self, name), tuple) else value
-            for name in self.parameters()
-        }
+        return {name: _plain(getattr(self, name)) for name in self.parameters()}
 
     def to_json(self) -> str:
         """The configuration file."""
@@ -196,12 +283,16 @@ class Settings:
             if getattr(self, name) != description.default
         }
 
-    def query(self) -> dict[str, str | list[str]]:
-        """The link's parameters: changed fields under their short keys."""
+    def query(self, *, complete: bool = False) -> dict[str, str | list[str]]:
+        """The link's parameters: changed fields under their short keys.
+
+        ``complete`` includes fields at their defaults, for links between pages: there, what is
+        left out is filled in with what the visitor set elsewhere.
+        """
         parameters = self.parameters()
         result: dict[str, str | list[str]] = {}
-        for name, value in self.changed().items():
-            description = parameters[name]
+        for name in parameters if complete else self.changed():
+            description, value = parameters[name], getattr(self, name)
             if isinstance(value, tuple):
                 result[description.key] = [description.text(part) for part in value]
             else:
@@ -211,6 +302,16 @@ class Settings:
     def query_string(self) -> str:
         """The part of a link after the question mark."""
         return urlencode(self.query(), doseq=True)
+
+    def carried(self, other: type[S]) -> S:
+        """Settings of another page that agree with these wherever both have the parameter."""
+        values: dict[str, Any] = {}
+        for name, description in other.parameters().items():
+            if name in self.parameters():
+                value = description.nearest(getattr(self, name))
+                if value is not None:
+                    values[name] = value
+        return other(**values)
 
     def run_key(self) -> Self:
         """The same run with every view-only setting at its default: the cache key."""
@@ -241,7 +342,7 @@ class Settings:
         )
         kind = content.pop("kind", cls.kind)
         require(
-            kind == cls.kind,
+            kind in (cls.kind, *cls.former_kinds),
             f"This configuration is of kind “{kind}”, not “{cls.kind}”; "
             "open it where it was saved.",
         )
@@ -251,7 +352,22 @@ class Settings:
             f"This configuration has version {version!r}, newer than {cls.version}; "
             "update the program.",
         )
-        return cls._read(content, {name: name for name in cls.parameters()})
+        names = dict(cls.former_fields) | {name: name for name in cls.parameters()}
+        return cls._read(content, names)
+
+    @classmethod
+    def from_file(cls, text: str) -> Self:
+        """Read a configuration file strictly: what does not fit is refused, not replaced.
+
+        Raises
+        ------
+        InvalidInput
+            The first thing that is wrong with the file.
+        """
+        reading = cls.from_json(text)
+        if reading.faults:
+            raise InvalidInput(reading.faults[0])
+        return cast(Self, reading.configuration)
 
     @classmethod
     def from_query(
@@ -265,7 +381,8 @@ class Settings:
             Parameter names that belong to the page but not to this configuration.
         """
         described = cls.parameters()
-        names = {description.key: name for name, description in described.items()}
+        names = dict(cls.former_keys)
+        names |= {description.key: name for name, description in described.items()}
         content: dict[str, Any] = {}
         for key, texts in parameters.items():
             if key in also_known:
@@ -275,22 +392,59 @@ class Settings:
         return cls._read(content, names)
 
     @classmethod
+    def modern_link(cls, parameters: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """A link of an earlier version in today's keys; what it does not know stays as it is."""
+        described = cls.parameters()
+        names = {parameter.key: name for name, parameter in described.items()}
+        names |= cls.former_keys
+        modern = cls._modernised(
+            {
+                names.get(key, key): texts[-1] if len(texts) == 1 else list(texts)
+                for key, texts in parameters.items()
+            }
+        )
+        result: dict[str, list[str]] = {}
+        for name, value in modern.items():
+            key = described[name].key if name in described else name
+            result[key] = list(value) if isinstance(value, list | tuple) else [str(value)]
+        return result
+
+    @classmethod
+    def _modernised(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """What fields of an earlier version mean today; here nothing changes but names."""
+        return values
+
+    @classmethod
     def _read(cls, content: Mapping[str, Any], names: Mapping[str, str]) -> Reading:
         parameters = cls.parameters()
         values: dict[str, Any] = {}
         notes: list[str] = []
+        faults: list[str] = []
+        known: dict[str, Any] = {}
         for key, value in content.items():
-            if key not in names:
-                notes.append(f"There is no setting called “{key}”; it was left out.")
-                continue
-            description = parameters[names[key]]
+            if key in names:
+                known[names[key]] = value
+            else:
+                shown = key if len(key) <= 40 else f"{key[:37]}..."
+                notes.append(f"There is no setting called “{shown}”; it was left out.")
+                faults.append(f"There is no setting called “{shown}”; correct or remove it.")
+        for name, value in cls._modernised(known).items():
+            description = parameters[name]
             try:
-                values[names[key]] = description.check(value)
+                values[name] = description.check(value)
             except InvalidInput as refusal:
                 used = (
                     ", ".join(description.text(part) for part in description.default)
                     if isinstance(description.default, tuple)
                     else description.text(description.default)
                 )
-                notes.append(f"{str(refusal).removesuffix('.')}. {used} is used instead.")
-        return Reading(cls(**values), tuple(notes))
+                notes.append(f"{refusal} {used} is used instead.")
+                faults.append(str(refusal))
+        return Reading(cls(**values), tuple(notes), tuple(faults))
+
+
+def _plain(value: Value) -> Any:
+    """A value as JSON has it: lists for tuples, a text for infinity."""
+    if isinstance(value, tuple):
+        return list(value)
+    return INFINITY if value == math.inf else value

@@ -8,12 +8,10 @@ from dashboard.shell import layout, share
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly import VIEWS, View
 from dashboard.views.anomaly import data as anomaly_data
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.papers.iot import PRESETS
 
-controls = Controls(
-    AnomalyConfiguration, also_known=("attacked", "flow", "hidden", "reconstructed")
-)
+controls = Controls(AnomalySettings, also_known=("attacked", "flow", "hidden", "reconstructed"))
 layout.heading(
     "Can it tell attacks from normal traffic?",
     "Devices learn one subspace of normal traffic together without sending a record. What lies far "

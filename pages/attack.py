@@ -11,9 +11,9 @@ from dashboard.shell.data import current_problem, problem_controls
 from dashboard.views import adversary, elsewhere, reconstruction, replay_section
 from dashboard.views import differencing as joining_section
 from dashboard.views import recovery as recovery_sweep
-from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
+from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
 
-controls = Controls(AttackConfiguration, also_known=("attacked",))
+controls = Controls(AttackSettings, also_known=("attacked",))
 layout.heading(
     "What leaks?",
     "An honest-but-curious server follows the protocol and keeps every message. Scrub through the "
@@ -115,5 +115,5 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "../pages/converge.py",
         label="Compare the costs of this run",
         icon=":material/show_chart:",
-        query_params=Configuration(**settings.as_dict()).query(),
+        query_params=ConvergeSettings(**settings.as_dict()).query(),
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.player import replay
 from dashboard.shell import formulas, jobs, layout, presets, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import current_problem, problem_controls
+from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import convergence
-from dashboard.views.guides import guide_curves
-from fedpca_core.studies.laboratory import Comparison, compare
-from fedpca_core.studies.pca import AttackConfiguration, Configuration
+from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
-controls = Controls(Configuration)
+STUDY = Convergence()
+
+controls = Controls(ConvergeSettings)
 layout.heading(
     "How fast does it converge?",
     "Every method starts from the same random frame and must find the leading subspace of all "
@@ -44,58 +44,25 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
 table = st.container()
 
 settings = controls.settings()
+data = own_data(settings)
 with chart:
     presets.note(settings)
-with layout.guard(otherwise=st.stop):
-    problem = current_problem(settings)
-
-
-def work(job: jobs.Job) -> Comparison:
-    """Compare the methods in the background, showing what is done so far."""
-    return compare(settings.run_key(), problem, job.report, job.publish)
-
-
-def draw(comparison: Comparison) -> None:
-    """The chart of a finished, stopped or unfinished comparison."""
-    for refusal in comparison.refusals.values():
-        layout.sentence(refusal, kind="note")
-    if not convergence.drawable(comparison, settings.measure):
-        layout.sentence(
-            "None of the chosen methods has this measure: a consensus gap needs a frame at every "
-            "client. Add FAPS or variable splitting, or choose another measure."
-        )
-        return
-    summary = comparison.summary(settings.measure, settings.accuracy)
-    st.markdown(convergence.verdict(summary, settings.accuracy))
-    guides = guide_curves(comparison, settings) if settings.guide else ()
-    replay(
-        key="converge_view",
-        rounds=comparison.rounds,
-        panels=[convergence.panel(comparison, settings, guides)],
-    )
-
-
-with chart:
-    key = ("converge", settings.run_key(), problem.digest)
-    job = jobs.show(key, work, draw, name="converge", seconds=180)
+    job = jobs.study(STUDY, settings, lambda found: convergence.draw(found, settings), data=data)
 with table:
-    st.caption(problem.note)
     if job.result is not None:
+        st.caption(job.result.facts.note)
         summary = job.result.summary(settings.measure, settings.accuracy)
         costs = convergence.cost_table(summary)
         layout.small_table(costs, label="What it costs", numbers=list(costs.columns[1:]))
-        convergence.facts(problem, settings)
+        convergence.facts(job.result, settings)
     formulas.measures()
     formulas.rates()
-    script.fold(script.comparison(settings))
+    script.fold(settings, [STUDY], data)
     with st.container(horizontal=True, vertical_alignment="center"):
-        share.copy_link(settings.query(), key="converge")
-        share.download_json(settings.to_json(), name="comparison")
-        if job.result is not None:
-            share.download_csv(job.result.curves, name="curves")
+        share.take_away(settings, {STUDY: job.result})
         st.page_link(
             "../pages/attack.py",
             label="Attack this run",
             icon=":material/visibility:",
-            query_params=AttackConfiguration(**settings.as_dict()).query(),
+            query_params=settings.carried(AttackSettings).query(complete=True),
         )

@@ -12,7 +12,7 @@ from fedpca_core.studies.personalised import (
     PRESETS,
     Exposure,
     Outcome,
-    PersonaliseConfiguration,
+    PersonaliseSettings,
     Sweep,
     compare,
     give_away,
@@ -22,7 +22,7 @@ from fedpca_core.studies.personalised import (
 #: Larger frames take minutes to attack.
 ATTACKABLE = 40
 
-controls = Controls(PersonaliseConfiguration)
+controls = Controls(PersonaliseSettings)
 layout.heading(
     "Who should collaborate?",
     "Every client has few records and a subspace of its own, near a common one. Alone it overfits; "

@@ -16,9 +16,9 @@ from dashboard.views.privacy.price import draw_price, price
 from dashboard.views.privacy.promise import explain, protection_card, show_guarantee
 from dashboard.views.privacy.run import converge, draw_convergence, table
 from fedpca_core.studies.private.run import accountable, build_problem
-from fedpca_core.studies.private.settings import PrivacyConfiguration
+from fedpca_core.studies.private.settings import PrivacySettings
 
-controls = Controls(PrivacyConfiguration)
+controls = Controls(PrivacySettings)
 layout.heading(
     "What does privacy cost?",
     "Noise on every product with a client's data hides single records, provably. Turn ε and watch "
@@ -32,7 +32,7 @@ with st.sidebar:
     if not figures:
         st.header("Budget", anchor=False)
         method = controls.parameter("method")
-        accounted = accountable(PrivacyConfiguration(method=method))
+        accounted = accountable(PrivacySettings(method=method))
         if accounted:
             private = controls.parameter("noise")
             controls.parameter("epsilon", disabled=not private)
@@ -81,7 +81,7 @@ WORK: dict[str, Callable[[jobs.Job], Any]] = {
     "accountants": lambda job: account_all(settings, job),
     "figures": lambda job: reproduce(settings, job),
 }
-DRAW: dict[str, Callable[[Any, PrivacyConfiguration], None]] = {
+DRAW: dict[str, Callable[[Any, PrivacySettings], None]] = {
     "run": draw_convergence,
     "utility": draw_price,
     "budget": draw_budget,

@@ -11,11 +11,11 @@ from dashboard.views import theory as theory_view
 from dashboard.views import theory_tables
 from fedpca_core.consensus.shift_invert import Exhibit
 from fedpca_core.consensus.verdicts import Verdict, verdicts
-from fedpca_core.studies.theory import Study, Sweeps, TheoryConfiguration, bridge, study, sweeps
+from fedpca_core.studies.theory import Study, Sweeps, TheorySettings, bridge, study, sweeps
 
 ITERATED = ("scaffnew", "steps", "nine", "fedavg")
 
-controls = Controls(TheoryConfiguration, also_known=("t-family",))
+controls = Controls(TheorySettings, also_known=("t-family",))
 layout.heading(
     "What is proved?",
     "Clients with different functions agree on one minimiser by local work, averages and "

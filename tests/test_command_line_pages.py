@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.__main__ import main
-from fedpca_core.studies.personalised import PersonaliseConfiguration
-from fedpca_core.studies.theory import TheoryConfiguration
+from fedpca_core.studies.personalised import PersonaliseSettings
+from fedpca_core.studies.theory import TheorySettings
 
 
 def test_a_saved_personalise_page_runs(tmp_path, capsys) -> None:
-    settings = PersonaliseConfiguration(
+    settings = PersonaliseSettings(
         features=12, components=3, clients=5, samples=5, rounds=50, vary="samples"
     )
     file = tmp_path / "personalise.json"
@@ -29,7 +29,7 @@ def test_a_saved_personalise_page_runs(tmp_path, capsys) -> None:
 
 
 def test_a_saved_theory_page_runs(tmp_path, capsys) -> None:
-    settings = TheoryConfiguration(clients=3, features=3, rounds=20)
+    settings = TheorySettings(clients=3, features=3, rounds=20)
     file = tmp_path / "theory.json"
     file.write_text(settings.to_json(), encoding="utf-8")
     assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
@@ -42,7 +42,7 @@ def test_a_saved_theory_page_runs(tmp_path, capsys) -> None:
 
 def test_a_value_that_does_not_fit_is_noted_and_replaced(tmp_path, capsys) -> None:
     file = tmp_path / "theory.json"
-    text = TheoryConfiguration(clients=2, features=2, rounds=20).to_json()
+    text = TheorySettings(clients=2, features=2, rounds=20).to_json()
     file.write_text(text.replace('"penalty": 0.2', '"penalty": -1'), encoding="utf-8")
     assert main(["run", str(file)]) == 0
     assert "Penalty r, in units of λ cannot be -1" in capsys.readouterr().err

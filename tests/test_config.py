@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Parameter
-from fedpca_core.studies.pca import AttackConfiguration, Configuration
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
 
 def values_of(parameter: Parameter) -> st.SearchStrategy:
@@ -28,7 +28,7 @@ def values_of(parameter: Parameter) -> st.SearchStrategy:
     return st.integers(0, steps).map(lambda k: kind(round(low + k * step, 10)))
 
 
-configurations = st.sampled_from([Configuration, AttackConfiguration]).flatmap(
+configurations = st.sampled_from([ConvergeSettings, AttackSettings]).flatmap(
     lambda cls: st.fixed_dictionaries(
         {name: values_of(parameter) for name, parameter in cls.parameters().items()}
     ).map(lambda values: cls(**values))
@@ -37,7 +37,7 @@ configurations = st.sampled_from([Configuration, AttackConfiguration]).flatmap(
 
 @given(configuration=configurations)
 @settings(max_examples=60, deadline=None)
-def test_file_and_link_round_trip(configuration: Configuration) -> None:
+def test_file_and_link_round_trip(configuration: ConvergeSettings) -> None:
     cls = type(configuration)
     from_file = cls.from_json(configuration.to_json())
     assert from_file.configuration == configuration and not from_file.notes
@@ -54,7 +54,7 @@ def test_file_and_link_round_trip(configuration: Configuration) -> None:
 
 
 def test_keys_are_unique_and_defaults_valid() -> None:
-    for cls in (Configuration, AttackConfiguration):
+    for cls in (ConvergeSettings, AttackSettings):
         keys = [parameter.key for parameter in cls.parameters().values()]
         assert len(keys) == len(set(keys))
         assert cls().query_string() == ""
@@ -75,8 +75,8 @@ def test_keys_are_unique_and_defaults_valid() -> None:
     ],
 )
 def test_bad_links_become_notes_and_defaults(link, sentence: str) -> None:
-    reading = Configuration.from_query(link)
-    assert reading.configuration == Configuration()
+    reading = ConvergeSettings.from_query(link)
+    assert reading.configuration == ConvergeSettings()
     assert len(reading.notes) == 1
     assert reading.notes[0].startswith(sentence)
     if "There is no" not in sentence:
@@ -85,9 +85,9 @@ def test_bad_links_become_notes_and_defaults(link, sentence: str) -> None:
 
 def test_bad_values_are_refused_in_the_core() -> None:
     with pytest.raises(InvalidInput, match="Clients cannot be 0: it must be a whole number from 2"):
-        Configuration(clients=0)
+        ConvergeSettings(clients=0)
     with pytest.raises(InvalidInput, match="Methods cannot be “ssi”"):
-        Configuration(methods="ssi")  # type: ignore[arg-type]
+        ConvergeSettings(methods="ssi")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -101,17 +101,17 @@ def test_bad_values_are_refused_in_the_core() -> None:
 )
 def test_bad_files_are_sentences(text: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
-        Configuration.from_json(text)
+        ConvergeSettings.from_json(text)
 
 
 def test_view_settings_do_not_change_the_run() -> None:
-    shown = Configuration(measure="kkt", axis="bytes", accuracy=1e-3, guide=False)
-    assert shown.run_key() == Configuration()
-    assert Configuration(seed=5).run_key() != Configuration()
+    shown = ConvergeSettings(measure="kkt", axis="bytes", accuracy=1e-3, guide=False)
+    assert shown.run_key() == ConvergeSettings()
+    assert ConvergeSettings(seed=5).run_key() != ConvergeSettings()
 
 
 def test_attack_page_opens_with_the_settings_of_a_comparison() -> None:
-    compared = Configuration(features=60, heterogeneity=0.4)
-    attacked = AttackConfiguration(**compared.as_dict())
+    compared = ConvergeSettings(features=60, heterogeneity=0.4)
+    attacked = AttackSettings(**compared.as_dict())
     link = parse_qs(attacked.query_string())
-    assert AttackConfiguration.from_query(link).configuration.as_dict() == compared.as_dict()
+    assert AttackSettings.from_query(link).configuration.as_dict() == compared.as_dict()

@@ -10,10 +10,10 @@ import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies import laboratory
-from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
+from fedpca_core.studies import build as laboratory
+from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
 
-TINY = Configuration(
+TINY = ConvergeSettings(
     features=12, clients=3, samples=100, components=2, rounds=30, starts=2, decay=1.1
 )
 
@@ -99,7 +99,7 @@ def test_refusals(changes, words: str) -> None:
 
 
 def test_attacked_run_records_everything() -> None:
-    chosen = AttackConfiguration(features=12, components=2, rounds=10, samples=50)
+    chosen = AttackSettings(features=12, components=2, rounds=10, samples=50)
     trace, table = laboratory.attacked_run(laboratory.build_problem(chosen), "ssi", chosen)
     assert len(trace.transcript.pairs(0)) == 10 and len(table) == 11
 

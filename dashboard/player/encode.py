@@ -188,6 +188,7 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "follows": panel.follows and panel.kind in ("lines", "area"),
         "stack": panel.stack,
         "integerX": panel.integer_x,
+        "simulationOnly": panel.simulation_only,
         "height": panel.height,
         "curves": [
             _curve(curve, style, blocks)

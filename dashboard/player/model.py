@@ -153,6 +153,8 @@ class Panel:
         Label x at whole numbers only.
     height : int
         CSS pixels of the plot.
+    simulation_only : bool
+        Marks the whole chart: everything in it needs the clients' private data.
     """
 
     key: str
@@ -172,6 +174,7 @@ class Panel:
     stack: bool = False
     integer_x: bool = False
     height: int = 340
+    simulation_only: bool = False
 
     def __post_init__(self) -> None:
         who = f"Panel {self.key!r}"

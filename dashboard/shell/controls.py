@@ -8,6 +8,7 @@ settings (from Converge to Attack, say) through the session.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
@@ -41,9 +42,12 @@ class Controls(Generic[S]):
         self.parameters: dict[str, Parameter] = settings.parameters()
         self.values: dict[str, Any] = {}
         family = settings.family or settings.kind
-        self._memory: dict[str, Any] = st.session_state.setdefault(f"_parameters_{family}", {})
+        self._family: dict[str, Any] = st.session_state.setdefault(f"_parameters_{family}", {})
+        #: What travels between all pages: clients, heterogeneity, ε, ...
+        self._world: dict[str, Any] = st.session_state.setdefault("_parameters_of_the_world", {})
         self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
+        self._modernise()
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))
         if reading.notes:
@@ -62,6 +66,20 @@ class Controls(Generic[S]):
                 if parameter.key not in st.query_params:
                     st.session_state.pop(parameter.key, None)
         st.session_state["_page_of_dials"] = self.settings_class.kind
+
+    def _memory(self, name: str) -> dict[str, Any]:
+        """Where a parameter's value is kept while the visitor is on other pages."""
+        return self._world if self.parameters[name].travels else self._family
+
+    def _modernise(self) -> None:
+        """Rewrite the keys of an earlier version of the program to those of today."""
+        if not any(key in st.query_params for key in self.settings_class.former_keys):
+            return
+        given = {name: st.query_params.get_all(name) for name in st.query_params}
+        link = self.settings_class.modern_link(given)
+        with suppress(StreamlitAPIException):
+            st.query_params.from_dict(link)
+            st.rerun()
 
     def _spell_out(self, parameters: Mapping[str, list[str]]) -> None:
         """Rewrite valid values that Streamlit would not recognise (100.0 for 100, ssi for SSI).
@@ -101,7 +119,7 @@ class Controls(Generic[S]):
         with place.container(border=True, key=f"link_notes_{self.settings_class.kind}"):
             st.markdown("**Something does not fit here.**")
             for note in self.notes:
-                st.markdown(f"- {note}")
+                st.markdown(f"- {plain(note)}")
             st.button("Dismiss", key=f"dismiss_{self.settings_class.kind}", on_click=self._dismiss)
 
     def _dismiss(self) -> None:
@@ -129,6 +147,8 @@ class Controls(Generic[S]):
         only: Sequence[str] | None = None,
         high: float | None = None,
         as_buttons: bool = False,
+        options: Sequence[str] | None = None,
+        empty: str = "",
     ) -> Any:
         """Draw one parameter and return its value.
 
@@ -144,6 +164,10 @@ class Controls(Generic[S]):
             A lower upper end of a slider than the parameter's own.
         as_buttons : bool
             Draw a single choice as a row of buttons rather than a list.
+        options : sequence of str, optional
+            Offer these for a free text (the columns of a table); others are forgotten.
+        empty : str
+            What the empty text is called among them.
         """
         parameter = self.parameters[name]
         self._recall(name, parameter)
@@ -154,23 +178,38 @@ class Controls(Generic[S]):
             "help": parameter.help or None,
             "disabled": disabled,
         }
-        value = _widget(parameter, label or parameter.label, common, only, high, as_buttons)
-        self.values[name] = value
-        if value != parameter.default:
-            self._memory[name] = value
+        if options is None:
+            value = _widget(parameter, label or parameter.label, common, only, high, as_buttons)
         else:
-            self._memory.pop(name, None)
+            value = _offered(parameter, label or parameter.label, common, options, empty)
+        self.values[name] = value
+        memory = self._memory(name)
+        if value != parameter.default:
+            memory[name] = value
+        elif name in memory and parameter.nearest(memory[name]) is not None:
+            del memory[name]  # set back to the default; what only other pages take stays there
         return value
 
     def _recall(self, name: str, parameter: Parameter) -> None:
-        """Bring a value set on another page, unless the link or this page says otherwise."""
-        if (
-            parameter.key in st.session_state
-            or parameter.key in st.query_params
-            or name not in self._memory
-        ):
+        """Bring a value set on another page, unless the link or this page says otherwise.
+
+        Where this page takes fewer values, the nearest is used, and said.
+        """
+        memory = self._memory(name)
+        known = parameter.key in st.session_state or parameter.key in st.query_params
+        if known or name not in memory:
             return
-        self._set(parameter, self._memory[name])
+        value = parameter.nearest(memory[name])
+        if value is None:
+            return  # another page's problem or method: this one opens with its own
+        if value != memory[name] and not isinstance(value, tuple):
+            asked = f"{parameter.label} of {parameter.text(memory[name])}"
+            self._say(f"{asked} is not for this page; {parameter.text(value)} is used.")
+        self._set(parameter, value)
+
+    def _say(self, note: str) -> None:
+        if note not in self.notes:
+            st.session_state[self._notes_key] = (*self.notes, note)
 
     @staticmethod
     def _set(parameter: Parameter, value: Any) -> None:
@@ -196,8 +235,7 @@ class Controls(Generic[S]):
         best = max((number for number in parameter.grid if number <= high), default=high)
         self._set(parameter, type(parameter.default)(best))  # type: ignore[arg-type]
         asked = f"{parameter.label} of {parameter.text(value)}"
-        note = f"{asked} is too much for this page; {best:g} is used."
-        st.session_state[self._notes_key] = (*self.notes, note)
+        self._say(f"{asked} is too much for this page; {best:g} is used.")
 
     # ------------------------------------------------------------------ result
     def settings(self) -> S:
@@ -208,12 +246,31 @@ class Controls(Generic[S]):
         """Set every parameter; for the callback of a preset's button."""
         for name, parameter in self.parameters.items():
             value = getattr(settings, name)
-            self._memory[name] = value
+            self._memory(name)[name] = value
             st.session_state[parameter.key] = list(value) if parameter.many else value
 
     def changer(self, settings: S) -> Callable[[], None]:
         """A callback that applies ``settings``."""
         return lambda: self.apply(settings)
+
+
+def plain(text: str) -> str:
+    """A text as Markdown that shows it letter by letter: no links, no pictures, no formulas."""
+    return re.sub(r"([\\`*_{}\[\]()<>#+\-!|$~:])", r"\\\1", text)
+
+
+def _offered(
+    parameter: Parameter,
+    label: str,
+    common: dict[str, Any],
+    options: Sequence[str],
+    empty: str,
+) -> Any:
+    """A free text, or several, out of what is there."""
+    if parameter.many:
+        return tuple(st.multiselect(label, list(options), **common))
+    chosen = st.selectbox(label, list(options), format_func=lambda text: text or empty, **common)
+    return chosen if chosen in options else ""
 
 
 def _widget(
@@ -237,6 +294,8 @@ def _widget(
             )
         index = options.index(parameter.default) if parameter.default in options else 0
         return st.selectbox(label, index=index, **names, **common)
+    if parameter.free:
+        return st.text_input(label, value=cast(str, parameter.default), max_chars=200, **common)
     if isinstance(parameter.default, bool):
         return st.toggle(label, value=parameter.default, **common)
     if parameter.grid:

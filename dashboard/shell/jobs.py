@@ -13,11 +13,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Settings
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Run, Step, Study, outcome
+
+S = TypeVar("S", bound=Settings)
+R = TypeVar("R")
 
 #: A job that nobody has looked at for this long is abandoned.
 ABANDONED_SECONDS = 8.0
@@ -145,6 +151,50 @@ class Registry:
 def registry() -> Registry:
     """The registry of this server process."""
     return Registry()
+
+
+def study(
+    study: Study[S, R],
+    settings: S,
+    draw: Callable[[R], None],
+    *,
+    data: OwnData | None = None,
+    name: str = "",
+    patience: float = 0.8,
+) -> Job:
+    """Run a study as a job and draw its result while it grows; see `show`.
+
+    Parameters
+    ----------
+    study : Study
+    settings : Settings
+        Of the study's class.
+    draw : callable
+        Draws a result, partial or final, in place.
+    data : OwnData, optional
+        The visitor's own file, where the settings ask for one.
+    name : str
+        Unique on the page; the study's key by default.
+    """
+    return show(
+        study.identity(settings, data),
+        lambda job: follow(job, study.run(settings, data)),
+        draw,
+        name=name or study.key,
+        seconds=study.seconds,
+        patience=patience,
+    )
+
+
+def follow(job: Job, run: Run[R]) -> R | None:
+    """Do the work of a study for a job: report every step, publish what there is, stop if asked."""
+
+    def watch(step: Step[R]) -> bool:
+        if step.result is not None:
+            job.publish(step.result)
+        return job.report(step.fraction, step.text)
+
+    return outcome(run, watch)
 
 
 def show(

@@ -12,8 +12,10 @@ know because they need the clients' private data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
+from fedpca_core.algorithms.method import Method
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 
 Dash = Literal["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"]
@@ -28,25 +30,6 @@ class Style:
     dash: Dash = "solid"
     marker: str = "circle"
 
-
-ALGORITHMS: dict[str, Style] = {
-    "FAPS": Style("#0f766e", "#2dd4bf", "solid", "circle"),
-    "SSI": Style("#2166ac", "#7cb3f5", "longdash", "square"),
-    "LocalPower": Style("#c2410c", "#ff8f5e", "solid", "diamond"),
-    "LocalPower (decay)": Style("#8f4a1b", "#e0b089", "dash", "diamond"),
-    "VariableSplitting": Style("#6d3fc0", "#b89bff", "dashdot", "triangle-up"),
-    "VariableSplitting (free)": Style("#8f6fd0", "#d5c4ff", "longdash", "triangle-up"),
-    "BlockKrylov": Style("#b3264a", "#ff86a2", "dot", "triangle-down"),
-    "OneShot": Style("#5b6470", "#aab4c0", "dash", "x"),
-    "OneShot (stacked)": Style("#6f6257", "#c9bcae", "dot", "x"),
-    "Centralized": Style("#1f2a2e", "#f3f5f2", "dot", "cross"),
-    "FedPower": Style("#a21d8c", "#f08be0", "solid", "square"),
-    "FedPE": Style("#4d7c0f", "#a3d65c", "dash", "triangle-up"),
-    "FedPG": Style("#0b6f99", "#5ecbf0", "solid", "star"),
-    "PersonalizedPCA": Style("#7a5c00", "#e8c54a", "longdashdot", "hexagon"),
-    "LocalTraining": Style("#7f3b52", "#e3a3b8", "dot", "square"),
-    "GlobalAveraging": Style("#2f5d50", "#93c7b4", "dash", "star"),
-}
 
 ROLES: dict[str, Style] = {
     "formal": Style("#1d3f91", "#9db8ff"),
@@ -78,37 +61,46 @@ def fallback(index: int) -> Style:
 
 
 def style(name: str) -> Style:
-    """Return the style of an algorithm, a role, ``"series 3"``, or a plain ``#rrggbb`` colour.
+    """Return the style of a method, a role, ``"series 3"``, or a plain ``#rrggbb`` colour.
 
     Parameters
     ----------
     name : str
-        A key of `ALGORITHMS` or `ROLES`, ``"series N"`` with N counted from 0, or ``#rrggbb``
-        (used as it is in both schemes).
+        Key or title of a registered method, a key of `ROLES`, ``"series N"`` with N counted from
+        0, or ``#rrggbb`` (used as it is in both schemes).
 
     Raises
     ------
     InvalidInput
         If the name is none of these.
     """
-    if name in ALGORITHMS:
-        return ALGORITHMS[name]
+    found = method(name)
+    if found is not None:
+        look = found.look
+        return Style(look.light, look.dark, cast(Dash, look.dash), look.marker)
     if name in ROLES:
         return ROLES[name]
     if name.startswith("series ") and name.removeprefix("series ").isdecimal():
         return fallback(int(name.removeprefix("series ")))
     if len(name) == 7 and name[0] == "#" and all(c in "0123456789abcdefABCDEF" for c in name[1:]):
         return Style(name, name)
-    known = ", ".join([*ALGORITHMS, *ROLES])
+    known = ", ".join([*METHODS, *ROLES])
     raise InvalidInput(
         f"There is no colour called {name!r}; use one of {known}, "
         'a "series N" with N from 0, or a colour written as #rrggbb.'
     )
 
 
+def method(name: str) -> Method | None:
+    """The registered method with this key or title, if there is one."""
+    titled = {entry.title: entry for entry in METHODS.values()}
+    named = {entry.algorithm.__name__: entry for entry in reversed(METHODS.values())}
+    return METHODS.get(name) or titled.get(name) or named.get(name)
+
+
 def knows(name: str) -> bool:
-    """Say whether ``name`` is an algorithm or a role with a style of its own."""
-    return name in ALGORITHMS or name in ROLES
+    """Say whether ``name`` is a method or a role with a style of its own."""
+    return method(name) is not None or name in ROLES
 
 
 def colour(name: str, scheme: Literal["light", "dark"]) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import Value
 from fedpca_core.studies.papers.faps import PRESETS, Preset
-from fedpca_core.studies.pca import METHODS, Configuration
+from fedpca_core.studies.pca_settings import ConvergeSettings
 
 PAGES = {True: "../pages/attack.py", False: "../pages/converge.py"}
 ICONS = {True: ":material/visibility:", False: ":material/show_chart:"}
@@ -31,11 +32,11 @@ def door(preset: Preset, label: str, value: Value | None = None) -> None:
         PAGES[preset.attack],
         label=label,
         icon=ICONS[preset.attack],
-        query_params=preset.configuration(value).query(),
+        query_params=preset.configuration(value).query(complete=True),
     )
 
 
-def found(settings: Configuration) -> tuple[Preset, Value | None] | None:
+def found(settings: ConvergeSettings) -> tuple[Preset, Value | None] | None:
     """The preset (and the value it varies) that these settings are, whatever is shown of them."""
     for preset in PRESETS:
         if not preset.live and preset.name == "default":
@@ -50,7 +51,7 @@ def found(settings: Configuration) -> tuple[Preset, Value | None] | None:
     return None
 
 
-def note(settings: Configuration) -> None:
+def note(settings: ConvergeSettings) -> None:
     """If these settings are a preset: its point, its other values, and the published numbers."""
     place = st.container()  # always there, so that leaving a preset moves nothing below
     match = found(settings)
@@ -75,7 +76,7 @@ def published(preset: Preset) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "Method": METHODS[figure.method],
+                "Method": METHODS[figure.method].title,
                 "Rounds": "–" if figure.rounds is None else str(figure.rounds),
                 "KKT violation": "–" if figure.kkt is None else f"{figure.kkt:.2e}",
                 "Relative error": (

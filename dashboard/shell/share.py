@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas as pd
 import streamlit as st
+
+from fedpca_core.settings import Settings
+from fedpca_core.studies.study import Study
 
 Parameters = Mapping[str, str | int | float | bool | Sequence[str]]
 
@@ -41,6 +46,45 @@ def copy_link(parameters: Parameters | None = None, *, key: str = "link") -> Non
         st.markdown("This address opens the page with exactly these settings, seed included.")
         st.code(link(parameters), language=None, wrap_lines=True)
         st.caption("With embed=true added it opens with the controls folded away, for a lecture.")
+
+
+def take_away(settings: Settings, results: Mapping[Study[Any, Any], Any]) -> None:
+    """The link, the configuration file, and every table of the studies that have a result."""
+    name = settings.kind
+    copy_link(settings.query(), key=name)
+    download_json(settings.to_json(), name=name)
+    done = {study: result for study, result in results.items() if result is not None}
+    if done:
+        download_tables(
+            lambda: {
+                f"{study.key}-{title}": table
+                for study, result in done.items()
+                for title, table in study.tables(result, settings).items()
+            },
+            name=name,
+        )
+
+
+def download_tables(tables: Callable[[], Mapping[str, pd.DataFrame]], *, name: str) -> None:
+    """Offer tables as CSV files in one archive, written only when somebody asks for it."""
+
+    def data() -> bytes:
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
+            for title, table in tables().items():
+                files.writestr(f"{title}.csv", table.to_csv(index=False))
+        return archive.getvalue()
+
+    st.download_button(
+        "Download tables",
+        data=data,
+        file_name=f"{name}-tables.zip",
+        mime="application/zip",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"tables-{name}",
+        help="All numbers behind this page as CSV files.",
+    )
 
 
 def download_csv(

@@ -20,8 +20,8 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
-from fedpca_core.studies.laboratory import Progress, attacked_run
-from fedpca_core.studies.pca import METHODS, AttackConfiguration
+from fedpca_core.studies.build import Progress, attacked_run
+from fedpca_core.studies.pca_settings import METHODS, AttackSettings
 
 #: A reconstruction counts as complete below this relative error.
 RECOVERED = 1e-6
@@ -65,7 +65,7 @@ def private_matrix(problem: Problem, client: int) -> Array:
     return problem.client_data.only(np.array([client])).dense()[0]
 
 
-def attack_all(configuration: AttackConfiguration, problem: Problem, progress: Progress) -> Outcome:
+def attack_all(configuration: AttackSettings, problem: Problem, progress: Progress) -> Outcome:
     """Run each method from every start and attack its transcript round by round."""
     truth = private_matrix(problem, configuration.client)
     chosen, starts = configuration.attacked, configuration.starts
@@ -92,7 +92,7 @@ def attack_all(configuration: AttackConfiguration, problem: Problem, progress: P
 
 
 def _recover(
-    configuration: AttackConfiguration, problem: Problem, method: str, start: int, truth: Array
+    configuration: AttackSettings, problem: Problem, method: str, start: int, truth: Array
 ) -> tuple[Recovery, Array]:
     trace, table = attacked_run(problem, method, configuration, start)
     transcript = server_view(configuration, problem, method, start, trace.transcript)
@@ -112,7 +112,7 @@ def _recover(
 
 
 def server_view(
-    configuration: AttackConfiguration,
+    configuration: AttackSettings,
     problem: Problem,
     method: str,
     start: int,
@@ -140,7 +140,7 @@ def server_view(
 
 
 def attack(
-    configuration: AttackConfiguration, transcript: Transcript, stated_trace: float
+    configuration: AttackSettings, transcript: Transcript, stated_trace: float
 ) -> AttackPath:
     """The chosen adversary's reconstruction after every round."""
     client = configuration.client
@@ -199,7 +199,7 @@ def messages(transcript: Transcript, path: AttackPath, client: int) -> pd.DataFr
 
 
 def _baselines(
-    configuration: AttackConfiguration, problem: Problem, truth: Array
+    configuration: AttackSettings, problem: Problem, truth: Array
 ) -> tuple[Baseline, ...]:
     features, trace = problem.features, float(np.trace(truth))
     generator = Streams(configuration.seed).generator("baseline")
@@ -223,7 +223,7 @@ def _baselines(
     )
 
 
-def verdict(recoveries: Mapping[str, Recovery], configuration: AttackConfiguration) -> str:
+def verdict(recoveries: Mapping[str, Recovery], configuration: AttackSettings) -> str:
     """One line on what this adversary has learned from each method."""
     parts = []
     for method, recovery in recoveries.items():
@@ -251,7 +251,7 @@ def verdict(recoveries: Mapping[str, Recovery], configuration: AttackConfigurati
     return " ".join(parts)
 
 
-def card(configuration: AttackConfiguration, outcome: Outcome | None) -> None:
+def card(configuration: AttackSettings, outcome: Outcome | None) -> None:
     """Who sees what, what they know and do, and what comes of it."""
     secure = configuration.secure_aggregation
     gets = "see the curves above"

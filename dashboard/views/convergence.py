@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
-from dashboard.player import Baseline, Curve, Panel
+from dashboard.player import Baseline, Curve, Panel, replay
 from dashboard.shell import layout
-from fedpca_core.arrays import Array
-from fedpca_core.problems import Problem
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
-from fedpca_core.studies.laboratory import Comparison
-from fedpca_core.studies.pca import METHODS, Configuration
-
-#: Names in `dashboard.shell.palette` of the method keys.
-COLOURS: Mapping[str, str] = {
-    "ssi": "SSI",
-    "local_power": "LocalPower",
-    "local_power_decay": "LocalPower (decay)",
-    "faps": "FAPS",
-    "variable_splitting": "VariableSplitting",
-    "variable_splitting_free": "VariableSplitting (free)",
-    "block_krylov": "BlockKrylov",
-    "one_shot": "OneShot",
-    "one_shot_stacked": "OneShot (stacked)",
-    "centralized": "Centralized",
-    "fedpe": "FedPE",
-    "fedpg": "FedPG",
-}
+from fedpca_core.studies.convergence import Comparison, Line
+from fedpca_core.studies.pca_settings import ConvergeSettings
 
 MEASURES: Mapping[str, str] = {
     "relative_error": "relative error of the singular values",
@@ -49,120 +33,125 @@ AXES: Mapping[str, str] = {
 ROUNDING = 1e-16
 
 
-def panel(comparison: Comparison, configuration: Configuration, guides: Sequence[Curve]) -> Panel:
+def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
+    """The sentence and the chart of a finished, stopped or unfinished comparison."""
+    for refusal in comparison.refusals.values():
+        layout.sentence(refusal, kind="note")
+    if not comparison.has(settings.measure):
+        layout.sentence(
+            "None of the chosen methods has this measure: a consensus gap needs a frame at every "
+            "client. Add FAPS or variable splitting, or choose another measure."
+        )
+        return
+    summary = comparison.summary(settings.measure, settings.accuracy)
+    st.markdown(verdict(summary, settings.accuracy))
+    replay(key="converge_view", rounds=comparison.rounds, panels=[panel(comparison, settings)])
+
+
+def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
     """The chart of the chosen measure against the chosen axis."""
-    measure, axis = configuration.measure, configuration.axis
+    measure, axis = settings.measure, settings.axis
+    lines = {method: comparison.line(method, measure, axis) for method in comparison.tables}
     curves = [
-        curve
-        for method in comparison.tables
-        if (curve := _curve(comparison, method, measure, axis)) is not None
+        _curve(method, line, len(comparison.tables[method]) > 1, axis)
+        for method, line in lines.items()
+        if line is not None
     ]
+    if settings.guide and axis == "round":
+        curves += _guides(comparison, measure)
     return Panel(
         key="convergence",
         title="",
         x_title=AXES[axis],
         y_title=MEASURES[measure],
-        curves=(*curves, *guides),
-        baselines=tuple(_floors(comparison, configuration)),
+        curves=tuple(curves),
+        baselines=tuple(_floors(comparison, settings)),
         description=f"{MEASURES[measure]} of each method against {AXES[axis]}, "
         "median over the random starts with a band over all of them.",
         axes_id=f"{measure}-{axis}",
         integer_x=axis == "round",
         height=460,
+        simulation_only=True,
     )
 
 
-def drawable(comparison: Comparison, measure: str) -> bool:
-    """Whether any method has this measure (a consensus gap needs local frames)."""
-    return any(
-        bool(np.isfinite(table[measure]).any())
-        for tables in comparison.tables.values()
-        for table in tables
-    )
-
-
-def _curve(comparison: Comparison, method: str, measure: str, axis: str) -> Curve | None:
-    tables, rounds = comparison.tables[method], comparison.rounds
-    values = np.stack([table[measure].to_numpy(dtype=float) for table in _even(tables)])
-    if not np.isfinite(values).any():
-        return None
-    values = np.maximum(values, ROUNDING)
-    positions = np.median(np.stack([_position(table, axis) for table in _even(tables)]), axis=0)
-    stopped = values.shape[1] <= rounds and method != comparison.unfinished
-    if stopped and axis == "round":
-        # A method that has finished keeps its estimate while the others go on.
-        missing = rounds + 1 - values.shape[1]
-        values = np.pad(values, ((0, 0), (0, missing)), mode="edge")
-        positions = np.arange(rounds + 1.0)
-    several = len(tables) > 1
+def _curve(method: str, line: Line, several: bool, axis: str) -> Curve:
     return Curve(
-        name=METHODS[method],
-        x=positions,
-        y=np.median(values, axis=0),
-        lower=values.min(axis=0) if several else None,
-        upper=values.max(axis=0) if several else None,
-        colour=COLOURS[method],
-        marker=stopped and axis != "round",
+        name=METHODS[method].title,
+        x=line.x,
+        y=np.maximum(line.middle, ROUNDING),
+        lower=np.maximum(line.lower, ROUNDING) if several else None,
+        upper=np.maximum(line.upper, ROUNDING) if several else None,
+        colour=method,
+        marker=line.ended and axis != "round",
     )
 
 
-def _even(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Tables cut to the shortest, so that a stopped comparison can still be averaged."""
-    shortest = min(len(table) for table in tables)
-    return [table.iloc[:shortest] for table in tables]
+def _guides(comparison: Comparison, measure: str) -> list[Curve]:
+    """Dashed lines of the predicted rates, through the later part of the curves."""
+    found = {method: comparison.guide(method, measure) for method in comparison.tables}
+    return [
+        Curve(
+            name=f"{METHODS[method].title}, predicted",
+            x=guide[0],
+            y=guide[1],
+            colour=method,
+            guide=True,
+        )
+        for method, guide in found.items()
+        if guide is not None
+    ]
 
 
-def _position(table: pd.DataFrame, axis: str) -> Array:
-    if axis == "bytes":
-        return (table["bytes_up"] + table["bytes_down"]).to_numpy(dtype=float)
-    return table[axis].to_numpy(dtype=float)
-
-
-def _floors(comparison: Comparison, configuration: Configuration) -> list[Baseline]:
-    """Measured floors of a run that sums present clients only: median of the last fifth."""
-    if configuration.participation == 1 or configuration.absent == "memory":
+def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline]:
+    """Measured floors of a run that sums present clients only."""
+    if settings.participation == 1 or settings.absent == "memory":
         return []
-    floors = []
-    for method, tables in comparison.tables.items():
-        tail = [table[configuration.measure].iloc[-max(2, len(table) // 5) :] for table in tables]
-        floor = float(np.median(np.concatenate(tail)))
-        if np.isfinite(floor) and floor > ROUNDING and len(tables[0]) > 2:
-            floors.append(
-                Baseline(f"floor of {METHODS[method]}: {floor:.1e}", floor, colour=COLOURS[method])
-            )
-    return floors
+    found = {m: comparison.floor(m, settings.measure) for m in comparison.tables}
+    return [
+        Baseline(
+            f"floor of {METHODS[method].title}: {floor:.1e}",
+            floor,
+            colour=method,
+            simulation_only=True,
+        )
+        for method, floor in found.items()
+        if floor is not None and floor > ROUNDING
+    ]
 
 
-def facts(problem: Problem, configuration: Configuration) -> None:
+def facts(comparison: Comparison, settings: ConvergeSettings) -> None:
     """Cards with what the curves depend on."""
-    p, n = configuration.components, problem.features
-    values = problem.eigenvalues
+    found, p = comparison.facts, settings.components
+    values = found.eigenvalues
+    width = 4 if settings.dtype == "float32" else 8
+    size = width * found.features * p / 1e3
     layout.metric_cards(
         [
             layout.Card(
                 "Measured heterogeneity η",
-                f"{problem.heterogeneity:.2f}",
-                "largest ‖Sᵢ − S‖ / ‖S‖",
+                f"{found.heterogeneity:.2f}",
+                "largest ‖Sᵢ − S‖ / ‖S‖; simulation only",
                 help="0 would mean that all clients hold the same second moments. Small clients "
                 "differ by chance, so it is not 0 even for random shares.",
             ),
             layout.Card(
                 "Samples per feature",
-                f"{problem.client_data.samples.min() / n:.3g}",
+                f"{found.least_samples / found.features:.3g}",
                 "at the smallest client",
                 help="FAPS wants about 20 or more.",
             ),
             layout.Card(
                 "Ratio at the cut",
                 f"{values[p] / values[p - 1]:.4f}",
-                "λ of component p + 1 over p",
+                "λ of component p + 1 over p; simulation only",
                 help="SSI's angle shrinks by this factor in every round.",
             ),
             layout.Card(
                 "One upload",
-                f"{8 * n * p / 1e3:.3g} kB",
-                f"{n} × {p} floats of 8 bytes",
-                help="What each participating client sends in a round, float64.",
+                f"{size:.3g} kB",
+                f"{found.features} × {p} floats of {width} bytes",
+                help="What each participating client sends in a round.",
             ),
         ]
     )

@@ -19,8 +19,8 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks import Differencing
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem, without_record
-from fedpca_core.studies.laboratory import attacked_run
-from fedpca_core.studies.pca import METHODS, AttackConfiguration
+from fedpca_core.studies.build import attacked_run
+from fedpca_core.studies.pca_settings import METHODS, AttackSettings
 
 #: A difference this nearly of rank one is one record, as far as the server can tell.
 PURE = 0.99
@@ -52,9 +52,7 @@ class Joined:
     refusals: Mapping[str, str]
 
 
-def show(
-    controls: Controls[AttackConfiguration], settings: AttackConfiguration, problem: Problem
-) -> None:
+def show(controls: Controls[AttackSettings], settings: AttackSettings, problem: Problem) -> None:
     """Draw the parameters and, once switched on, the job and what it found."""
     layout.section(
         "One more record",
@@ -77,14 +75,14 @@ def show(
     )
 
 
-def _adversary(settings: AttackConfiguration) -> str:
+def _adversary(settings: AttackSettings) -> str:
     """The chosen adversary, or where the section needs more the best one that only looks on."""
     if settings.secure_aggregation:
         return settings.attack if settings.attack == "collude" else "pooled"
     return settings.attack if settings.attack == "ridge" else "symmetric"
 
 
-def run(configuration: AttackConfiguration, problem: Problem, job: jobs.Job) -> Joined:
+def run(configuration: AttackSettings, problem: Problem, job: jobs.Job) -> Joined:
     """Attack both runs of every method and subtract."""
     earlier = without_record(problem, configuration.client, configuration.record)
     assert problem.blocks is not None  # without_record has refused otherwise

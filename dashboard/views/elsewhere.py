@@ -14,16 +14,16 @@ from dashboard.views.anomaly import data as anomaly_data
 from dashboard.views.anomaly.leaks import leaks
 from dashboard.views.anomaly.view import View
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
-from fedpca_core.studies.pca import AttackConfiguration
-from fedpca_core.studies.personalised import Exposure, PersonaliseConfiguration, give_away
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.personalised import Exposure, PersonaliseSettings, give_away
 
 #: Small enough that the whole covariance can be fitted while one waits.
 _TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100}
-_PERSONAL = PersonaliseConfiguration(features=12, components=3, samples=10)
+_PERSONAL = PersonaliseSettings(features=12, components=3, samples=10)
 
 
-def show(controls: Controls[AttackConfiguration]) -> None:
+def show(controls: Controls[AttackSettings]) -> None:
     """Choose another method and read its uploads, with the settings its own page explains."""
     layout.section(
         "Methods that send models",
@@ -55,14 +55,14 @@ def _exposure(found: Exposure) -> None:
     chart(key="elsewhere_exposure", panels=[personal_view.exposure_panel(found)])
 
 
-def _fedpg(controls: Controls[AttackConfiguration]) -> None:
+def _fedpg(controls: Controls[AttackSettings]) -> None:
     """IoT-23 where it is found, because its eight features can be fitted whole."""
     with st.container():
         try:
-            settings = AnomalyConfiguration(data="iot23", **_TRAFFIC)
+            settings = AnomalySettings(data="iot23", **_TRAFFIC)
             traffic = anomaly_data.current_traffic(settings)
         except InvalidInput:
-            settings = AnomalyConfiguration(data="synthetic", **_TRAFFIC)
+            settings = AnomalySettings(data="synthetic", **_TRAFFIC)
             traffic = anomaly_data.current_traffic(settings)
         st.caption(f"FedPG with {settings.clients} clients on {traffic.name}.")
         detection = anomaly_data.current_detection(settings)

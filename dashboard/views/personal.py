@@ -13,7 +13,7 @@ from fedpca_core.studies.personalised import (
     AXES,
     Exposure,
     Outcome,
-    PersonaliseConfiguration,
+    PersonaliseSettings,
     Sweep,
 )
 
@@ -113,7 +113,7 @@ def gains(outcome: Outcome) -> Panel:
     )  # fmt: skip
 
 
-def sweep_panel(sweep: Sweep, configuration: PersonaliseConfiguration) -> Panel:
+def sweep_panel(sweep: Sweep, configuration: PersonaliseSettings) -> Panel:
     """Fresh error of the three methods along one axis, with a mark at the current setting."""
     here = float(getattr(configuration, sweep.axis))
     extra: tuple[Curve, ...] = ()
@@ -147,7 +147,7 @@ def sweep_panel(sweep: Sweep, configuration: PersonaliseConfiguration) -> Panel:
     )  # fmt: skip
 
 
-def _expected(axis: str, configuration: PersonaliseConfiguration) -> tuple[Curve, ...]:
+def _expected(axis: str, configuration: PersonaliseSettings) -> tuple[Curve, ...]:
     """What the same settings gave at the paper's size, where they are a figure of the paper."""
     c = configuration
     variant = "PersonalizedPCA" if c.prior == "matched" else c.prior
@@ -221,7 +221,7 @@ def angles(outcome: Outcome) -> list[Heat]:
     return result
 
 
-def facts(outcome: Outcome, configuration: PersonaliseConfiguration) -> None:
+def facts(outcome: Outcome, configuration: PersonaliseSettings) -> None:
     """What it costs, next to what the raw data would."""
     features, components = configuration.features, configuration.components
     frame, records = features * components, features * configuration.samples

@@ -14,7 +14,7 @@ from dashboard.views.convergence import COLOURS, ROUNDING
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks import recover_samples, scores
 from fedpca_core.problems import Problem
-from fedpca_core.studies.pca import METHODS
+from fedpca_core.studies.pca_settings import METHODS
 
 #: Heat maps are averaged down to at most this many rows.
 LARGEST = 72

@@ -11,8 +11,8 @@ from dashboard.player import Curve, Panel, chart
 from dashboard.shell import jobs
 from fedpca_core import attacks
 from fedpca_core.attacks import scores
-from fedpca_core.studies.laboratory import attacked_run, build_problem
-from fedpca_core.studies.pca import AttackConfiguration
+from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.pca_settings import AttackSettings
 
 FEATURES = (20, 30, 40, 50, 60)
 #: Both the reconstruction and the KKT violation count as done below this, as in the paper.
@@ -20,7 +20,7 @@ DONE = 1e-5
 LONGEST = 500
 
 
-def show(configuration: AttackConfiguration) -> None:
+def show(configuration: AttackSettings) -> None:
     """The sweep over features as a job and its chart."""
     asked = replace(
         configuration.run_key(), rounds=LONGEST, attack="linear", attacked=("ssi",), starts=1
@@ -53,7 +53,7 @@ def show(configuration: AttackConfiguration) -> None:
     jobs.show(("sweep", asked), lambda job: _work(asked, job), draw, name="recovery_sweep")
 
 
-def _work(configuration: AttackConfiguration, job: jobs.Job) -> pd.DataFrame | None:
+def _work(configuration: AttackSettings, job: jobs.Job) -> pd.DataFrame | None:
     rows: list[dict[str, float]] = []
     for position, features in enumerate(FEATURES):
         if not job.report(position / len(FEATURES), f"{features} features"):

@@ -17,8 +17,8 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks import scores
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
-from fedpca_core.studies.laboratory import attacked_run, build_algorithm
-from fedpca_core.studies.pca import AttackConfiguration
+from fedpca_core.studies.build import attacked_run, build_algorithm
+from fedpca_core.studies.pca_settings import AttackSettings
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Replayed:
     angle: float
 
 
-def run(configuration: AttackConfiguration, problem: Problem, truth: Array, job: Job) -> Replayed:
+def run(configuration: AttackSettings, problem: Problem, truth: Array, job: Job) -> Replayed:
     """Run FAPS and replay its transcript within the budget; stopping keeps the best fit."""
     return _replayed(configuration, problem, truth, configuration.budget, job.report)
 
 
 def _replayed(
-    configuration: AttackConfiguration,
+    configuration: AttackSettings,
     problem: Problem,
     truth: Array,
     seconds: float,
@@ -157,9 +157,7 @@ _CLEAN: dict[str, Any] = {
 }
 
 
-def study(
-    configuration: AttackConfiguration, problem: Problem, truth: Array, job: Job
-) -> pd.DataFrame:
+def study(configuration: AttackSettings, problem: Problem, truth: Array, job: Job) -> pd.DataFrame:
     """Each defence alone: does FAPS still converge, and what do two attacks recover?"""
     rows: list[dict[str, object]] = []
     for position, (name, switches) in enumerate(DEFENCES):
@@ -178,7 +176,7 @@ def study(
 
 def _defended(
     name: str,
-    configuration: AttackConfiguration,
+    configuration: AttackSettings,
     problem: Problem,
     truth: Array,
     report: Callable[[float, str], bool],
@@ -204,7 +202,7 @@ def _defended(
 
 
 def _fewer_rounds(
-    configuration: AttackConfiguration, problem: Problem, truth: Array
+    configuration: AttackSettings, problem: Problem, truth: Array
 ) -> dict[str, object]:
     """Block Krylov needs fewer rounds, so fewer messages leak; its answers are plain products."""
     plain = replace(configuration, **_CLEAN)

@@ -13,12 +13,10 @@ from dashboard.shell.controls import Controls
 from dashboard.views import adversary
 from dashboard.views import replay as replaying
 from fedpca_core.problems import Problem
-from fedpca_core.studies.pca import AttackConfiguration
+from fedpca_core.studies.pca_settings import AttackSettings
 
 
-def show(
-    controls: Controls[AttackConfiguration], settings: AttackConfiguration, problem: Problem
-) -> None:
+def show(controls: Controls[AttackSettings], settings: AttackSettings, problem: Problem) -> None:
     """Draw the parameters of the replay and, once switched on, its job and result."""
     layout.section(
         "The adversary who replays",

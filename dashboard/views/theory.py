@@ -9,7 +9,7 @@ import numpy as np
 from dashboard.player import Baseline, Curve, Panel
 from dashboard.shell import layout
 from fedpca_core.settings import short
-from fedpca_core.studies.theory import LOW, Study, Sweeps, TheoryConfiguration
+from fedpca_core.studies.theory import LOW, Study, Sweeps, TheorySettings
 
 CLAIM = "FedPower"  # palette colours, by role on this page
 OURS = "FAPS"
@@ -103,7 +103,7 @@ def convergence(study: Study) -> list[Panel]:
     ]
 
 
-def cards(study: Study, configuration: TheoryConfiguration) -> None:
+def cards(study: Study, configuration: TheorySettings) -> None:
     """The numbers behind the lines."""
 
     def text(value: float | None) -> str:
@@ -153,7 +153,7 @@ def rivals(study: Study) -> Panel:
     )
 
 
-def floor_sentence(study: Study, configuration: TheoryConfiguration) -> str:
+def floor_sentence(study: Study, configuration: TheorySettings) -> str:
     """FedAvg's wrong fixed point, in words."""
     distances = study.rivals["FedAvg"].distances
     floor = float(distances[-1])
@@ -177,7 +177,7 @@ def floor_sentence(study: Study, configuration: TheoryConfiguration) -> str:
     )
 
 
-def sweep_panels(found: Sweeps, configuration: TheoryConfiguration) -> list[Panel]:
+def sweep_panels(found: Sweeps, configuration: TheorySettings) -> list[Panel]:
     """Factors against the penalty and against local steps."""
     positive = found.penalties > 0
     colours = (CLAIM, OURS, MEASURED, "VariableSplitting", "LocalPower", "FedPG")

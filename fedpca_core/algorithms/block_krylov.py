@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import random_frame, remove_span, symmetric_part, tall_qr
@@ -156,3 +157,16 @@ def _next_probe(basis: Array, image: Array) -> Array:
     # Small singular values magnify what two passes left along the basis, hence a third.
     probe = remove_span(probe, basis)
     return np.linalg.qr(probe)[0] if probe.shape[1] else probe
+
+
+METHODS = (
+    Method(
+        key="block_krylov",
+        title="Block Krylov",
+        algorithm=BlockKrylov,
+        make=lambda settings: BlockKrylov(settings.components),
+        look=Look("#b3264a", "#ff86a2", "dot", "triangle-down"),
+        attacks=("linear",),
+        accounts="orthogonal",
+    ),
+)

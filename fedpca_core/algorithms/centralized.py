@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.problems.client_data import ClientData
@@ -85,3 +86,15 @@ class Centralized(Algorithm):
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frame: Array = server["frame"]
         return frame
+
+
+METHODS = (
+    Method(
+        key="centralized",
+        title="Centralised",
+        algorithm=Centralized,
+        make=lambda settings: Centralized(settings.components),
+        look=Look("#1f2a2e", "#f3f5f2", "dot", "cross"),
+        refusal="it hands over S_i itself; noise on that is noise at the source",
+    ),
+)

@@ -14,6 +14,7 @@ import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.consensus_tools import smooth_gradient
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import transpose
 from fedpca_core.problems.client_data import ClientData
@@ -96,3 +97,18 @@ def surrogate_value(frames: Array, multipliers: Array, penalty: Array) -> Array:
         (multipliers * squared).sum(axis=(-2, -1))
         + 0.5 * np.squeeze(penalty) * (squared**2).sum(axis=(-2, -1))
     )
+
+
+# Penalty and steps follow the clients' curvature; the shared parameters are of FAPS and LocalPower.
+METHODS = (
+    Method(
+        key="fedpe",
+        title="FedPE",
+        algorithm=FedPE,
+        make=lambda settings: FedPE(settings.components),
+        look=Look("#4d7c0f", "#a3d65c", "dash", "triangle-up"),
+        attacks=("stationary",),
+        refusal="the length of a local step depends on the client's data, so noise on the upload "
+        "meets no stated sensitivity",
+    ),
+)

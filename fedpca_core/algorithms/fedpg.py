@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.consensus_tools import one_of, smooth_gradient
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import orthonormalise, polar, tangent, transpose
 from fedpca_core.problems.client_data import ClientData
@@ -65,3 +66,18 @@ class FedPG(ConsensusADMM):
             result: Array = slope - frames @ (transpose(frames) @ slope)
             return result
         return tangent(frames, slope)
+
+
+# Penalty and steps follow the clients' curvature; the shared parameters are of FAPS and LocalPower.
+METHODS = (
+    Method(
+        key="fedpg",
+        title="FedPG",
+        algorithm=FedPG,
+        make=lambda settings: FedPG(settings.components),
+        look=Look("#0b6f99", "#5ecbf0", "solid", "star"),
+        attacks=("stationary",),
+        refusal="the length of a local step depends on the client's data, so noise on the upload "
+        "meets no stated sensitivity",
+    ),
+)

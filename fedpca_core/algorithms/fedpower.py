@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.local_products import REFERENCE, align, local_path
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.algorithms.schedule import synchronisation_times
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
@@ -182,3 +183,16 @@ class FedPower(Algorithm):
             f"and {setting.clients}, or leave it out for full participation.",
         )
         synchronisation_times(self.products, self.period, self.decay)
+
+
+METHODS = (
+    Method(
+        key="fedpower",
+        title="FedPower",
+        algorithm=FedPower,
+        make=lambda settings: FedPower(settings.components),
+        look=Look("#a21d8c", "#f08be0", "solid", "square"),
+        compared=False,
+        accounts="products",
+    ),
+)

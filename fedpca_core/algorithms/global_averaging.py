@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, tangent, uniform_frame
@@ -91,3 +92,18 @@ class GlobalAveraging(Algorithm):
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frame: Array = server["frame"]
         return frame
+
+
+METHODS = (
+    Method(
+        key="global_averaging",
+        title="Global averaging",
+        algorithm=GlobalAveraging,
+        make=lambda settings: GlobalAveraging(
+            settings.components, noise_variance=settings.noise_variance
+        ),
+        look=Look("#2f5d50", "#93c7b4", "dash", "star"),
+        compared=False,
+        refusal="one gradient step with the client's own step size, whose sensitivity is unknown",
+    ),
+)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame, recondition
@@ -107,3 +108,30 @@ class LocalPower(Algorithm):
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frame: Array = server["frame"]
         return frame
+
+
+_REFUSAL = (
+    "between two messages a client makes several products, and noise on the last one does not "
+    "cover those before"
+)
+
+METHODS = (
+    Method(
+        key="local_power",
+        title="LocalPower",
+        algorithm=LocalPower,
+        make=lambda settings: LocalPower(settings.components, settings.local_steps, "halving"),
+        look=Look("#c2410c", "#ff8f5e", "solid", "diamond"),
+        attacks=("linear",),
+        refusal=_REFUSAL,
+    ),
+    Method(
+        key="local_power_decay",
+        title="LocalPower (decay)",
+        algorithm=LocalPower,
+        make=lambda settings: LocalPower(settings.components, settings.local_steps, "decay"),
+        look=Look("#8f4a1b", "#e0b089", "dash", "diamond"),
+        attacks=("linear",),
+        refusal=_REFUSAL,
+    ),
+)

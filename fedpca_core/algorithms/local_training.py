@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import orthonormalise, polar
 from fedpca_core.problems.client_data import ClientData
@@ -73,3 +74,15 @@ class LocalTraining(Algorithm):
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frames: Array = clients["frame"]
         return frames
+
+
+METHODS = (
+    Method(
+        key="local_training",
+        title="Training alone",
+        algorithm=LocalTraining,
+        make=lambda settings: LocalTraining(settings.components),
+        look=Look("#7f3b52", "#e3a3b8", "dot", "square"),
+        compared=False,
+    ),
+)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import random_frame
@@ -99,3 +100,25 @@ class OneShot(Algorithm):
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frame: Array = server["frame"]
         return frame
+
+
+_REFUSAL = "it sends eigenvectors, whose sensitivity has no bound without an eigengap"
+
+METHODS = (
+    Method(
+        key="one_shot",
+        title="One-shot",
+        algorithm=OneShot,
+        make=lambda settings: OneShot(settings.components, "projectors"),
+        look=Look("#5b6470", "#aab4c0", "dash", "x"),
+        refusal=_REFUSAL,
+    ),
+    Method(
+        key="one_shot_stacked",
+        title="One-shot (stacked)",
+        algorithm=OneShot,
+        make=lambda settings: OneShot(settings.components, "stacked"),
+        look=Look("#6f6257", "#c9bcae", "dot", "x"),
+        refusal=_REFUSAL,
+    ),
+)

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, polar, uniform_frame
@@ -163,3 +164,17 @@ class PersonalizedPCA(Algorithm):
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frames: Array = clients["frame"]
         return frames
+
+
+METHODS = (
+    Method(
+        key="personalized",
+        title="Personalised PCA",
+        algorithm=PersonalizedPCA,
+        make=lambda settings: settings.personalised(),
+        look=Look("#7a5c00", "#e8c54a", "longdashdot", "hexagon"),
+        compared=False,
+        attacks=("personal",),
+        refusal="one gradient step with the client's own step size, whose sensitivity is unknown",
+    ),
+)

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
@@ -66,3 +67,16 @@ class SSI(Algorithm):
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         frame: Array = server["frame"]
         return frame
+
+
+METHODS = (
+    Method(
+        key="ssi",
+        title="SSI",
+        algorithm=SSI,
+        make=lambda settings: SSI(settings.components),
+        look=Look("#2166ac", "#7cb3f5", "longdash", "square"),
+        attacks=("linear",),
+        accounts="products",
+    ),
+)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, random_frame
@@ -154,3 +155,36 @@ class VariableSplitting(Algorithm):
 def _divided(image: Array, penalty: Array) -> Array:
     """Gradient step of the free version; a client without data has no penalty and stays at zero."""
     return np.divide(image, penalty, out=np.zeros_like(image), where=penalty > 0)
+
+
+_REFUSAL = (
+    "its multipliers remember all earlier products, whose sensitivity noise on one does not cover"
+)
+
+METHODS = (
+    Method(
+        key="variable_splitting",
+        title="Variable splitting",
+        algorithm=VariableSplitting,
+        make=lambda settings: VariableSplitting(
+            settings.components,
+            penalty_factor=settings.penalty_factor,
+            inner_steps=settings.inner_steps,
+        ),
+        look=Look("#6d3fc0", "#b89bff", "dashdot", "triangle-up"),
+        refusal=_REFUSAL,
+    ),
+    Method(
+        key="variable_splitting_free",
+        title="Variable splitting (free)",
+        algorithm=VariableSplitting,
+        make=lambda settings: VariableSplitting(
+            settings.components,
+            penalty_factor=settings.penalty_factor,
+            inner_steps=settings.inner_steps,
+            constraint="free",
+        ),
+        look=Look("#8f6fd0", "#d5c4ff", "longdash", "triangle-up"),
+        refusal=_REFUSAL,
+    ),
+)

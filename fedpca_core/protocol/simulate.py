@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from fedpca_core.arrays import put, take
+from fedpca_core.arrays import IntArray, put, take
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Algorithm, Setting
@@ -132,6 +132,12 @@ class Simulation:
         if self._keep_rounds:
             self._rounds.append(finished)
         return finished
+
+    @property
+    def participants(self) -> IntArray:
+        """Who took part in the latest round; nobody before the first."""
+        exchanges = self.mailbox.exchanges
+        return exchanges[-1].participants if exchanges else np.empty(0, dtype=np.int64)
 
     def trace(self) -> Trace:
         """Everything computed so far as an immutable trace.

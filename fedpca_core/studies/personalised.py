@@ -44,7 +44,7 @@ AXES: Mapping[str, tuple[float, ...]] = {
 
 
 @dataclass(frozen=True)
-class PersonaliseConfiguration(Settings):
+class PersonaliseSettings(Settings):
     """Everything that determines the Personalise page."""
 
     kind: ClassVar[str] = "personalise"
@@ -196,42 +196,42 @@ class PersonaliseConfiguration(Settings):
         }
 
 
-PRESETS: Mapping[str, tuple[str, PersonaliseConfiguration]] = {
+PRESETS: Mapping[str, tuple[str, PersonaliseSettings]] = {
     "figure-1a": (
         "Figure 1(a)",
-        PersonaliseConfiguration(clients=200),
+        PersonaliseSettings(clients=200),
     ),
     "figure-1b": (
         "Figure 1(b): who differs",
-        PersonaliseConfiguration(samples=20, rounds=200),
+        PersonaliseSettings(samples=20, rounds=200),
     ),
     "figure-1c": (
         "Figure 1(c): samples",
-        PersonaliseConfiguration(
+        PersonaliseSettings(
             features=100, components=20, clients=20, spread=0.1, rounds=50, vary="samples"
         ),
     ),
     "figure-1d": (
         "Figure 1(d): clients",
-        PersonaliseConfiguration(
+        PersonaliseSettings(
             features=100, components=20, clients=20, spread=0.1, rounds=50, vary="clients"
         ),
     ),
     "figure-2a": (
         "Figure 2(a): training error",
-        PersonaliseConfiguration(samples=20, rounds=200, measure="training"),
+        PersonaliseSettings(samples=20, rounds=200, measure="training"),
     ),
     "figure-2b": (
         "Figure 2(b): fresh error",
-        PersonaliseConfiguration(samples=20, rounds=200, spread=0.4),
+        PersonaliseSettings(samples=20, rounds=200, spread=0.4),
     ),
     "too-heterogeneous": (
         "Too heterogeneous",
-        PersonaliseConfiguration(reading="literal"),
+        PersonaliseSettings(reading="literal"),
     ),
     "alone": (
         "Many samples",
-        PersonaliseConfiguration(samples=320, spread=0.3, rounds=100),
+        PersonaliseSettings(samples=320, spread=0.3, rounds=100),
     ),
 }
 
@@ -288,7 +288,7 @@ class Outcome:
 SHOWN = 30
 
 
-def compare(configuration: PersonaliseConfiguration, report: Progress) -> Outcome | None:
+def compare(configuration: PersonaliseSettings, report: Progress) -> Outcome | None:
     """Run the three methods; None when ``report`` asked to stop."""
     problem = configuration.problem()
     fresh: dict[str, Array] = {}
@@ -356,7 +356,7 @@ class Sweep:
 
 
 def sweep(
-    configuration: PersonaliseConfiguration,
+    configuration: PersonaliseSettings,
     report: Progress,
     publish: Callable[[Sweep], None] = lambda _: None,
 ) -> Sweep | None:
@@ -391,9 +391,7 @@ def sweep(
     return latest
 
 
-def _at(
-    configuration: PersonaliseConfiguration, axis: str, value: float
-) -> PersonaliseConfiguration:
+def _at(configuration: PersonaliseSettings, axis: str, value: float) -> PersonaliseSettings:
     if axis == "clients":
         return replace(configuration, clients=int(value))
     few = replace(configuration, clients=min(configuration.clients, 50))
@@ -428,7 +426,7 @@ class Exposure:
 
 
 def give_away(
-    configuration: PersonaliseConfiguration,
+    configuration: PersonaliseSettings,
     report: Progress,
     *,
     rounds: int = 10,
@@ -501,7 +499,7 @@ def _data_errors(
     return moment, float(signed / np.linalg.norm(actual))
 
 
-def tables(configuration: PersonaliseConfiguration, report: Progress) -> dict[str, pd.DataFrame]:
+def tables(configuration: PersonaliseSettings, report: Progress) -> dict[str, pd.DataFrame]:
     """What the command line prints and writes: ``summary``, ``curves`` and ``sweep``."""
     outcome, swept = compare(configuration, report), sweep(configuration, report)
     assert outcome is not None and swept is not None  # a report that never stops the work

@@ -35,7 +35,7 @@ METHODS = {
 
 
 @dataclass(frozen=True)
-class TheoryConfiguration(Settings):
+class TheorySettings(Settings):
     """Everything that determines the Theory page."""
 
     kind: ClassVar[str] = "theory"
@@ -188,7 +188,7 @@ class Claim:
         return self.factor is not None and self.factor >= 1
 
 
-def claim(configuration: TheoryConfiguration) -> Claim:
+def claim(configuration: TheorySettings) -> Claim:
     """The theorem that speaks of the chosen method and parameters."""
     low, high = LOW, configuration.high
     r, n = configuration.penalty * LOW, configuration.local_steps
@@ -259,7 +259,7 @@ class Study:
         return "violated" if np.nanmax(seen, initial=0.0) > factor * (1 + 1e-7) else "holds"
 
 
-def study(configuration: TheoryConfiguration) -> Study:
+def study(configuration: TheorySettings) -> Study:
     """Run the chosen method and its rivals on one problem."""
     problem = configuration.build()
     method = configuration.build_method()
@@ -308,7 +308,7 @@ class Sweeps:
     root: float
 
 
-def sweeps(configuration: TheoryConfiguration) -> Sweeps:
+def sweeps(configuration: TheorySettings) -> Sweeps:
     """The two sweeps for the chosen condition number and problem."""
     low, high = LOW, configuration.high
     penalties = np.concatenate([[0.0], low * np.logspace(-2, 4, 61)])
@@ -346,7 +346,7 @@ def sweeps(configuration: TheoryConfiguration) -> Sweeps:
     )
 
 
-def bridge(configuration: TheoryConfiguration) -> Exhibit:
+def bridge(configuration: TheorySettings) -> Exhibit:
     """Shift-and-invert on clients as different as the parameter says (20 features, a gap of 5%)."""
     matrices = clients_matrices(
         clients=configuration.clients,
@@ -360,7 +360,7 @@ def bridge(configuration: TheoryConfiguration) -> Exhibit:
 
 
 def tables(
-    configuration: TheoryConfiguration, report: Callable[[float, str], bool]
+    configuration: TheorySettings, report: Callable[[float, str], bool]
 ) -> dict[str, pd.DataFrame]:
     """What the command line prints and writes: summary, claims, curves and verdicts."""
     report(0.0, "Running the methods")

@@ -12,16 +12,14 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.personalised import (
     AXES,
     PRESETS,
-    PersonaliseConfiguration,
+    PersonaliseSettings,
     Sweep,
     compare,
     give_away,
     sweep,
 )
 
-SMALL = PersonaliseConfiguration(
-    features=15, components=3, clients=20, samples=10, rounds=200, seed=1
-)
+SMALL = PersonaliseSettings(features=15, components=3, clients=20, samples=10, rounds=200, seed=1)
 
 
 def _on(fraction: float, text: str) -> bool:
@@ -124,7 +122,7 @@ def test_one_sample_a_client_is_given_away() -> None:
 
 def test_presets_are_configurations_with_links() -> None:
     for name, (title, preset) in PRESETS.items():
-        reading = PersonaliseConfiguration.from_json(preset.to_json())
+        reading = PersonaliseSettings.from_json(preset.to_json())
         assert reading.configuration == preset and not reading.notes, name
         assert title
 

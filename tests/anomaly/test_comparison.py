@@ -12,9 +12,9 @@ from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.thresholds import quantile
 from fedpca_core.problems import traffic
 from fedpca_core.studies.detection import comparison
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 
-QUICK = AnomalyConfiguration(data="synthetic", clients=20, components=6, rounds=50)
+QUICK = AnomalySettings(data="synthetic", clients=20, components=6, rounds=50)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_judgement_at_a_threshold_is_the_plain_evaluation(detection):
 
 
 def test_learning_shows_corrected_and_printed_rules(detection):
-    everybody = AnomalyConfiguration(clients=20, components=6, rounds=300, participation=1.0)
+    everybody = AnomalySettings(clients=20, components=6, rounds=300, participation=1.0)
     learning = comparison.convergence(
         detection, everybody, lambda share, text: True, lambda part: None
     )
@@ -79,7 +79,7 @@ def test_learning_shows_corrected_and_printed_rules(detection):
 
 @pytest.mark.parametrize("axis", list(comparison.SWEEPS))
 def test_sweeps_grow_point_by_point(source, axis):
-    settings = AnomalyConfiguration(clients=20, components=6, rounds=20, sweep=axis)
+    settings = AnomalySettings(clients=20, components=6, rounds=20, sweep=axis)
     tables = list(comparison.sweep(source, settings, lambda share, text: True))
     assert [len(table) for table in tables] == list(range(1, len(tables) + 1))
     whole = tables[-1]
@@ -100,8 +100,8 @@ def test_the_stream_meets_every_attack_once_between_calm(detection):
 
 def test_configurations_refuse_nonsense():
     with pytest.raises(InvalidInput, match="Clients cannot be 7"):
-        AnomalyConfiguration(clients=7)
-    reading = AnomalyConfiguration.from_query({"data": ["TON-IoT"], "penalty": ["5"]})
+        AnomalySettings(clients=7)
+    reading = AnomalySettings.from_query({"data": ["TON-IoT"], "penalty": ["5"]})
     assert reading.configuration.data == "ton"
     assert reading.configuration.penalty_factor == 4
     assert "Penalty factor cannot be “5”" in reading.notes[0]

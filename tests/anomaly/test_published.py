@@ -8,7 +8,7 @@ from fedpca_core.anomaly.evaluation import area, evaluate
 from fedpca_core.anomaly.thresholds import quantile
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import traffic
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.papers import iot
 
 
@@ -107,6 +107,6 @@ def test_the_table_sets_ours_beside_theirs():
 
 def test_presets_are_configurations_that_survive_a_file():
     for preset in iot.PRESETS.values():
-        reading = AnomalyConfiguration.from_json(preset.to_json())
+        reading = AnomalySettings.from_json(preset.to_json())
         assert reading.configuration == preset and reading.notes == ()
         assert preset.algorithm().components == preset.components

@@ -11,7 +11,7 @@ import pytest
 from dashboard.views import theory_tables
 from fedpca_core.consensus.shift_invert import clients_matrices, exhibit
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.theory import TheoryConfiguration, bridge
+from fedpca_core.studies.theory import TheorySettings, bridge
 
 SIZES: dict[str, Any] = {"clients": 10, "features": 20, "samples": 20_000, "gap": 0.05, "seed": 0}
 
@@ -47,7 +47,7 @@ def test_the_power_method_shrinks_by_its_ratio() -> None:
 
 
 def test_the_page_draws_it() -> None:
-    settings = TheoryConfiguration(clients=5)
+    settings = TheorySettings(clients=5)
     for heterogeneity in (0.0, 1.0):
         found = bridge(replace(settings, heterogeneity=heterogeneity))
         assert len(theory_tables.bridge_panel(found).curves) >= 2

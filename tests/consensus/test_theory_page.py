@@ -10,9 +10,9 @@ import pytest
 from dashboard.views import theory as theory_view
 from dashboard.views import theory_tables
 from fedpca_core.consensus.verdicts import verdicts
-from fedpca_core.studies.theory import LOW, METHODS, TheoryConfiguration, claim, study, sweeps
+from fedpca_core.studies.theory import LOW, METHODS, TheorySettings, claim, study, sweeps
 
-SMALL = TheoryConfiguration(clients=4, features=3, rounds=50)
+SMALL = TheorySettings(clients=4, features=3, rounds=50)
 
 
 @pytest.mark.parametrize("problem", ["quadratics", "pair", "ridge", "logistic"])

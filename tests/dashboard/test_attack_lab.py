@@ -14,11 +14,11 @@ from dashboard.views import differencing as joining_section
 from dashboard.views import replay as replaying
 from dashboard.views.guides import guide_curves
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.laboratory import build_problem, compare
+from fedpca_core.studies.build import build_problem, compare
 from fedpca_core.studies.papers.faps import preset
-from fedpca_core.studies.pca import AttackConfiguration, Configuration
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
-SMALL = AttackConfiguration(features=10, components=2, samples=40, rounds=10)
+SMALL = AttackSettings(features=10, components=2, samples=40, rounds=10)
 
 
 def always(fraction: float, text: str) -> bool:
@@ -117,14 +117,14 @@ def test_a_preset_is_recognised_whatever_is_shown_of_it() -> None:
     wanted = preset("participation-floor")
     match = presets.found(replace(wanted.configuration(), measure="kkt"))
     assert match is not None and match[0] is wanted
-    assert presets.found(Configuration()) is None
+    assert presets.found(ConvergeSettings()) is None
     varied = presets.found(preset("heterogeneity-helps").configuration(0.8))
     assert varied is not None and varied[1] == 0.8
 
 
 @pytest.mark.parametrize("measure", ["relative_error", "sin_theta"])
 def test_guides_have_the_predicted_slope(measure: str) -> None:
-    chosen = Configuration(methods=("ssi",), starts=1, rounds=50, measure=measure)
+    chosen = ConvergeSettings(methods=("ssi",), starts=1, rounds=50, measure=measure)
     problem = build_problem(chosen)
     lines = guide_curves(compare(chosen, problem), chosen)
     assert [line.name for line in lines] == ["SSI, predicted"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.shell import palette
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,8 @@ def contrast(one: str, other: str) -> float:
 
 def all_styles() -> dict[str, palette.Style]:
     fallbacks = {f"series {at}": style for at, style in enumerate(palette.FALLBACKS)}
-    return {**palette.ALGORITHMS, **palette.ROLES, **fallbacks}
+    methods = {key: palette.style(key) for key in METHODS}
+    return {**methods, **palette.ROLES, **fallbacks}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -49,7 +51,7 @@ def test_colours_that_write_words_have_text_contrast(role, scheme):
 
 
 def test_no_two_algorithms_share_a_colour_or_both_dash_and_marker():
-    for (_, one), (_, other) in combinations(palette.ALGORITHMS.items(), 2):
+    for one, other in combinations([palette.style(key) for key in METHODS], 2):
         assert one.light != other.light
         assert one.dark != other.dark
         assert (one.dash, one.marker) != (other.dash, other.marker)
@@ -66,7 +68,7 @@ def test_formal_and_heuristic_colours_belong_to_them_alone(scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_theme_names_the_palette_and_has_whole_scales(scheme):
     theme = THEME[scheme]
-    expected = [palette.colour(name, scheme) for name in palette.ALGORITHMS]
+    expected = [getattr(style, scheme) for style in palette.FALLBACKS]
     assert theme["chartCategoricalColors"] == expected
     assert len(theme["chartCategoricalColors"]) >= 10
     assert len(theme["chartSequentialColors"]) == 10

@@ -24,7 +24,7 @@ from fedpca_core.studies.private.run import (
     noise_for,
     stated,
 )
-from fedpca_core.studies.private.settings import METHODS, VIEWS, PrivacyConfiguration
+from fedpca_core.studies.private.settings import METHODS, VIEWS, PrivacySettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"features": "20", "samples": "2000", "repetitions": "2", "delta": "1e-5"}
@@ -121,9 +121,9 @@ def job() -> Job:
     return Job(key="test", deadline=float("inf"))
 
 
-def configured(**changes: object) -> PrivacyConfiguration:
+def configured(**changes: object) -> PrivacySettings:
     small = {"features": 20, "samples": 2000, "repetitions": 2, "delta": 1e-5}
-    return PrivacyConfiguration(**{**small, **changes})  # type: ignore[arg-type]
+    return PrivacySettings(**{**small, **changes})  # type: ignore[arg-type]
 
 
 def test_the_price_falls_with_epsilon_and_exact_noise_is_cheaper() -> None:
@@ -135,7 +135,7 @@ def test_the_price_falls_with_epsilon_and_exact_noise_is_cheaper() -> None:
 
 
 def test_spreading_a_budget_over_too_many_products_hurts() -> None:
-    c = PrivacyConfiguration(epsilon=0.5, delta=1e-4, calibration="published", repetitions=6)
+    c = PrivacySettings(epsilon=0.5, delta=1e-4, calibration="published", repetitions=6)
     found = privacy_price.price(c, build_problem(c), job())
     medians = dict(
         zip(privacy_price.LENGTHS, np.median(found.lengths["published"], axis=1), strict=True)
@@ -242,9 +242,7 @@ def test_the_attacked_client_is_there_whoever_is_drawn() -> None:
 
 
 def test_the_presets_and_their_dial_agree() -> None:
-    assert [entry.key for entry in FIGURES] == list(
-        PrivacyConfiguration.parameters()["figure"].choices
-    )
+    assert [entry.key for entry in FIGURES] == list(PrivacySettings.parameters()["figure"].choices)
 
 
 def test_a_figure_publishes_its_curves_as_they_finish() -> None:

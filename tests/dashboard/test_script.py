@@ -10,13 +10,13 @@ import pytest
 
 from dashboard.shell import script
 from dashboard.views import adversary
-from fedpca_core.studies.laboratory import build_problem, compare
-from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
+from fedpca_core.studies.build import build_problem, compare
+from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
 
-QUICK = Configuration(
+QUICK = ConvergeSettings(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")
 )
-SMALL = AttackConfiguration(features=10, components=2, samples=40, rounds=20)
+SMALL = AttackSettings(features=10, components=2, samples=40, rounds=20)
 
 
 def run(text: str, folder, monkeypatch) -> dict:
@@ -69,6 +69,6 @@ def test_a_table_of_one_s_own_is_read_from_its_file(tmp_path, monkeypatch) -> No
 
 
 def test_only_what_differs_is_written() -> None:
-    assert "configuration = Configuration()" in script.comparison(Configuration())
+    assert "configuration = ConvergeSettings()" in script.comparison(ConvergeSettings())
     text = script.attack(replace(SMALL, heterogeneity=0.5))
     assert "heterogeneity=0.5" in text and "seed" not in text

@@ -6,9 +6,9 @@ import pytest
 from fedpca_core.attacks import differencing, linear, pooled
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import without_record
-from fedpca_core.studies.laboratory import attacked_run, build_problem, compare
+from fedpca_core.studies.build import attacked_run, build_problem, compare
 from fedpca_core.studies.papers.faps import PRESETS, preset
-from fedpca_core.studies.pca import METHODS, AttackConfiguration, Configuration
+from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
 
 
 def rounds(name, value=None, accuracy=1e-7):
@@ -23,7 +23,7 @@ def rounds(name, value=None, accuracy=1e-7):
 @pytest.mark.parametrize("name", [entry.name for entry in PRESETS])
 def test_presets_are_valid_and_explained(name):
     chosen = preset(name)
-    kind = AttackConfiguration if chosen.attack else Configuration
+    kind = AttackSettings if chosen.attack else ConvergeSettings
     assert isinstance(chosen.configuration(), kind)
     assert chosen.title
     assert chosen.point.endswith(".")

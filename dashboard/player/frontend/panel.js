@@ -64,7 +64,7 @@ class PanelView {
 
   update(panel) {
     this.panel = panel;
-    this.title.textContent = panel.title;
+    this.title.replaceChildren(panel.title, ...(panel.simulationOnly ? [" ", simulationTag()] : []));
     this.description.textContent = panel.description || `${panel.yTitle} against ${panel.xTitle}.`;
     this.drawLegend();
     this.draw();

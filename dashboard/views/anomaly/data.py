@@ -14,12 +14,12 @@ from fedpca_core.problems.traffic import Detection, Traffic
 from fedpca_core.problems.traffic_files import MAX_BYTES
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.studies.detection.comparison import prepared, resolve
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 
 _STATE = "_own_traffic"
 
 
-def sidebar(controls: Controls[AnomalyConfiguration]) -> None:
+def sidebar(controls: Controls[AnomalySettings]) -> None:
     """Draw the parameters of data and learning."""
     st.header("Traffic", anchor=False)
     if controls.parameter("data") == "own":
@@ -65,7 +65,7 @@ def upload() -> None:
     st.session_state[_STATE] = state
 
 
-def current_traffic(configuration: AnomalyConfiguration) -> Traffic:
+def current_traffic(configuration: AnomalySettings) -> Traffic:
     """The raw records of the configuration.
 
     Raises
@@ -87,9 +87,9 @@ def current_traffic(configuration: AnomalyConfiguration) -> Traffic:
     return state["traffic"]
 
 
-def current_detection(configuration: AnomalyConfiguration) -> Detection:
+def current_detection(configuration: AnomalySettings) -> Detection:
     """Training clients and test records of the configuration, cached."""
-    chosen = AnomalyConfiguration(
+    chosen = AnomalySettings(
         data=resolve(configuration.data),
         clients=configuration.clients,
         split=configuration.split,
@@ -113,7 +113,7 @@ def _traffic(data: str, seed: int) -> Traffic:
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
-def _detection(configuration: AnomalyConfiguration, _source: Traffic) -> Detection:
+def _detection(configuration: AnomalySettings, _source: Traffic) -> Detection:
     detection = prepared(_source, configuration)
     _ = detection.problem.eigenvalues, detection.problem.digest
     return detection

@@ -14,7 +14,7 @@ from dashboard.views.anomaly.view import (
     View,
 )
 from fedpca_core.studies.detection import comparison
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 
 
 def sweeps(view: View) -> None:
@@ -29,7 +29,7 @@ def sweeps(view: View) -> None:
         return table
 
     def draw(table: pd.DataFrame) -> None:
-        label = AnomalyConfiguration.parameters()["sweep"].choices[axis]
+        label = AnomalySettings.parameters()["sweep"].choices[axis]
         chart(key="sweep_view", panels=along(table, axis, label))
         share.download_csv(table, name="sweep")
 

@@ -16,7 +16,7 @@ from dashboard.shell.controls import Controls
 from fedpca_core.problems.traffic import Detection, Traffic
 from fedpca_core.studies.detection import comparison
 from fedpca_core.studies.detection.comparison import Findings
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 
 PER_CENT = st.column_config.NumberColumn(format="%.1f")
 #: How long the rivals wait while the first results travel to the browser.
@@ -41,11 +41,11 @@ COLOURS: Mapping[str, str] = {
 class View:
     """What every view needs."""
 
-    settings: AnomalyConfiguration
+    settings: AnomalySettings
     detection: Detection
     traffic: Traffic
     published_as: str
-    controls: Controls[AnomalyConfiguration]
+    controls: Controls[AnomalySettings]
 
     def key(self, *more: Any) -> tuple[Any, ...]:
         """Identity of a computation on these data and settings."""
@@ -86,7 +86,7 @@ def with_findings(view: View, draw: Callable[[Findings], None]) -> None:
         jobs.show(view.key("essentials"), quick, draw, name=name)
 
 
-def threshold(view: View) -> AnomalyConfiguration:
+def threshold(view: View) -> AnomalySettings:
     """The controls of the alarm level; returns the settings with them."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rule = view.controls.parameter("rule", as_buttons=True)

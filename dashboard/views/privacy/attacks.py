@@ -23,7 +23,7 @@ from fedpca_core.problems import Problem
 from fedpca_core.studies.private import record_attacks
 from fedpca_core.studies.private import run as private_run
 from fedpca_core.studies.private.record_attacks import Membership
-from fedpca_core.studies.private.settings import PrivacyConfiguration
+from fedpca_core.studies.private.settings import PrivacySettings
 
 #: Runs with the record, and as many without it, for one ROC curve.
 TESTS = 120
@@ -52,7 +52,7 @@ class Attacked:
     separations: Mapping[str, Array]
 
 
-def attack(c: PrivacyConfiguration, problem: Problem, job: Job) -> Attacked:
+def attack(c: PrivacySettings, problem: Problem, job: Job) -> Attacked:
     """Reconstruct one client at every budget, then test for one of its records."""
     private_run.require_budget(c)
     run = private_run.method(c, private_run.current_noise(c))
@@ -127,7 +127,7 @@ def attack(c: PrivacyConfiguration, problem: Problem, job: Job) -> Attacked:
     return Attacked(errors, without, guesses, tests, separations)
 
 
-def draw_attacks(result: Attacked, c: PrivacyConfiguration) -> None:
+def draw_attacks(result: Attacked, c: PrivacySettings) -> None:
     """Error against epsilon with the public guesses; ROC and AUC against their ceilings."""
     st.markdown(_verdict(result, c))
     chart(key="privacy_reconstruction", panels=[_reconstruction(result, c)])
@@ -157,7 +157,7 @@ def draw_attacks(result: Attacked, c: PrivacyConfiguration) -> None:
     )
 
 
-def _reconstruction(result: Attacked, c: PrivacyConfiguration) -> Panel:
+def _reconstruction(result: Attacked, c: PrivacySettings) -> Panel:
     curves = tuple(
         Curve(
             f"{kind} noise",
@@ -189,7 +189,7 @@ def _reconstruction(result: Attacked, c: PrivacyConfiguration) -> Panel:
     )
 
 
-def _roc(result: Attacked, c: PrivacyConfiguration) -> Panel:
+def _roc(result: Attacked, c: PrivacySettings) -> Panel:
     curves = []
     for kind, test in result.tests.items():
         false, true = test.roc()
@@ -221,7 +221,7 @@ def _roc(result: Attacked, c: PrivacyConfiguration) -> Panel:
     )
 
 
-def _auc(result: Attacked, c: PrivacyConfiguration) -> Panel:
+def _auc(result: Attacked, c: PrivacySettings) -> Panel:
     budgets = np.array(BUDGETS)
     curves = [
         Curve(
@@ -254,7 +254,7 @@ def _auc(result: Attacked, c: PrivacyConfiguration) -> Panel:
     )
 
 
-def _verdict(result: Attacked, c: PrivacyConfiguration) -> str:
+def _verdict(result: Attacked, c: PrivacySettings) -> str:
     public = result.guesses["public answer S"]
     text = f"Without noise client {CLIENT + 1} is reconstructed to {_percent(result.without)}. "
     exact = result.errors["exact"]

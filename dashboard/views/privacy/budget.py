@@ -18,7 +18,7 @@ from fedpca_core.protocol.simulate import simulate
 from fedpca_core.studies.private import error_budget
 from fedpca_core.studies.private import run as private_run
 from fedpca_core.studies.private.error_budget import ABLATION, Ablation, RoundIdentity, TheoryTerms
-from fedpca_core.studies.private.settings import PrivacyConfiguration
+from fedpca_core.studies.private.settings import PrivacySettings
 
 _COLOURS = ("series 9", "series 1", "series 7", "formal")
 _ZERO = 1e-14
@@ -35,7 +35,7 @@ class Budget:
     repetitions: int
 
 
-def decompose(c: PrivacyConfiguration, problem: Problem, job: Job) -> Budget:
+def decompose(c: PrivacySettings, problem: Problem, job: Job) -> Budget:
     """Switch effects on one by one over all repetitions, and take one run apart exactly."""
     run = private_run.method(c, private_run.current_noise(c))
     if not isinstance(run, FedPower):
@@ -60,7 +60,7 @@ def decompose(c: PrivacyConfiguration, problem: Problem, job: Job) -> Budget:
     )
 
 
-def draw_budget(result: Budget, c: PrivacyConfiguration) -> None:
+def draw_budget(result: Budget, c: PrivacySettings) -> None:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
     rounds = np.arange(len(result.squared))
     shares = np.maximum(result.increments, 0.0)
@@ -133,7 +133,7 @@ def draw_budget(result: Budget, c: PrivacyConfiguration) -> None:
     draw_terms(result.terms, c)
 
 
-def draw_terms(terms: TheoryTerms, c: PrivacyConfiguration) -> None:
+def draw_terms(terms: TheoryTerms, c: PrivacySettings) -> None:
     """I1, I2, I3, eta and rho as cards, vacuous where they say nothing."""
     layout.section(
         "What theory says",

@@ -18,21 +18,21 @@ from fedpca_core.privacy.calibration import exact_sensitivity, published_sensiti
 from fedpca_core.privacy.guarantee import short
 from fedpca_core.studies.papers.fedpower import DELTA, MODELS, Band, curves, figure
 from fedpca_core.studies.private import run as private_run
-from fedpca_core.studies.private.settings import PrivacyConfiguration
+from fedpca_core.studies.private.settings import PrivacySettings
 
 #: Floor of a log axis: below it a curve shows rounding only.
 ROUNDING = 1e-16
 
 
 # ---------------------------------------------------------------------- accountants
-def account_all(c: PrivacyConfiguration, job: Job) -> pd.DataFrame:
+def account_all(c: PrivacySettings, job: Job) -> pd.DataFrame:
     """Every accountant's noise for the budget, dp-accounting's included."""
     private_run.require_budget(c)
     job.report(0.1, "Asking every accountant")
     return accountants.comparison(c.epsilon, c.delta, c.products)
 
 
-def draw_accountants(result: pd.DataFrame, c: PrivacyConfiguration) -> None:
+def draw_accountants(result: pd.DataFrame, c: PrivacySettings) -> None:
     """The table, both sensitivities, and the other way round."""
     run = private_run.method(c, 0.0)
     columns = run.width if isinstance(run, FedPower) else c.components
@@ -66,7 +66,7 @@ def draw_accountants(result: pd.DataFrame, c: PrivacyConfiguration) -> None:
 
 
 # ---------------------------------------------------------------------- the paper's figures
-def reproduce(c: PrivacyConfiguration, job: Job) -> tuple[Band, ...]:
+def reproduce(c: PrivacySettings, job: Job) -> tuple[Band, ...]:
     """Run a panel of Figure 3 or 4, publishing curves as they finish."""
     found: list[Band] = []
     size = "paper" if c.paper_size else "live"
@@ -82,7 +82,7 @@ def reproduce(c: PrivacyConfiguration, job: Job) -> tuple[Band, ...]:
     return tuple(found)
 
 
-def draw_figure(result: Sequence[Band], c: PrivacyConfiguration) -> None:
+def draw_figure(result: Sequence[Band], c: PrivacySettings) -> None:
     """The panel with its verdict."""
     entry = figure(c.figure)
     st.markdown(entry.verdict)

@@ -15,7 +15,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.privacy.guarantee import short
 from fedpca_core.problems import Problem
 from fedpca_core.studies.private import run as private_run
-from fedpca_core.studies.private.settings import PrivacyConfiguration
+from fedpca_core.studies.private.settings import PrivacySettings
 
 BUDGETS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
 #: Local products T, each with the whole budget spread over it.
@@ -39,13 +39,13 @@ class Price:
     without: Array
 
 
-def price(c: PrivacyConfiguration, problem: Problem, job: Job) -> Price:
+def price(c: PrivacySettings, problem: Problem, job: Job) -> Price:
     """Final distance against the budget and against T, for both calibrations."""
     private_run.require_budget(c)
     seeds = [c.seed + 1009 * index for index in range(c.repetitions)]
     wire = private_run.channel(c)
 
-    def final(settings: PrivacyConfiguration, noise: float) -> Array:
+    def final(settings: PrivacySettings, noise: float) -> Array:
         run, rounds = private_run.method(settings, noise), private_run.rounds_of(settings)
         found: Array = private_run.repeat(problem, run, rounds, wire, seeds).sines[:, -1]
         return found
@@ -70,7 +70,7 @@ def price(c: PrivacyConfiguration, problem: Problem, job: Job) -> Price:
     return Price(budgets, lengths, without)
 
 
-def draw_price(result: Price, c: PrivacyConfiguration) -> None:
+def draw_price(result: Price, c: PrivacySettings) -> None:
     """The utility curve against epsilon, and the best number of products."""
     quiet = float(np.median(result.without))
     panels = []
@@ -143,7 +143,7 @@ def _curves(at: tuple[float, ...], finals: Mapping[str, Array]) -> tuple[Curve, 
     return tuple(curves)
 
 
-def _advice(result: Price, c: PrivacyConfiguration) -> str:
+def _advice(result: Price, c: PrivacySettings) -> str:
     if c.method == "block_krylov":
         return (
             "With exact noise a run of block Krylov costs what one product costs, whatever its "

@@ -9,10 +9,10 @@ from dashboard.shell import layout
 from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon, warn_delta
 from fedpca_core.privacy.guarantee import Guarantee, Refusal, short
 from fedpca_core.studies.private import run as private_run
-from fedpca_core.studies.private.settings import METHODS, PrivacyConfiguration
+from fedpca_core.studies.private.settings import METHODS, PrivacySettings
 
 
-def show_guarantee(configuration: PrivacyConfiguration) -> None:
+def show_guarantee(configuration: PrivacySettings) -> None:
     """The guarantee with everything that must stand beside epsilon, or why there is none."""
     found = private_run.stated(configuration)
     if isinstance(found, Refusal):
@@ -34,7 +34,7 @@ def show_guarantee(configuration: PrivacyConfiguration) -> None:
         layout.sentence(warning)
 
 
-def _cards(found: Guarantee, configuration: PrivacyConfiguration) -> None:
+def _cards(found: Guarantee, configuration: PrivacySettings) -> None:
     c = configuration
     published = c.calibration == "published" and found.private
     layout.metric_cards(
@@ -75,13 +75,13 @@ def _cards(found: Guarantee, configuration: PrivacyConfiguration) -> None:
     )
 
 
-def _ratio(configuration: PrivacyConfiguration) -> float:
+def _ratio(configuration: PrivacySettings) -> float:
     return private_run.noise_for(configuration, "published") / private_run.noise_for(
         configuration, "exact"
     )
 
 
-def protection_card(configuration: PrivacyConfiguration) -> None:
+def protection_card(configuration: PrivacySettings) -> None:
     """Who sees what, what the guarantee covers and what it leaves open."""
     found = private_run.stated(configuration)
     private = isinstance(found, Guarantee) and found.private
@@ -144,7 +144,7 @@ def _outcome(found: Guarantee | Refusal) -> str:
     )
 
 
-def two_way(configuration: PrivacyConfiguration) -> str:
+def two_way(configuration: PrivacySettings) -> str:
     """The sentence that turns a noise multiplier into epsilon."""
     c = configuration
     samples = private_run.samples(c)
@@ -160,6 +160,6 @@ def two_way(configuration: PrivacyConfiguration) -> str:
     )
 
 
-def method_name(configuration: PrivacyConfiguration) -> str:
+def method_name(configuration: PrivacySettings) -> str:
     """Screen name of the configured method."""
     return METHODS[configuration.method]

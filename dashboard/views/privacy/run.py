@@ -19,7 +19,7 @@ from fedpca_core.problems import Problem
 from fedpca_core.studies.private import run as private_run
 from fedpca_core.studies.private.error_budget import noise_floor
 from fedpca_core.studies.private.run import Repeated, Spending
-from fedpca_core.studies.private.settings import PrivacyConfiguration
+from fedpca_core.studies.private.settings import PrivacySettings
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16
@@ -37,7 +37,7 @@ class Convergence:
     spending: Spending | None
 
 
-def converge(c: PrivacyConfiguration, problem: Problem, job: Job) -> Convergence:
+def converge(c: PrivacySettings, problem: Problem, job: Job) -> Convergence:
     """The run as set, the same without noise, and with the other calibration."""
     seeds = [c.seed + 1009 * index for index in range(c.repetitions)]
     noises: dict[str, tuple[float, str]] = {}
@@ -70,7 +70,7 @@ def converge(c: PrivacyConfiguration, problem: Problem, job: Job) -> Convergence
     )
 
 
-def draw_convergence(result: Convergence, c: PrivacyConfiguration) -> None:
+def draw_convergence(result: Convergence, c: PrivacySettings) -> None:
     """Projection distance against communications, with quartile bands."""
     st.markdown(verdict(result, c))
     curves = tuple(
@@ -110,7 +110,7 @@ def draw_convergence(result: Convergence, c: PrivacyConfiguration) -> None:
         _draw_spending(result.spending, c)
 
 
-def verdict(result: Convergence, c: PrivacyConfiguration) -> str:
+def verdict(result: Convergence, c: PrivacySettings) -> str:
     """One line on where the run ends and what noise has cost."""
     labels = list(result.runs)
     finals = {label: float(np.median(run.sines[:, -1])) for label, run in result.runs.items()}
@@ -128,7 +128,7 @@ def verdict(result: Convergence, c: PrivacyConfiguration) -> str:
     return text + "."
 
 
-def _draw_spending(spending: Spending, c: PrivacyConfiguration) -> None:
+def _draw_spending(spending: Spending, c: PrivacySettings) -> None:
     layout.section(
         "What each client has really spent",
         "A round in which a client does not upload releases nothing about it. This is the first "

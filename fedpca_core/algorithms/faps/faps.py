@@ -21,6 +21,7 @@ import numpy as np
 from fedpca_core.algorithms.faps.inner import answer, leading_direction, multiplier, solve
 from fedpca_core.algorithms.faps.penalty import CEILING, adapt
 from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays, BoolArray
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
@@ -180,3 +181,25 @@ class FAPS(Algorithm):
 
     def frames(self, server: ServerState, clients: Arrays) -> Array:
         return clients["frame"]
+
+
+METHODS = (
+    Method(
+        key="faps",
+        title="FAPS",
+        algorithm=FAPS,
+        make=lambda settings: FAPS(
+            settings.components,
+            penalty_factor=settings.penalty_factor,
+            adaptive=settings.adaptive,
+            inner_rule=settings.inner_rule,
+            inner_steps=settings.inner_steps,
+            private_start=settings.private_start,
+            private_penalty=settings.private_penalty,
+            random_inner_steps=settings.random_inner_steps,
+        ),
+        look=Look("#0f766e", "#2dd4bf", "solid", "circle"),
+        attacks=("linear", "replay"),
+        refusal="its multipliers are quadratic in S_i, so the sensitivity of an upload is unknown",
+    ),
+)

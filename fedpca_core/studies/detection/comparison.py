@@ -37,7 +37,7 @@ from fedpca_core.problems.traffic import (
 )
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 
 #: Told the share done and what comes next; answers whether to go on.
 Report = Callable[[float, str], bool]
@@ -85,7 +85,7 @@ def judge(detection: Detection, detector: Detector) -> Judged:
     )
 
 
-def learn(detection: Detection, configuration: AnomalyConfiguration) -> Detector:
+def learn(detection: Detection, configuration: AnomalySettings) -> Detector:
     """The configured federated method, trained."""
     return detectors.federated(
         detection,
@@ -99,7 +99,7 @@ def learn(detection: Detection, configuration: AnomalyConfiguration) -> Detector
 
 def compare(
     detection: Detection,
-    configuration: AnomalyConfiguration,
+    configuration: AnomalySettings,
     report: Report,
     publish: Callable[[Findings], None],
     begun: Findings | None = None,
@@ -146,9 +146,7 @@ def compare(
     return Findings(found, detectors.self_learning(detection, k, clients=10))
 
 
-def essentials(
-    detection: Detection, configuration: AnomalyConfiguration, report: Report
-) -> Findings:
+def essentials(detection: Detection, configuration: AnomalySettings, report: Report) -> Findings:
     """The configured method with what it must never be shown without: its aim and its baseline."""
     report(0.0, "Training and judging the federated method")
     three = (
@@ -171,7 +169,7 @@ RATES = {
 
 
 def summary(
-    findings: Findings, detection: Detection, configuration: AnomalyConfiguration
+    findings: Findings, detection: Detection, configuration: AnomalySettings
 ) -> pd.DataFrame:
     """One row for each detector at the configured threshold, the baselines included.
 
@@ -208,7 +206,7 @@ def summary(
 
 
 def tables(
-    configuration: AnomalyConfiguration, report: Report, own: Path | None = None
+    configuration: AnomalySettings, report: Report, own: Path | None = None
 ) -> dict[str, pd.DataFrame]:
     """What the command line prints and writes: ``summary``, ``types`` and ``curves``.
 
@@ -257,7 +255,7 @@ def resolve(data: str) -> str:
     return "ton" if "ton" in available() else "synthetic"
 
 
-def variants(configuration: AnomalyConfiguration) -> dict[str, ConsensusADMM]:
+def variants(configuration: AnomalySettings) -> dict[str, ConsensusADMM]:
     """The configured method beside the corrected and the printed rules, under their names."""
     shared = configuration.algorithm()
     common = {
@@ -290,7 +288,7 @@ class Learning:
 
 def convergence(
     detection: Detection,
-    configuration: AnomalyConfiguration,
+    configuration: AnomalySettings,
     report: Report,
     publish: Callable[[Learning], None],
 ) -> Learning:
@@ -334,7 +332,7 @@ SWEEPS: dict[str, tuple[float, ...]] = {
 
 
 def sweep(
-    traffic: Traffic, configuration: AnomalyConfiguration, report: Report
+    traffic: Traffic, configuration: AnomalySettings, report: Report
 ) -> Iterator[pd.DataFrame]:
     """Yield a growing table over one setting: AUC of both PCAs and of the length, distance, time.
 
@@ -370,7 +368,7 @@ def sweep(
         yield pd.DataFrame(rows)
 
 
-def prepared(traffic: Traffic, configuration: AnomalyConfiguration) -> Detection:
+def prepared(traffic: Traffic, configuration: AnomalySettings) -> Detection:
     """The detection task of a configuration."""
     return prepare(
         traffic,

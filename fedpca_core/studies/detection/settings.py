@@ -22,7 +22,7 @@ DATA = {
 
 
 @dataclass(frozen=True)
-class AnomalyConfiguration(Settings):
+class AnomalySettings(Settings):
     """One experiment: data, split, learning and alarm."""
 
     kind: ClassVar[str] = "anomaly"

@@ -15,9 +15,9 @@ from typing import Any
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem, decay_spectrum, images, samples_per_client
 from fedpca_core.settings import Value
-from fedpca_core.studies.pca import AttackConfiguration, Configuration
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
-#: Values by the name of a field of `Configuration`.
+#: Values by the name of a field of `ConvergeSettings`.
 Fields = Mapping[str, Any]
 
 
@@ -28,7 +28,7 @@ class Published:
     Attributes
     ----------
     method : str
-        Key of `fedpca_core.studies.pca.METHODS`.
+        Key of `fedpca_core.studies.pca_settings.METHODS`.
     rounds : int or None
         Communication rounds until the paper's own stopping rule.
     kkt, relative_error : float or None
@@ -80,7 +80,7 @@ class Preset:
         object.__setattr__(self, "live", MappingProxyType(dict(self.live)))
         object.__setattr__(self, "paper", MappingProxyType(dict(self.paper)))
 
-    def configuration(self, value: Value | None = None) -> Configuration:
+    def configuration(self, value: Value | None = None) -> ConvergeSettings:
         """The live configuration, with the varied field set to ``value``.
 
         Raises
@@ -88,7 +88,7 @@ class Preset:
         InvalidInput
             A value for a preset that varies nothing.
         """
-        kind = AttackConfiguration if self.attack else Configuration
+        kind = AttackSettings if self.attack else ConvergeSettings
         return kind(**{**self.live, **self._varied(value)})
 
     def paper_problem(self, value: Value | None = None, seed: int = 0) -> Problem:

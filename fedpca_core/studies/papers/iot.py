@@ -25,7 +25,7 @@ from fedpca_core.anomaly.detectors import (
 from fedpca_core.anomaly.evaluation import Evaluation, evaluate
 from fedpca_core.anomaly.thresholds import best_for_labels
 from fedpca_core.problems.traffic import Detection
-from fedpca_core.studies.detection.settings import AnomalyConfiguration
+from fedpca_core.studies.detection.settings import AnomalySettings
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,19 @@ FEDBIGAN = (
     "needs a deep-learning framework, and its published rows do not beat the autoencoders."
 )
 
-PRESETS: dict[str, AnomalyConfiguration] = {
-    "Where the subspace helps: TON-IoT": AnomalyConfiguration(data="ton"),
-    "The paper's UNSW-NB15, raw": AnomalyConfiguration(
+PRESETS: dict[str, AnomalySettings] = {
+    "Where the subspace helps: TON-IoT": AnomalySettings(data="ton"),
+    "The paper's UNSW-NB15, raw": AnomalySettings(
         data="unsw", transform="none", components=2, rounds=1500, rule="oracle"
     ),
-    "Table I on TON-IoT": AnomalyConfiguration(data="ton", rule="oracle", topic="published"),
-    "UNSW-NB15 with logarithms": AnomalyConfiguration(
+    "Table I on TON-IoT": AnomalySettings(data="ton", rule="oracle", topic="published"),
+    "UNSW-NB15 with logarithms": AnomalySettings(
         data="unsw", components=6, rounds=300, rule="oracle"
     ),
-    "As printed: drifting away": AnomalyConfiguration(
+    "As printed: drifting away": AnomalySettings(
         data="ton", components=4, participation=1.0, rounds=500, topic="learning"
     ),
-    "IoT-23": AnomalyConfiguration(data="iot23", components=4),
+    "IoT-23": AnomalySettings(data="iot23", components=4),
 }
 
 

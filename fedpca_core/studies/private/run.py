@@ -26,25 +26,25 @@ from fedpca_core.protocol.simulate import simulate
 from fedpca_core.studies.papers.fedpower import Progress
 from fedpca_core.studies.private.error_budget import communication_times
 from fedpca_core.studies.private.record_attacks import distinct_clients
-from fedpca_core.studies.private.settings import PrivacyConfiguration
+from fedpca_core.studies.private.settings import PrivacySettings
 
 #: Numbers to draw for one data set; more would take longer than a visitor waits.
 LARGEST_DATA = 250_000_000
 
 
-def samples(configuration: PrivacyConfiguration) -> int:
+def samples(configuration: PrivacySettings) -> int:
     """Records of each client."""
     c = configuration
     return c.features * c.networks if c.model == "blocks" else c.samples
 
 
-def treatment(configuration: PrivacyConfiguration) -> tuple[str, float]:
+def treatment(configuration: PrivacySettings) -> tuple[str, float]:
     """What is done to records, and at which norm; Models II and "distinct" are normalised."""
     c = configuration
     return (c.treatment, c.clip_norm) if c.model == "spiked" else ("normalised", 1.0)
 
 
-def build_problem(configuration: PrivacyConfiguration) -> Problem:
+def build_problem(configuration: PrivacySettings) -> Problem:
     """Draw the data of a configuration.
 
     Raises
@@ -70,14 +70,14 @@ def build_problem(configuration: PrivacyConfiguration) -> Problem:
     )
 
 
-def public_setting(configuration: PrivacyConfiguration) -> Setting:
+def public_setting(configuration: PrivacySettings) -> Setting:
     """What everybody knows about the run, without drawing any data."""
     c = configuration
     sizes = np.full(c.clients, samples(c), dtype=np.int64)
     return Setting(c.features, c.clients, sizes, np.full(c.clients, 1.0 / c.clients))
 
 
-def method(configuration: PrivacyConfiguration, noise: float) -> Algorithm:
+def method(configuration: PrivacySettings, noise: float) -> Algorithm:
     """The configured method with noise nu on every product (0: none).
 
     Methods that cannot be accounted ignore nu; their noise is the channel's, see `channel`.
@@ -109,19 +109,19 @@ def method(configuration: PrivacyConfiguration, noise: float) -> Algorithm:
     return unaccounted[c.method]
 
 
-def accountable(configuration: PrivacyConfiguration) -> bool:
+def accountable(configuration: PrivacySettings) -> bool:
     """Whether an epsilon can be stated for the configured method."""
     return isinstance(method(configuration, 0.0), FedPower | Noisy)
 
 
-def channel(configuration: PrivacyConfiguration) -> Channel:
+def channel(configuration: PrivacySettings) -> Channel:
     """The channel: masking noise for methods that cannot be accounted."""
     mask = 0.0 if accountable(configuration) else configuration.mask
     return Channel(upload_noise=mask, record="estimates")
 
 
 def noise_for(
-    configuration: PrivacyConfiguration,
+    configuration: PrivacySettings,
     calibration: str | None = None,
     epsilon: float | None = None,
 ) -> float:
@@ -143,13 +143,13 @@ def noise_for(
     return float(chosen.noise(samples(c)))
 
 
-def current_noise(configuration: PrivacyConfiguration) -> float:
+def current_noise(configuration: PrivacySettings) -> float:
     """nu of the run as it is set: 0 when the noise is off, or masking is all there is."""
     off = not configuration.noise or not accountable(configuration)
     return 0.0 if off else noise_for(configuration)
 
 
-def stated(configuration: PrivacyConfiguration) -> Guarantee | Refusal:
+def stated(configuration: PrivacySettings) -> Guarantee | Refusal:
     """The guarantee of the configured run, or why there is none; needs no data.
 
     Raises
@@ -168,7 +168,7 @@ def stated(configuration: PrivacyConfiguration) -> Guarantee | Refusal:
     return account(run, public_setting(configuration), delta=configuration.delta, clip_norm=norm)
 
 
-def require_budget(configuration: PrivacyConfiguration) -> None:
+def require_budget(configuration: PrivacySettings) -> None:
     """Refuse to speak of budgets where no epsilon can be stated.
 
     Raises
@@ -230,7 +230,7 @@ def repeat(
     return Repeated(times, np.stack(even), np.mean(traffic, axis=0))
 
 
-def rounds_of(configuration: PrivacyConfiguration) -> int:
+def rounds_of(configuration: PrivacySettings) -> int:
     """Communications of the configured run."""
     run = method(configuration, 0.0)
     return run.rounds if isinstance(run, FedPower) else configuration.products
@@ -250,7 +250,7 @@ class Spending:
     epsilon: Array
 
 
-def spending(problem: Problem, configuration: PrivacyConfiguration) -> Spending:
+def spending(problem: Problem, configuration: PrivacySettings) -> Spending:
     """True participation cost of every client in the configured run's first repetition."""
     run = method(configuration, current_noise(configuration))
     assert isinstance(run, FedPower)

@@ -34,7 +34,7 @@ VIEWS = {
 
 
 @dataclass(frozen=True)
-class PrivacyConfiguration(Settings):
+class PrivacySettings(Settings):
     """Everything that determines a private run, and which view of it is open."""
 
     kind: ClassVar[str] = "privacy"

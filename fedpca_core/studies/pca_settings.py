@@ -1,81 +1,44 @@
-"""The laboratory's configuration: one object for the link, the cache, the file and the download."""
+"""The settings of Converge and Attack: one federated PCA problem, its methods, its messages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED
 from fedpca_core.settings import Settings, Value, parameter
+from fedpca_core.studies.world import PROBLEMS, shared
 
-PROBLEMS = {
-    "decay_geometric": "Geometric spectrum",
-    "decay_arithmetic": "Arithmetic spectrum",
-    "digits": "Digits",
-    "mnist": "MNIST",
-    "fashion_mnist": "Fashion-MNIST",
-    "cifar10": "CIFAR-10 (grey)",
-    "olivetti": "Olivetti faces",
-    "table": "Your own table",
-}
-
-METHODS = {
-    "ssi": "SSI",
-    "local_power": "LocalPower",
-    "local_power_decay": "LocalPower (decay)",
-    "faps": "FAPS",
-    "variable_splitting": "Variable splitting",
-    "variable_splitting_free": "Variable splitting (free)",
-    "block_krylov": "Block Krylov",
-    "one_shot": "One-shot",
-    "one_shot_stacked": "One-shot (stacked)",
-    "centralized": "Centralised",
-    "fedpe": "FedPE",
-    "fedpg": "FedPG",
-}
-
-
-#: Methods whose uploads are answers to a frame, so that an attack can read them.
-ATTACKABLE = ("ssi", "local_power", "local_power_decay", "faps", "block_krylov")
+IMAGES = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti")
+#: Problems with a pooled subspace that is known exactly.
+POOLED = {key: PROBLEMS[key] for key in ("decay_geometric", "decay_arithmetic", *IMAGES, "table")}
 
 
 @dataclass(frozen=True)
-class Configuration(Settings):
+class ConvergeSettings(Settings):
     """Everything that determines a comparison of methods, and how it is shown."""
 
-    kind: ClassVar[str] = "laboratory"
-    family: ClassVar[str] = "laboratory"
+    kind: ClassVar[str] = "converge"
+    family: ClassVar[str] = "pca"
+    former_kinds: ClassVar[tuple[str, ...]] = ("laboratory",)
+    former_keys: ClassVar[Mapping[str, str]] = {"newcomer": "differencing"}
+    former_fields: ClassVar[Mapping[str, str]] = {"newcomer": "differencing"}
 
     # ---------------------------------------------------------------- problem
-    problem: str = parameter(
-        "decay_geometric",
-        key="problem",
-        label="Problem",
+    problem: str = shared(
+        "problem",
         help="Where the clients' private data come from. Spectra are synthetic with exactly known "
         "eigenvalues; images and tables are real.",
-        choices=PROBLEMS,
+        choices=POOLED,
     )
-    features: int = parameter(
-        50,
-        key="features",
-        label="Features",
-        help="Rows of every client's block. FAPS calls it n, FedPower and the others d.",
-        low=4,
-        high=300,
-        step=1,
-    )
-    clients: int = parameter(
-        10,
-        key="clients",
-        label="Clients",
-        help="How many parties hold data. FAPS calls it d, FedPower and PerPCA m, FedPG N.",
-        low=2,
-        high=100,
-        step=1,
-    )
-    samples: int = parameter(
-        1000,
-        key="samples",
-        label="Samples per client",
+    client_column: str = shared("client_column")
+    columns: tuple[str, ...] = shared("columns")
+    scaling: str = shared("scaling")
+    features: int = shared("features", low=4)
+    clients: int = shared("clients", high=100)
+    samples: int = shared(
+        "samples",
         help="Records each client holds, on average. FAPS calls it m_i, FedPower n_i, FedPG D_i. "
         "FAPS needs many: about 20 for each feature.",
         grid=(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
@@ -104,39 +67,22 @@ class Configuration(Settings):
         "(κ in FAPS).",
         grid=(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
     )
-    heterogeneity: float = parameter(
-        0.0,
-        key="heterogeneity",
-        label="Heterogeneity",
+    heterogeneity: float = shared(
+        "heterogeneity",
         help="0: clients hold random shares of one population. 1: each has its own classes or its "
         "own rotated spectrum. The pooled problem stays the same; the measured η is shown.",
-        low=0.0,
-        high=1.0,
-        step=0.05,
     )
-    components: int = parameter(
-        5,
-        key="components",
-        label="Components",
-        help="Dimension of the subspace that is sought. FAPS calls it p, FedPower and FedPG k, "
-        "PerPCA r.",
-        low=1,
-        high=30,
-        step=1,
-    )
+    components: int = shared("components")
     # ---------------------------------------------------------------- run
     methods: tuple[str, ...] = parameter(
         ("ssi", "local_power", "faps", "block_krylov"),
         key="method",
         label="Methods",
         help="The algorithms to compare, all from the same random start.",
-        choices=METHODS,
+        choices=COMPARED,
     )
-    rounds: int = parameter(
-        75,
-        key="rounds",
-        label="Rounds",
-        help="Communication rounds: one message down and one up for each participating client.",
+    rounds: int = shared(
+        "rounds",
         grid=(10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000),
     )
     starts: int = parameter(
@@ -149,20 +95,9 @@ class Configuration(Settings):
         high=10,
         step=1,
     )
-    seed: int = parameter(
-        0,
-        key="seed",
-        label="Seed",
-        help="Seed of all randomness: data, start, sampling and noise, each from a stream of its "
-        "own.",
-        low=0,
-        high=99999,
-        step=1,
-    )
-    penalty_factor: float = parameter(
-        0.15,
-        key="penalty",
-        label="Penalty factor",
+    seed: int = shared("seed")
+    penalty_factor: float = shared(
+        "penalty_factor",
         help="Strength of the pull to consensus, β_i = factor × ‖S_i‖₂ (β in FAPS, ρ in FedPE and "
         "FedPG). Small is fast until a client breaks away.",
         grid=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0),
@@ -197,25 +132,14 @@ class Configuration(Settings):
         high=20,
         step=1,
     )
-    local_steps: int = parameter(
-        8,
-        key="localsteps",
-        label="Local steps",
+    local_steps: int = shared(
+        "local_steps",
         help="Local power steps of the first round of LocalPower; they halve every round (or fall "
         "by one under the decay schedule).",
         low=1,
         high=16,
-        step=1,
     )
-    participation: float = parameter(
-        1.0,
-        key="participation",
-        label="Participation",
-        help="Share of the clients that take part in a round; a new subset is drawn each round.",
-        low=0.1,
-        high=1.0,
-        step=0.05,
-    )
+    participation: float = shared("participation", low=0.1, step=0.05)
     absent: str = parameter(
         "memory",
         key="absent",
@@ -233,12 +157,7 @@ class Configuration(Settings):
         "message.",
         choices={"float64": "float64", "float32": "float32"},
     )
-    secure_aggregation: bool = parameter(
-        False,
-        key="secure",
-        label="Secure aggregation",
-        help="The server receives only the sum of the participants' uploads.",
-    )
+    secure_aggregation: bool = shared("secure_aggregation")
     upload_noise: float = parameter(
         0.0,
         key="noise",
@@ -248,14 +167,10 @@ class Configuration(Settings):
         grid=(0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0),
     )
     # ---------------------------------------------------------------- attack
-    client: int = parameter(
-        0,
-        key="client",
-        label="Attacked client",
-        help="The client whose covariance S_i the server tries to reconstruct.",
-        low=0,
+    client: int = shared(
+        "client",
+        help="The client whose covariance S_i the server tries to reconstruct, counted from 0.",
         high=99,
-        step=1,
     )
     attacked: tuple[str, ...] = parameter(
         ("ssi", "faps"),
@@ -263,7 +178,7 @@ class Configuration(Settings):
         label="Methods under attack",
         help="The algorithms whose messages the server tries to turn into one client's covariance, "
         "all from the same start.",
-        choices={key: METHODS[key] for key in ATTACKABLE},
+        choices=ATTACKABLE,
     )
     attack: str = parameter(
         "linear",
@@ -337,7 +252,7 @@ class Configuration(Settings):
     )
     differencing: bool = parameter(
         False,
-        key="newcomer",
+        key="differencing",
         label="Compare with an earlier run",
         help="Run every method under attack once more, without one record of the client, and let "
         "the server subtract what it learned from the two runs.",
@@ -418,16 +333,17 @@ class Configuration(Settings):
 
 
 def _with_default(name: str, default: Value) -> Any:
-    """The same parameter as in `Configuration`, with another default."""
-    description = replace(Configuration.parameters()[name], default=default)
+    """The same parameter as in `ConvergeSettings`, with another default."""
+    description = ConvergeSettings.parameters()[name].narrowed(default=default)
     return field(default=default, metadata={"parameter": description})
 
 
 @dataclass(frozen=True)
-class AttackConfiguration(Configuration):
-    """The laboratory's settings with the defaults of FAPS, Figure 1(a), at live size."""
+class AttackSettings(ConvergeSettings):
+    """The same settings with the defaults of FAPS, Figure 1(a), at live size."""
 
     kind: ClassVar[str] = "attack"
+    former_kinds: ClassVar[tuple[str, ...]] = ()
 
     problem: str = _with_default("problem", "decay_arithmetic")
     clients: int = _with_default("clients", 5)

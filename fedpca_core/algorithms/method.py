@@ -1,0 +1,66 @@
+"""What the laboratory knows of a method besides its steps: its name, its looks, who attacks it.
+
+Every algorithm's file ends with the methods it offers; `fedpca_core.algorithms.registry` lists the
+files. Pages, links, files, colours and the command line read the registry and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fedpca_core.protocol.algorithm import Algorithm
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn: hex colours for light and dark paper, a dash and a marker."""
+
+    light: str
+    dark: str
+    dash: str = "solid"
+    marker: str = "circle"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One entry of the registry.
+
+    Attributes
+    ----------
+    key : str
+        In links, files and tables; never changes.
+    title : str
+        In legends.
+    algorithm : type of Algorithm
+    make : callable
+        The algorithm for settings that have the shared parameters (components, penalty_factor,
+        local_steps, ...); it reads only those it needs.
+    look : Look
+    compared : bool
+        Whether it seeks the pooled subspace, so that Converge can put it beside the others.
+    attacks : tuple of str
+        Attacks that read its uploads: "linear" where they answer a known frame with a product,
+        "replay", "stationary" (FedPE, FedPG), "personal" (PerPCA).
+    accounts : str
+        How noise on its products is accounted: "products" (each is a release), "orthogonal" (all
+        of a run count as one), or "" where only noise at the source gives an ε.
+    refusal : str
+        Where ``accounts`` is empty: why noise on its uploads gives no ε.
+    """
+
+    key: str
+    title: str
+    algorithm: type[Algorithm]
+    make: Callable[[Any], Algorithm]
+    look: Look
+    compared: bool = True
+    attacks: tuple[str, ...] = ()
+    accounts: str = ""
+    refusal: str = ""
+
+    @property
+    def needs_individual_uploads(self) -> bool:
+        """Whether secure aggregation hides what its server needs."""
+        return bool(self.algorithm.needs_individual_uploads)

@@ -1,0 +1,155 @@
+"""From settings to a problem, an algorithm, a channel and a run: what the studies share."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from fedpca_core import metrics
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems import Problem, decay_spectrum, from_table
+from fedpca_core.problems.images import LIVE_RESOLUTION, images
+from fedpca_core.problems.problem import check_components
+from fedpca_core.problems.remembered import Remembered
+from fedpca_core.problems.splits import samples_per_client
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
+
+#: Fields that a problem depends on; the others do not invalidate one that is remembered.
+PROBLEM_FIELDS = (
+    "problem",
+    "features",
+    "clients",
+    "samples",
+    "split",
+    "decay",
+    "condition",
+    "heterogeneity",
+    "seed",
+    "client_column",
+    "columns",
+    "scaling",
+)
+#: Problems kept for the next study on the same data.
+_PROBLEMS: Remembered[Problem] = Remembered(8)
+
+
+def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Problem:
+    """The problem that settings describe; remembered, since several studies ask for it.
+
+    Parameters
+    ----------
+    settings : ConvergeSettings
+    data : OwnData, optional
+        The visitor's own file, for the problem "table": a link cannot carry it.
+
+    Raises
+    ------
+    InvalidInput
+        Sizes that do not fit, data that are not there.
+    """
+    own = settings.problem == "table"
+    if own and data is None:
+        raise InvalidInput(
+            "These settings are for a table of your own, which a link cannot carry; "
+            "choose the CSV file again under “Your own table” (or give --table)."
+        )
+    digest = data.digest if own and data is not None else ""
+    key = (digest, *(getattr(settings, name) for name in PROBLEM_FIELDS))
+    problem = _PROBLEMS.get(key, lambda: _built(settings, data))
+    check_components(settings.components, problem.features)
+    return problem
+
+
+def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
+    c = settings
+    if c.problem == "table" and data is not None:
+        problem = from_table(
+            data.table,
+            columns=c.columns or None,
+            client_column=c.client_column or None,
+            clients=c.clients,
+            scaling=c.scaling,
+            heterogeneity=None if c.client_column else c.heterogeneity,
+            seed=c.seed,
+            split=c.split,
+            name=data.name,
+        )
+    elif c.problem in IMAGES:
+        problem = images(
+            c.problem,
+            clients=c.clients,
+            heterogeneity=c.heterogeneity,
+            seed=c.seed,
+            split=c.split,
+            resolution=LIVE_RESOLUTION[c.problem],
+            download=True,
+        )
+    else:
+        geometric = c.problem == "decay_geometric"
+        problem = decay_spectrum(
+            features=c.features,
+            samples=samples_per_client(c.split, c.clients, c.clients * c.samples, seed=c.seed),
+            decay=c.decay if geometric else None,
+            condition=None if geometric else c.condition,
+            heterogeneity=c.heterogeneity,
+            seed=c.seed,
+        )
+    # What every reader needs, formed with the problem rather than at the first reader.
+    _ = problem.eigenvalues, problem.heterogeneity
+    return problem
+
+
+def build_algorithm(method: str, settings: ConvergeSettings) -> Algorithm:
+    """The algorithm a method key stands for, with the settings' parameters."""
+    return METHODS[method].make(settings)
+
+
+def build_channel(settings: ConvergeSettings, record: str = "full") -> Channel:
+    """The channel that settings describe."""
+    return Channel(
+        dtype=settings.dtype,
+        secure_aggregation=settings.secure_aggregation,
+        upload_noise=settings.upload_noise,
+        record=record,
+    )
+
+
+def simulation(
+    problem: Problem,
+    method: str,
+    settings: ConvergeSettings,
+    *,
+    start: int = 0,
+    record: str = "full",
+) -> Simulation:
+    """A run of one method from the ``start``-th random start, ready to iterate."""
+    return Simulation(
+        problem,
+        build_algorithm(method, settings),
+        rounds=settings.rounds,
+        seed=start_seed(settings, start),
+        participation=settings.participation,
+        absent=settings.absent,
+        channel=build_channel(settings, record),
+    )
+
+
+def start_seed(settings: ConvergeSettings, start: int) -> int:
+    """Seed of the run from the ``start``-th random start; the data keep the settings' own."""
+    return settings.seed + 1_000_003 * start
+
+
+def attacked_run(
+    problem: Problem, method: str, settings: ConvergeSettings, start: int = 0
+) -> tuple[Trace, pd.DataFrame]:
+    """A run of one method with everything the server saw, and its metrics."""
+    run = simulation(problem, method, settings, start=start)
+    for _ in run:
+        pass
+    trace = run.trace()
+    return trace, metrics.frame(trace, problem)

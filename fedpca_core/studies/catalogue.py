@@ -1,0 +1,67 @@
+"""All studies and all kinds of settings: what pages, command line and downloads choose from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Settings
+from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.papers import faps
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.preset import Preset
+from fedpca_core.studies.study import Study, registered
+
+#: Every study by key; those of one page follow each other in the order in which it shows them.
+STUDIES: Mapping[str, Study[Any, Any]] = registered(
+    Convergence(),
+)
+
+#: Settings classes by the kind that files and links name.
+KINDS: Mapping[str, type[Settings]] = {
+    kind: settings
+    for settings in (ConvergeSettings, AttackSettings)
+    for kind in (settings.kind, *settings.former_kinds)
+}
+
+#: Every preset by name, in the order in which they are listed.
+PRESETS: Mapping[str, Preset] = {
+    preset.name: preset
+    for preset in (*(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),)
+}
+
+
+def studies_of(settings: Settings) -> list[Study[Any, Any]]:
+    """The studies that the page shows with these settings."""
+    return [
+        study
+        for study in STUDIES.values()
+        if study.settings is type(settings) and study.wanted(settings)
+    ]
+
+
+def read_settings(text: str) -> Settings:
+    """The settings of a configuration file of any kind, strictly.
+
+    Raises
+    ------
+    InvalidInput
+        Not a configuration file, an unknown kind, or a value that does not fit.
+    """
+    try:
+        content = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("kind"), str):
+        raise InvalidInput(
+            "This is not a configuration file: it names no kind; use a file saved by this program "
+            "or printed by “python -m fedpca_core config”."
+        )
+    kind = content["kind"]
+    if kind not in KINDS:
+        raise InvalidInput(
+            f"There are no settings of kind “{kind[:40]}”; use one of {', '.join(KINDS)}."
+        )
+    return KINDS[kind].from_file(text)

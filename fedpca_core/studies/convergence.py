@@ -1,0 +1,280 @@
+"""How fast does each method converge, and what does it cost: the study of the Converge page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core import metrics
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array, BoolArray, IntArray
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.linalg.stiefel import projector_distance
+from fedpca_core.metrics.rates import faps_rate, ssi_rate
+from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.studies.build import build_problem, simulation
+from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.study import Run, Step, Study
+
+#: Seconds between two partial results of a comparison.
+PARTIAL_SECONDS = 1.0
+
+#: What progress can be charged for, read off a metrics frame or a row of one.
+COSTS: Mapping[str, Callable[[pd.DataFrame | pd.Series], pd.Series | float]] = {
+    "round": lambda found: found["round"],
+    "bytes": lambda found: found["bytes_up"] + found["bytes_down"],
+    "local_products": lambda found: found["local_products"],
+    "seconds": lambda found: found["seconds"],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One method's measure along one axis: the median over the starts, and all they span.
+
+    Attributes
+    ----------
+    x, middle, lower, upper : (points,) float64
+    ended : bool
+        Whether the method was done before the others (it keeps its estimate).
+    """
+
+    x: Array
+    middle: Array
+    lower: Array
+    upper: Array
+    ended: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Metrics of every method and start.
+
+    Attributes
+    ----------
+    tables : mapping of method key to a tuple of metrics frames, one for each start
+    refusals : mapping of method key to the sentence why it could not run
+    facts : Facts
+    rates : mapping of method key to float
+        Factor a round by which theory says the angle shrinks, where it says so (simulation only).
+    complete : bool
+        False when the comparison was stopped early.
+    unfinished : str or None
+        The method whose last table ends in the middle of a run.
+    """
+
+    tables: Mapping[str, tuple[pd.DataFrame, ...]]
+    refusals: Mapping[str, str]
+    facts: Facts
+    rates: Mapping[str, float]
+    complete: bool
+    unfinished: str | None = None
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the longest run."""
+        return max((len(t) - 1 for tables in self.tables.values() for t in tables), default=0)
+
+    def has(self, measure: str) -> bool:
+        """Whether any method has this measure (a consensus gap needs local frames)."""
+        return any(
+            bool(np.isfinite(table[measure]).any())
+            for tables in self.tables.values()
+            for table in tables
+        )
+
+    def line(self, method: str, measure: str, axis: str) -> Line | None:
+        """What to draw of one method; None where it does not have the measure."""
+        tables = self.tables[method]
+        shortest = min(len(table) for table in tables)
+        cut = [table.iloc[:shortest] for table in tables]
+        values = np.stack([table[measure].to_numpy(dtype=float) for table in cut])
+        if not np.isfinite(values).any():
+            return None
+        x = np.median([np.asarray(COSTS[axis](table), dtype=float) for table in cut], axis=0)
+        ended = shortest <= self.rounds and method != self.unfinished
+        if ended and axis == "round":
+            values = np.pad(values, ((0, 0), (0, self.rounds + 1 - shortest)), mode="edge")
+            x = np.arange(self.rounds + 1.0)
+        return Line(x, np.median(values, axis=0), values.min(axis=0), values.max(axis=0), ended)
+
+    def floor(self, method: str, measure: str) -> float | None:
+        """Where a run ends that never rests: the median of its last fifth."""
+        tables = self.tables[method]
+        if len(tables[0]) <= 2:
+            return None
+        tails = [table[measure].iloc[-max(2, len(table) // 5) :] for table in tables]
+        found = float(np.median(np.concatenate(tails)))
+        return found if np.isfinite(found) else None
+
+    def guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
+        """Rounds and values of the predicted rate, laid through the later part of the curve."""
+        rate = self.rates.get(method)
+        if rate is None or not 0 < rate < 1:
+            return None
+        line = self.line(method, measure, "round")
+        if line is None:
+            return None
+        length = min(len(table) for table in self.tables[method])
+        settled = np.flatnonzero(line.middle[:length] > ABOVE_ROUNDING)
+        if len(settled) < 6:
+            return None
+        last = int(settled[-1])
+        first, anchor = last // 3, (last // 3 + last) // 2
+        rounds = np.arange(first, last + 1.0)
+        factor = rate**2 if measure == "relative_error" else rate
+        return rounds, line.middle[anchor] * factor ** (rounds - anchor)
+
+    def curves(self) -> pd.DataFrame:
+        """All metrics frames below each other, with columns method and start in front."""
+        parts = [
+            table.assign(method=METHODS[method].title, start=start)
+            for method, tables in self.tables.items()
+            for start, table in enumerate(tables)
+        ]
+        merged = pd.concat(parts, ignore_index=True)
+        return merged[["method", "start", *metrics.COLUMNS]]
+
+    def summary(self, measure: str, accuracy: float) -> pd.DataFrame:
+        """What each method needs to bring ``measure`` below ``accuracy``: medians over starts.
+
+        Columns: method, reached (starts that got there), starts, round, bytes, local_products,
+        seconds (medians over the starts that got there; NaN if none), final (median last value).
+        """
+        rows = []
+        for method, tables in self.tables.items():
+            hits = [metrics.first_reached(table, measure, accuracy) for table in tables]
+            found = [hit for hit in hits if hit is not None]
+            rows.append(
+                {
+                    "method": METHODS[method].title,
+                    "reached": len(found),
+                    "starts": len(tables),
+                    **{
+                        name: float(np.median([value(hit) for hit in found])) if found else np.nan
+                        for name, value in COSTS.items()
+                    },
+                    "final": float(np.median([table[measure].iloc[-1] for table in tables])),
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+#: Guides follow the part of a curve above this, where rounding plays no part.
+ABOVE_ROUNDING = 1e-11
+
+
+class Rest:
+    """Notices that a run has come to rest: its estimate no longer moves beyond rounding.
+
+    The remaining rounds would repeat the last point of every curve. The patience spans two checks
+    of FAPS's penalty rule, which may set a resting run in motion again. A server that waits for
+    absent clients stands still too (block Krylov until everybody has answered a test matrix), so
+    every client must have taken part twice in the meantime.
+    """
+
+    PATIENCE = 12
+    TURNS = 2
+    MOTION = 1e-13
+
+    def __init__(self, clients: int) -> None:
+        self._last: Array | None = None
+        self._still = 0
+        self._turns = np.zeros(clients, dtype=np.int64)
+
+    def reached(self, estimate: Array, participants: IntArray) -> bool:
+        """Whether this estimate and those before it say that the run is over."""
+        if self._last is not None:
+            moved = float(np.max(projector_distance(self._last, estimate)))
+            if moved < self.MOTION:
+                self._still += 1
+                self._turns[participants] += 1
+            else:
+                self._still = 0
+                self._turns[:] = 0
+        self._last = estimate
+        waited: BoolArray = self._turns >= self.TURNS
+        return self._still >= self.PATIENCE and bool(waited.all())
+
+
+class Convergence(Study[ConvergeSettings, Comparison]):
+    """Every chosen method from every start, each until it rests."""
+
+    key: ClassVar[str] = "convergence"
+    title: ClassVar[str] = "Convergence and costs"
+    settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
+    seconds: ClassVar[float] = 180.0
+
+    def run(self, settings: ConvergeSettings, data: OwnData | None = None) -> Run[Comparison]:
+        require(
+            len(settings.methods) > 0,
+            "No method is chosen, so there is nothing to compare; choose at least one.",
+        )
+        yield Step(0.0, "Preparing the problem")
+        problem = build_problem(settings, data)
+        facts = Facts.of(problem)
+        runs = [(m, s) for s in range(settings.starts) for m in settings.methods]
+        tables: dict[str, list[pd.DataFrame]] = {method: [] for method in settings.methods}
+        refusals: dict[str, str] = {}
+
+        def result(complete: bool, current: Simulation | None = None, of: str = "") -> Comparison:
+            kept = {method: tuple(found) for method, found in tables.items() if found}
+            if current is not None and of not in kept:
+                kept[of] = (metrics.frame(current.trace(), problem),)
+            rates = _rates(settings, kept, facts)
+            return Comparison(kept, dict(refusals), facts, rates, complete, of or None)
+
+        shown = time.monotonic()
+        for position, (method, start) in enumerate(runs):
+            if method in refusals:
+                continue
+            try:
+                run = simulation(problem, method, settings, start=start, record="estimates")
+                rest = Rest(problem.clients)
+                for entry in run:
+                    if rest.reached(entry.estimate, run.participants):
+                        break
+                    if entry.index % 10 == 0:
+                        share = (position + entry.index / settings.rounds) / len(runs)
+                        title = METHODS[method].title
+                        text = f"{title}, start {start + 1} of {settings.starts}"
+                        late = time.monotonic() - shown > PARTIAL_SECONDS
+                        yield Step(share, text, result(False, run, method) if late else None)
+                        shown = time.monotonic() if late else shown
+                tables[method].append(metrics.frame(run.trace(), problem))
+            except InvalidInput as refusal:
+                refusals[method] = str(refusal)
+        return result(True)
+
+    def tables(self, result: Comparison, settings: ConvergeSettings) -> dict[str, pd.DataFrame]:
+        return {
+            "summary": result.summary(settings.measure, settings.accuracy),
+            "curves": result.curves(),
+        }
+
+
+def _rates(
+    settings: ConvergeSettings, tables: Mapping[str, Sequence[pd.DataFrame]], facts: Facts
+) -> dict[str, float]:
+    """Predicted rates of the methods that have one in this setting."""
+    if settings.participation < 1 or settings.upload_noise > 0:
+        return {}
+    rates = {}
+    for method, found in tables.items():
+        if method == "ssi":
+            rates[method] = ssi_rate(facts.eigenvalues, settings.components)
+        elif method == "faps":
+            penalty = settings.penalty_factor * float(facts.eigenvalues[0])
+            products = np.diff(found[0]["local_products"].to_numpy())[-10:]
+            if len(products) == 0:
+                continue
+            steps = max(1, round(float(products.mean()) / facts.clients))
+            rates[method] = faps_rate(facts.eigenvalues, settings.components, penalty, steps)
+    return rates

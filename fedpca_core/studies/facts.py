@@ -1,0 +1,54 @@
+"""What the results of a study say of their problem: never the private data themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedpca_core.arrays import Array
+from fedpca_core.problems import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Facts about a problem that outlive it.
+
+    Attributes
+    ----------
+    name, note : str
+        Its name, and one sentence on how it was made.
+    features, clients : int
+    least_samples : int
+        Records of the smallest client.
+    eigenvalues : (features,) float64
+        Of S, largest first (simulation only).
+    heterogeneity : float
+        The measured eta, largest ‖S_i - S‖ / ‖S‖ (simulation only).
+    image_shape : (rows, columns) or None
+    digest : str
+        Of the private data, to tell problems apart.
+    """
+
+    name: str
+    note: str
+    features: int
+    clients: int
+    least_samples: int
+    eigenvalues: Array
+    heterogeneity: float
+    image_shape: tuple[int, int] | None
+    digest: str
+
+    @classmethod
+    def of(cls, problem: Problem) -> Facts:
+        """The facts of a problem."""
+        return cls(
+            name=problem.name,
+            note=problem.note,
+            features=problem.features,
+            clients=problem.clients,
+            least_samples=int(problem.client_data.samples.min()),
+            eigenvalues=problem.eigenvalues,
+            heterogeneity=problem.heterogeneity,
+            image_shape=problem.image_shape,
+            digest=problem.digest,
+        )

@@ -1,0 +1,60 @@
+"""A visitor's own file: its content, known by what is in it and by nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.csv_file import read_csv
+
+
+@dataclass(frozen=True, eq=False)
+class OwnData:
+    """A file that a link or a configuration cannot carry.
+
+    Attributes
+    ----------
+    name : str
+        The file's name, for sentences.
+    content : bytes
+    """
+
+    name: str
+    content: bytes
+
+    @classmethod
+    def of(cls, path: Path) -> OwnData:
+        """Read a file from disk.
+
+        Raises
+        ------
+        InvalidInput
+            It cannot be read.
+        """
+        try:
+            return cls(path.name, path.read_bytes())
+        except OSError as error:
+            raise InvalidInput(
+                f"The file {path} cannot be read ({error.strerror}); give an existing file."
+            ) from None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: equal files are the same data, whoever brought them."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The file as a table.
+
+        Raises
+        ------
+        InvalidInput
+            It is no table; the sentence says why.
+        """
+        return read_csv(self.content, name=self.name)

@@ -1,0 +1,27 @@
+"""A preset: settings with a name, and the one point they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedpca_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One entry of the list of presets.
+
+    Attributes
+    ----------
+    name : str
+        Short name for links and the command line; unique among all presets.
+    title, point : str
+        What it is called, and the one thing it shows.
+    settings : Settings
+        Of the page on which it opens.
+    """
+
+    name: str
+    title: str
+    point: str
+    settings: Settings

@@ -1,0 +1,144 @@
+"""A study: settings in, results out, step by step.
+
+Everything that a page computes is a study, and a study serves everything: the page draws its
+result while it grows, the command line prints its tables, the download writes them, the cache
+knows it by what it reads. A study is a generator, so whoever runs it may stop at every step and
+keep what there is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pandas as pd
+
+from fedpca_core.settings import Settings
+from fedpca_core.studies.own_data import OwnData
+
+S = TypeVar("S", bound=Settings)
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step(Generic[R]):
+    """How far a study has come.
+
+    Attributes
+    ----------
+    fraction : float
+        Of the work done, between 0 and 1.
+    text : str
+        What is being done, for the progress bar.
+    result : R or None
+        The result so far, where a partial one can be shown; None keeps the one before.
+    """
+
+    fraction: float
+    text: str
+    result: R | None = None
+
+
+#: What a study does when it runs: steps on the way, the whole result at the end.
+Run = Generator[Step[R], None, R]
+#: A part of the work: progress on the way, something else than the study's result at the end.
+Part = Generator[Step[Any], None, T]
+
+
+class Study(ABC, Generic[S, R]):
+    """One computation of the laboratory.
+
+    Class attributes
+    ----------------
+    key : str
+        Unique among all studies; names files and cache entries.
+    title : str
+    settings : type of Settings
+        What it runs from; several studies of a page share one class.
+    seconds : float
+        When a page gives up on it.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    settings: ClassVar[type[Settings]]
+    #: Fields that the run reads; None stands for all that are not of the view.
+    reads: ClassVar[frozenset[str] | None] = None
+    seconds: ClassVar[float] = 120.0
+
+    def wanted(self, settings: S) -> bool:
+        """Whether the page shows this study with these settings (all of them, by default)."""
+        return True
+
+    @abstractmethod
+    def run(self, settings: S, data: OwnData | None = None) -> Run[R]:
+        """Compute, yielding a `Step` now and then and returning the result.
+
+        Raises
+        ------
+        InvalidInput
+            Settings or data that do not fit; the sentence names the remedy.
+        """
+
+    @abstractmethod
+    def tables(self, result: R, settings: S) -> dict[str, pd.DataFrame]:
+        """The result as tidy tables by name: what the page offers as CSV, the command line
+        prints and writes, and a test compares."""
+
+    def identity(self, settings: S, data: OwnData | None = None) -> Hashable:
+        """What the result depends on: the cache key, made here and nowhere else."""
+        described = settings.parameters()
+        fields = self.reads or {n for n, parameter in described.items() if not parameter.view}
+        kept = tuple((name, getattr(settings, name)) for name in described if name in fields)
+        return self.key, kept, None if data is None else data.digest
+
+
+def outcome(
+    run: Run[R],
+    watch: Callable[[Step[R]], bool] = lambda step: True,
+) -> R | None:
+    """Run a study to its end, or until ``watch`` says no; the last result there was."""
+    result: R | None = None
+    while True:
+        try:
+            step = next(run)
+        except StopIteration as end:
+            finished: R = end.value
+            return finished
+        if step.result is not None:
+            result = step.result
+        if not watch(step):
+            run.close()
+            return result
+
+
+def part(steps: Generator[Step[Any], None, T], begin: float, end: float) -> Part[T]:
+    """A piece of a study that takes the share from ``begin`` to ``end`` of the whole.
+
+    Results on the way belong to the piece and are left out.
+    """
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as finished:
+            value: T = finished.value
+            return value
+        fraction = begin + (end - begin) * step.fraction
+        yield replace(step, fraction=fraction, result=None)
+
+
+def registered(*studies: Study[Any, Any]) -> Mapping[str, Study[Any, Any]]:
+    """Studies by key, in order.
+
+    Raises
+    ------
+    ValueError
+        Two with the same key.
+    """
+    found = {study.key: study for study in studies}
+    if len(found) < len(studies):
+        raise ValueError("Two studies share a key.")
+    return found
