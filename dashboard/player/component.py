@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.player.encode import encode
 from dashboard.player.model import Heat, Images, Panel
+from dashboard.player.stage import Stage
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 
@@ -22,6 +23,7 @@ SCRIPTS = (
     "images.js",
     "transport.js",
     "readout.js",
+    "stage.js",
     "view.js",
 )
 
@@ -48,6 +50,9 @@ def replay(
     round_label: str = "round",
     start: int | None = None,
     playback: bool = True,
+    stage: Stage | None = None,
+    sentences: Sequence[str] = (),
+    autoplay: bool = False,
 ) -> None:
     """Show a run with a transport bar: images, charts and a read-out at the current round.
 
@@ -71,6 +76,13 @@ def replay(
         new length; as long as nobody has moved, the default keeps showing the last.
     playback : bool
         False leaves out the transport, the cursor and the read-out.
+    stage : Stage, optional
+        Clients, messages and the server, above everything else; the view becomes one scene that
+        fits on a screen, with the pictures beside the charts and without the read-out.
+    sentences : sequence of str
+        One for each round, the start included: what has just happened; none for no line.
+    autoplay : bool
+        Play once when the view opens, unless the reader prefers less motion.
 
     Raises
     ------
@@ -87,6 +99,9 @@ def replay(
             round_label=round_label,
             start=start,
             playback=playback,
+            stage=stage,
+            sentences=sentences,
+            autoplay=autoplay,
         ),
         height="content",
     )

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dashboard.player.model import Baseline, Curve, Heat, Images, Panel, _floats, _is_text
+from dashboard.player.stage import Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
 
@@ -277,6 +278,9 @@ def encode(
     round_label: str = "round",
     start: int | None = None,
     playback: bool = True,
+    stage: Stage | None = None,
+    sentences: Sequence[str] = (),
+    autoplay: bool = False,
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
@@ -295,6 +299,11 @@ def encode(
     require(
         len(panels) > 0 or any(len(row) > 0 for row in images),
         f"The view {key!r} has neither a panel nor an image; give at least one.",
+    )
+    require(
+        len(sentences) in (0, rounds + 1),
+        f"The view {key!r} has {len(sentences)} sentences for {rounds} rounds; give "
+        f"{rounds + 1}, the start included, or none.",
     )
     keys = [panel.key for panel in panels]
     twice = sorted({name for name in keys if keys.count(name) > 1})
@@ -317,6 +326,11 @@ def encode(
             for panel in panels
         ],
         "images": [[_images(one, rounds, blocks) for one in row] for row in images],
+        "stage": None
+        if stage is None
+        else stage.described(rounds) | {"thumbnails": blocks.bytes_(stage.thumbnails)},
+        "sentences": list(sentences),
+        "autoplay": autoplay,
         "simulationColour": _colours(palette.style("simulation")),
     }
     body = blocks.joined()

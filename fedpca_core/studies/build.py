@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from fedpca_core import metrics
@@ -25,6 +27,7 @@ PROBLEM_FIELDS = (
     "features",
     "clients",
     "samples",
+    "records_per_client",
     "split",
     "decay",
     "condition",
@@ -80,8 +83,10 @@ def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
             name=data.name,
         )
     elif c.problem in IMAGES:
+        limit = c.clients * c.records_per_client
         problem = images(
             c.problem,
+            max_samples=None if math.isinf(limit) else int(limit),
             clients=c.clients,
             heterogeneity=c.heterogeneity,
             seed=c.seed,

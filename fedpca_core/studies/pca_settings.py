@@ -43,6 +43,7 @@ class ConvergeSettings(Settings):
         "FAPS needs many: about 20 for each feature.",
         grid=(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
     )
+    records_per_client: float = shared("records_per_client")
     split: str = parameter(
         "even",
         key="split",

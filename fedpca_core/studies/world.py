@@ -147,6 +147,15 @@ WORLD: dict[str, Parameter] = {
         high=100_000,
         step=1,
     ),
+    "records_per_client": Parameter(
+        math.inf,
+        key="perclient",
+        label="Records per client",
+        help="How many images each client holds; ∞ deals out all there are. With fewer records "
+        "than features, a second-moment matrix determines the records themselves.",
+        grid=(2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100, 200, math.inf),
+        travels=True,
+    ),
     "rounds": Parameter(
         75,
         key="rounds",

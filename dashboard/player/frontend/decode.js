@@ -27,6 +27,7 @@ function decode(bytes) {
   }
   for (const panel of header.panels) steadyRange(panel);
   for (const row of header.images) for (const image of row) image.frames = open(image.frames);
+  if (header.stage) header.stage.thumbnails = open(header.stage.thumbnails);
   return header;
 }
 

@@ -15,6 +15,7 @@ class View {
     this.pictures = [];
     this.gallery = element("div", { class: "fp-gallery" });
     this.grid = element("div", { class: "fp-grid" });
+    this.sentence = element("p", { class: "fp-sentence", "data-testid": "replay-sentence" });
     this.node = element("div", { class: "fp-replay" }, this.gallery, this.grid);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
@@ -47,10 +48,12 @@ class View {
     this.round = Math.min(Math.max(this.round, 0), data.rounds);
     this.node.dataset.key = data.key;
     this.node.dataset.testid = data.playback ? "replay" : "chart";
+    this.updateStage();
     this.updateImages();
     this.updatePanels();
     if (data.playback) {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
+      this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
       this.transport.update();
       this.readout.update();
     } else {
@@ -61,6 +64,27 @@ class View {
     this.node.dataset.rounds = data.rounds;
     this.node.dataset.digest = data.digest;
     this.show();
+    if (first && data.autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.round = 0;
+      this.show();
+      this.transport.start();
+    }
+  }
+
+  updateStage() {
+    const { stage, sentences } = this.data;
+    this.node.classList.toggle("fp-scene", stage !== null);
+    if (stage === null) {
+      this.stage?.destroy();
+      this.stage?.node.remove();
+      this.stage = undefined;
+    } else {
+      this.stage ??= new StageView(this);
+      if (!this.stage.node.isConnected) this.node.prepend(this.stage.node);
+      this.stage.update(stage);
+    }
+    if (sentences.length === 0) this.sentence.remove();
+    else if (!this.sentence.isConnected) this.grid.after(this.sentence);
   }
 
   updateImages() {
@@ -106,6 +130,10 @@ class View {
 
   show() {
     this.node.dataset.round = this.round;
+    this.stage?.show();
+    // Read out when somebody steps, not twenty times a second while it plays.
+    this.sentence.setAttribute("aria-live", this.transport.playing ? "off" : "polite");
+    this.sentence.textContent = this.data.sentences[this.round] ?? "";
     for (const picture of this.pictures) picture.draw();
     for (const panel of this.panels.values()) panel.move();
     if (this.data.playback) {
@@ -126,6 +154,7 @@ class View {
 
   destroy() {
     this.transport.stop();
+    this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
   }

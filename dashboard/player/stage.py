@@ -1,0 +1,83 @@
+"""The stage: clients with their private records, the messages of a round, and the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedpca_core.errors import require
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What happens in each round, as a scene above the charts.
+
+    Attributes
+    ----------
+    thumbnails : ndarray of uint8
+        (clients, rows, columns): a picture of each client's private records (simulation only).
+    names : sequence of str
+        One for each client.
+    present : ndarray of bool
+        (rounds + 1, clients): who sends a message in a round; nobody in round 0.
+    attacked : int
+        The client whose data the server is after.
+    message : str
+        What one message is ("64 × 10 numbers, 5.1 kB").
+    protection : {"", "sums", "noise", "mask"}
+        What lies between clients and server: nothing, secure aggregation, accounted noise, or
+        masking by the method. They are told apart by shape and word, not by colour alone.
+    protection_label : str
+        Its name on the scene.
+    server : sequence of str
+        One line for each round: what the server holds.
+    """
+
+    thumbnails: NDArray[np.uint8]
+    names: Sequence[str]
+    present: NDArray[np.bool_]
+    attacked: int
+    message: str
+    server: Sequence[str]
+    protection: str = ""
+    protection_label: str = ""
+
+    def __post_init__(self) -> None:
+        clients = self.thumbnails.shape[0]
+        require(
+            self.thumbnails.dtype == np.uint8 and self.thumbnails.ndim == 3,
+            f"The stage's thumbnails are {self.thumbnails.dtype} of shape "
+            f"{self.thumbnails.shape}; give bytes (clients, rows, columns).",
+        )
+        require(
+            len(self.names) == clients and self.present.shape[1:] == (clients,),
+            f"The stage has {clients} thumbnails, {len(self.names)} names and a table of presence "
+            f"of shape {self.present.shape}; give one of each for every client.",
+        )
+        require(
+            len(self.server) == len(self.present),
+            f"The stage has {len(self.server)} lines about the server for {len(self.present)} "
+            "rounds; give one each, the start included.",
+        )
+
+    def described(self, rounds: int) -> dict[str, Any]:
+        """The plain part of the header; the thumbnails are stored as a block by the encoder."""
+        require(
+            len(self.present) == rounds + 1,
+            f"The stage shows {len(self.present) - 1} rounds of {rounds}; give them all.",
+        )
+        return {
+            "names": list(self.names),
+            "rows": self.thumbnails.shape[1],
+            "columns": self.thumbnails.shape[2],
+            "present": ["".join("1" if here else "0" for here in row) for row in self.present],
+            "attacked": self.attacked,
+            "message": self.message,
+            "server": list(self.server),
+            "protection": self.protection,
+            "protectionLabel": self.protection_label,
+        }

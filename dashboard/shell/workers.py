@@ -1,0 +1,203 @@
+"""Worker processes: studies run outside the server's interpreter, and can be ended at once.
+
+The server's own process only serves; while a study computes elsewhere, dials and other visitors
+never wait for the interpreter lock. A worker takes one study at a time and sends its steps back.
+When a visitor stops it, it is asked first and ended if it does not listen; a new one takes its
+place. What a worker may use of the memory is limited.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import queue
+import resource
+import threading
+from collections.abc import Generator
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Settings
+from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Run, Step, Study
+
+#: How long a worker that was asked to stop may take to do so.
+GRACE_SECONDS = 0.3
+#: Megabytes of address space that a worker may use beyond what it has when it starts.
+MEMORY_MB = int(os.environ.get("FEDPCA_WORKER_MB", "3072"))
+
+
+class Stopped(Exception):
+    """The worker ended before its study did."""
+
+
+class Worker:
+    """One process and the line to it."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["fedpca_core.studies.catalogue"])
+        self._line, end = context.Pipe()
+        self._process = context.Process(target=serve, args=(end, MEMORY_MB), daemon=True)
+        self._process.start()
+        end.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take a study."""
+        return self._process.is_alive()
+
+    def run(self, key: str, settings: Settings, data: OwnData | None) -> Run[Any]:
+        """Run a study there, step by step; closing the generator ends it.
+
+        Raises
+        ------
+        InvalidInput
+            The study's own refusal, or that it took too much memory.
+        """
+        finished = False
+        try:
+            self._line.send((key, settings, None if data is None else (data.name, data.content)))
+            while True:
+                kind, content = self._line.recv()
+                if kind == "step":
+                    yield content
+                    continue
+                finished = True
+                if kind == "result":
+                    return content
+                if kind == "refusal":
+                    raise InvalidInput(content)
+                raise RuntimeError(content)
+        except (EOFError, OSError) as error:
+            finished = True
+            raise InvalidInput(
+                "The computation took more memory than this server gives one visitor "
+                f"({MEMORY_MB} MB); choose smaller sizes, or run it on your own machine."
+            ) from error
+        finally:
+            if not finished:
+                self._end()
+
+    def _end(self) -> None:
+        """Ask the study to stop; end the process where it does not answer in time."""
+        with suppress(OSError):
+            self._line.send("stop")
+            while self._line.poll(GRACE_SECONDS):
+                try:
+                    kind, _ = self._line.recv()
+                except EOFError:
+                    break
+                if kind != "step":
+                    return
+        self.end()
+
+    def end(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self._process.join(1.0)
+        self._line.close()
+
+
+class Pool:
+    """A few workers, used in turn; a thread waits where all of them are busy."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._free: queue.LifoQueue[Worker | None] = queue.LifoQueue()
+        for _ in range(size):
+            self._free.put(None)
+        self._all: set[Worker] = set()
+        self._lock = threading.Lock()
+        atexit.register(self.close)
+
+    def run(self, study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
+        """Run a study on the next free worker."""
+        worker = yield from self._next()
+        try:
+            return (yield from worker.run(study.key, settings, data))
+        finally:
+            with self._lock:
+                if not worker.alive:
+                    self._all.discard(worker)
+            self._free.put(worker if worker.alive else None)
+
+    def _next(self) -> Generator[Step[Any], None, Worker]:
+        """A free worker; while there is none, steps say so, at which a visitor may leave."""
+        while True:
+            try:
+                worker = self._free.get(timeout=0.1)
+                break
+            except queue.Empty:
+                yield Step(0.0, "Waiting for a free processor")
+        if worker is None or not worker.alive:
+            worker = Worker()
+            with self._lock:
+                self._all.add(worker)
+        return worker
+
+    def close(self) -> None:
+        """End all workers."""
+        with self._lock:
+            for worker in self._all:
+                worker.end()
+            self._all.clear()
+
+
+def serve(line: Connection, memory_mb: int) -> None:
+    """What a worker does: take a study, send its steps, until the line is closed."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(limits=1)
+    _limit(memory_mb)
+    while True:
+        try:
+            task = line.recv()
+        except (EOFError, OSError):
+            return
+        if task == "stop":
+            continue  # it came after the study had ended
+        key, settings, file = task
+        data = None if file is None else OwnData(*file)
+        try:
+            line.send(_answer(line, key, settings, data))
+        except (BrokenPipeError, OSError):
+            return
+
+
+def _answer(
+    line: Connection, key: str, settings: Settings, data: OwnData | None
+) -> tuple[str, Any]:
+    run = STUDIES[key].run(settings, data)
+    try:
+        while True:
+            try:
+                step = next(run)
+            except StopIteration as end:
+                return "result", end.value
+            if line.poll() and line.recv() == "stop":
+                run.close()
+                return "stopped", None
+            line.send(("step", step))
+    except InvalidInput as refusal:
+        return "refusal", str(refusal)
+    except MemoryError:
+        return "refusal", (
+            "The computation took more memory than this server gives one visitor "
+            f"({MEMORY_MB} MB); choose smaller sizes, or run it on your own machine."
+        )
+    except Exception as error:
+        return "failure", f"{type(error).__name__}: {error}"
+
+
+def _limit(memory_mb: int) -> None:
+    """Let allocations beyond the limit fail inside this process, before the machine suffers."""
+    with open("/proc/self/statm", encoding="ascii") as statistics:
+        used = int(statistics.read().split()[0]) * resource.getpagesize()
+    limit = used + memory_mb * 1024 * 1024
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
