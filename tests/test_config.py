@@ -14,6 +14,9 @@ from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
 
 def values_of(parameter: Parameter) -> st.SearchStrategy:
+    if parameter.free:
+        words = st.text("abc xyz", max_size=8)
+        return st.lists(words.filter(bool), unique=True).map(tuple) if parameter.many else words
     if parameter.many:
         return st.lists(st.sampled_from(sorted(parameter.choices)), unique=True).map(tuple)
     if parameter.choices:
