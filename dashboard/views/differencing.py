@@ -171,8 +171,8 @@ def sentence(joined: Joined, problem: Problem) -> str:
             )
         else:
             parts.append(
-                f"From **{ATTACKABLE[method]}** the server cannot be sure: one eigenvalue is at best "
-                f"{purity:.0%} of the difference (round {best}). In truth what it reads there has "
+                f"From **{ATTACKABLE[method]}** the server cannot be sure: one eigenvalue is at "
+                f"best {purity:.0%} of the difference (round {best}). In truth what it reads there has "
                 f"a cosine of {cosine:.4f} to the record."
             )
     everybody = int(problem.client_data.samples.sum())
