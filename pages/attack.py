@@ -5,13 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.player import replay
-from dashboard.shell import formulas, jobs, layout, presets, script, share
+from dashboard.shell import formulas, jobs, layout, presets, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import current_problem, problem_controls
+from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import adversary, elsewhere, reconstruction, replay_section
 from dashboard.views import differencing as joining_section
 from dashboard.views import recovery as recovery_sweep
-from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
+from fedpca_core.algorithms.registry import ATTACKABLE
+from fedpca_core.studies.build import build_problem
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
 controls = Controls(AttackSettings, also_known=("attacked",))
 layout.heading(
@@ -45,7 +47,7 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
 settings = controls.settings()
 presets.note(settings)
 with layout.guard(otherwise=st.stop):
-    problem = current_problem(settings)
+    problem = build_problem(settings, own_data(settings))
     adversary.private_matrix(problem, settings.client)  # refuses a client that is not there
 
 
@@ -95,9 +97,8 @@ if job.result is not None:
     wire = st.expander("What crossed the wire", key="wire", on_change="rerun")
     if wire.open:
         for method, recovery in job.result.recoveries.items():
-            wire.markdown(f"**{METHODS[method]}**")
+            wire.markdown(f"**{ATTACKABLE[method]}**")
             wire.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
-script.fold(script.attack(settings))
 with st.container(horizontal=True, vertical_alignment="center"):
     share.copy_link(controls.settings().query(), key="attack")
     share.download_json(settings.to_json(), name="attack")
@@ -115,5 +116,5 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "../pages/converge.py",
         label="Compare the costs of this run",
         icon=":material/show_chart:",
-        query_params=ConvergeSettings(**settings.as_dict()).query(),
+        query_params=settings.carried(ConvergeSettings).query(complete=True),
     )

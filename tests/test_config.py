@@ -15,8 +15,8 @@ from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
 def values_of(parameter: Parameter) -> st.SearchStrategy:
     if parameter.free:
-        words = st.text("abc xyz", max_size=8)
-        return st.lists(words.filter(bool), unique=True).map(tuple) if parameter.many else words
+        text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
+        return st.lists(text.filter(bool)).map(tuple) if parameter.many else text
     if parameter.many:
         return st.lists(st.sampled_from(sorted(parameter.choices)), unique=True).map(tuple)
     if parameter.choices:

@@ -1,4 +1,4 @@
-"""From a configuration to results: what the pages and the command line share."""
+"""The comparison of methods as a study: what it runs, when it stops, what it counts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fedpca_core.__main__ import main
+from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies import build as laboratory
-from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
+from fedpca_core.studies import convergence
+from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.convergence import Comparison, Convergence
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.study import Step, outcome
 
 TINY = ConvergeSettings(
     features=12, clients=3, samples=100, components=2, rounds=30, starts=2, decay=1.1
 )
 
 
+def compare(settings: ConvergeSettings = TINY) -> Comparison:
+    found = outcome(Convergence().run(settings))
+    assert found is not None
+    return found
+
+
 def test_every_method_of_the_menu_runs_or_says_why() -> None:
-    chosen = replace(TINY, methods=tuple(METHODS), starts=1)
-    found = laboratory.compare(chosen, laboratory.build_problem(chosen))
-    assert set(found.tables) | set(found.refusals) == set(METHODS)
+    found = compare(replace(TINY, methods=tuple(COMPARED), starts=1))
+    assert set(found.tables) | set(found.refusals) == set(COMPARED)
     assert set(found.refusals) <= {"variable_splitting_free"}, found.refusals
     for method in ("ssi", "local_power", "faps", "variable_splitting", "block_krylov"):
         assert found.tables[method][0]["relative_error"].iloc[-1] < 1e-4, method
@@ -29,60 +40,81 @@ def test_every_method_of_the_menu_runs_or_says_why() -> None:
 
 
 def test_starts_share_the_data_and_differ_in_the_frame() -> None:
-    found = laboratory.compare(TINY, laboratory.build_problem(TINY))
-    first, second = found.tables["ssi"]
+    first, second = compare().tables["ssi"]
     assert first["relative_error"][0] != second["relative_error"][0]
     assert first["bytes_up"].equals(second["bytes_up"])
-    again = laboratory.compare(TINY, laboratory.build_problem(TINY))
-    assert again.tables["ssi"][1].drop(columns="seconds").equals(second.drop(columns="seconds"))
+    again = compare().tables["ssi"][1]
+    assert again.drop(columns="seconds").equals(second.drop(columns="seconds"))
 
 
 def test_methods_start_from_the_same_frame() -> None:
-    found = laboratory.compare(TINY, laboratory.build_problem(TINY))
-    starts = {tables[0]["sin_theta"][0] for tables in found.tables.values()}
-    assert len(starts) == 1
+    assert len({tables[0]["sin_theta"][0] for tables in compare().tables.values()}) == 1
 
 
 def test_summary_counts_what_it_takes() -> None:
-    found = laboratory.compare(TINY, laboratory.build_problem(TINY))
-    table = found.tables["ssi"][0]
+    table = compare().tables["ssi"][0]
     accuracy = float(table["relative_error"][10])
-    row = found.summary("relative_error", accuracy).set_index("method").loc["SSI"]
+    row = compare().summary("relative_error", accuracy).set_index("method").loc["SSI"]
     assert row["reached"] >= 1 and row["starts"] == 2
-    alone = replace(TINY, starts=1, methods=("ssi",))
-    one = laboratory.compare(alone, laboratory.build_problem(alone))
+    one = compare(replace(TINY, starts=1, methods=("ssi",)))
     row = one.summary("relative_error", accuracy).iloc[0]
     assert row["round"] == 10
     assert row["bytes"] == table["bytes_up"][10] + table["bytes_down"][10]
     assert np.isnan(one.summary("relative_error", 1e-300).iloc[0]["round"])
 
 
-def test_stopping_keeps_what_there_is() -> None:
+def test_stopping_keeps_what_there_is(monkeypatch) -> None:
+    monkeypatch.setattr(convergence, "PARTIAL_SECONDS", 0.0)
+    steps: list[Step[Comparison]] = []
+
+    def watch(step: Step[Comparison]) -> bool:
+        steps.append(step)
+        return len(steps) < 4
+
     long = replace(TINY, rounds=1000, decay=1.01)
-    calls = []
-
-    def progress(fraction: float, text: str) -> bool:
-        calls.append(fraction)
-        return len(calls) < 4
-
-    found = laboratory.compare(long, laboratory.build_problem(long), progress)
-    assert not found.complete and found.unfinished == "ssi"
+    found = outcome(Convergence().run(long), watch)
+    assert found is not None and not found.complete and found.unfinished == "ssi"
     assert 0 < found.rounds < 1000
-    assert calls == sorted(calls)
-
-
-def test_partial_results_come_while_a_run_lasts(monkeypatch) -> None:
-    monkeypatch.setattr(laboratory, "PARTIAL_SECONDS", 0.0)
-    parts = []
-    laboratory.compare(TINY, laboratory.build_problem(TINY), partial=parts.append)
-    assert parts and not parts[0].complete and "ssi" in parts[0].tables
+    fractions = [step.fraction for step in steps]
+    assert fractions == sorted(fractions)
 
 
 def test_a_run_at_rest_ends() -> None:
-    steep = replace(TINY, decay=1.3, rounds=500, methods=("block_krylov",))
-    found = laboratory.compare(steep, laboratory.build_problem(steep))
+    found = compare(replace(TINY, decay=1.3, rounds=500, methods=("block_krylov",)))
     assert found.rounds < 100
     assert found.tables["block_krylov"][0]["sin_theta"].iloc[-1] < 1e-10
+
+
+@pytest.mark.parametrize("participation", [0.1, 0.2, 0.3, 0.4])
+def test_a_server_that_waits_for_absent_clients_is_not_at_rest(participation: float) -> None:
+    """Between two answers of the last client nothing moves; the run still gets all the way."""
+    waiting = ConvergeSettings(
+        features=12,
+        clients=10,
+        samples=100,
+        components=2,
+        decay=1.2,
+        rounds=500,
+        starts=1,
+        participation=participation,
+        methods=("block_krylov", "centralized"),
+    )
+    for seed in range(10):
+        found = compare(replace(waiting, seed=seed))
+        for method, tables in found.tables.items():
+            assert tables[0]["relative_error"].iloc[-1] < 1e-12, (method, seed)
+            assert tables[0]["sin_theta"].iloc[-1] < 1e-12, (method, seed)
+
+
+@pytest.mark.parametrize("measure", ["relative_error", "sin_theta"])
+def test_the_guide_of_ssi_has_the_predicted_slope(measure: str) -> None:
+    found = compare(ConvergeSettings(methods=("ssi",), starts=1, rounds=50))
+    guide = found.guide("ssi", measure)
+    assert guide is not None
+    values = found.facts.eigenvalues
+    rate = values[5] / values[4]
+    expected = rate**2 if measure == "relative_error" else rate
+    assert np.allclose(guide[1][1:] / guide[1][:-1], expected)
 
 
 @pytest.mark.parametrize(
@@ -93,32 +125,36 @@ def test_a_run_at_rest_ends() -> None:
     ],
 )
 def test_refusals(changes, words: str) -> None:
-    chosen = replace(TINY, **changes)
     with pytest.raises(InvalidInput, match=words):
-        laboratory.compare(chosen, laboratory.build_problem(chosen))
+        compare(replace(TINY, **changes))
 
 
 def test_attacked_run_records_everything() -> None:
     chosen = AttackSettings(features=12, components=2, rounds=10, samples=50)
-    trace, table = laboratory.attacked_run(laboratory.build_problem(chosen), "ssi", chosen)
+    trace, table = attacked_run(build_problem(chosen), "ssi", chosen)
     assert len(trace.transcript.pairs(0)) == 10 and len(table) == 11
 
 
-def test_command_line_runs_a_file_and_writes_curves(tmp_path, capsys) -> None:
+def test_command_line_runs_a_file_and_gives_the_page_s_numbers(tmp_path, capsys) -> None:
+    settings = replace(TINY, accuracy=1e-3)
     file = tmp_path / "run.json"
-    file.write_text(replace(TINY, accuracy=1e-3).to_json())
+    file.write_text(settings.to_json())
     assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "SSI" in printed and "Block Krylov" in printed
-    curves = (tmp_path / "out" / "curves.csv").read_text().splitlines()
-    assert curves[0].startswith("method,start,round,bytes_up")
+    page = Convergence().tables(compare(settings), settings)
+    for name, table in page.items():
+        written = pd.read_csv(tmp_path / "out" / f"convergence-{name}.csv")
+        pd.testing.assert_frame_equal(
+            written.drop(columns="seconds"), table.drop(columns="seconds"), check_dtype=False
+        )
 
 
 def test_command_line_prints_configurations_and_refuses_in_sentences(tmp_path, capsys) -> None:
-    assert main(["config", "features=60", "methods=ssi,faps"]) == 0
+    assert main(["config", "converge", "features=60", "methods=ssi,faps"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["features"] == 60 and content["methods"] == ["ssi", "faps"]
-    assert main(["config", "moons=3"]) == 2
+    assert main(["config", "attack", "moons=3"]) == 2
     assert "“moons=3” is not a setting" in capsys.readouterr().err
     assert main(["run", str(tmp_path / "none.json")]) == 2
     assert "cannot be read" in capsys.readouterr().err
@@ -128,8 +164,10 @@ def test_command_line_prints_configurations_and_refuses_in_sentences(tmp_path, c
 
 def test_command_line_reads_a_table(tmp_path, capsys, data_folder) -> None:
     file = tmp_path / "run.json"
-    file.write_text(replace(TINY, problem="table", components=2, accuracy=1e-1).to_json())
-    table = str(data_folder / "beijing_air_daily.csv")
-    arguments = ["run", str(file), "--table", table, "--client-column", "station"]
-    assert main(arguments) == 0
+    settings = replace(TINY, problem="table", components=2, accuracy=1e-1, client_column="station")
+    file.write_text(settings.to_json())
+    table = data_folder / "beijing_air_daily.csv"
+    assert main(["run", str(file), "--table", str(table)]) == 0
     assert "SSI" in capsys.readouterr().out
+    found = outcome(Convergence().run(settings, OwnData.of(table)))
+    assert found is not None and found.facts.clients == 12

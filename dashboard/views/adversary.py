@@ -13,6 +13,7 @@ from dashboard.shell import layout
 from dashboard.views import reconstruction
 from dashboard.views.reconstruction import Recovery
 from fedpca_core import attacks
+from fedpca_core.algorithms.registry import ATTACKABLE
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import baselines, scores, simulation_only
 from fedpca_core.attacks.linear import AttackPath
@@ -20,8 +21,11 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
-from fedpca_core.studies.build import Progress, attacked_run
-from fedpca_core.studies.pca_settings import METHODS, AttackSettings
+from fedpca_core.studies.build import attacked_run
+from fedpca_core.studies.pca_settings import AttackSettings
+
+#: Told the share of the work that is done and what is being done; False ends it.
+Progress = Callable[[float, str], bool]
 
 #: A reconstruction counts as complete below this relative error.
 RECOVERED = 1e-6
@@ -77,7 +81,7 @@ def attack_all(configuration: AttackSettings, problem: Problem, progress: Progre
         try:
             for start in range(starts):
                 done = (position + start / starts) / len(chosen)
-                text = f"Attacking {METHODS[method]}, start {start + 1} of {starts}"
+                text = f"Attacking {ATTACKABLE[method]}, start {start + 1} of {starts}"
                 if not progress(done, text):
                     break
                 found, path = _recover(configuration, problem, method, start, truth)
@@ -86,7 +90,7 @@ def attack_all(configuration: AttackSettings, problem: Problem, progress: Progre
                 else:
                     recoveries[method] = recoveries[method].joined(found)
         except InvalidInput as refusal:
-            refusals[method] = f"{METHODS[method]}: {refusal}"
+            refusals[method] = f"{ATTACKABLE[method]}: {refusal}"
     shown = reconstruction.pictures(recoveries, paths, truth, problem, configuration.client)
     return Outcome(recoveries, refusals, _baselines(configuration, problem, truth), shown)
 
@@ -234,17 +238,17 @@ def verdict(recoveries: Mapping[str, Recovery], configuration: AttackSettings) -
             at = int(complete[0])
             then = float(recovery.table["sin_theta"].iloc[min(at, len(recovery.table) - 1)])
             parts.append(
-                f"From **{METHODS[method]}** the server has the client's whole covariance after "
+                f"From **{ATTACKABLE[method]}** the server has the client's whole covariance after "
                 f"round {at}, while the method itself is still at an angle of {then:.1g}."
             )
         elif last > 1:
             parts.append(
-                f"From **{METHODS[method]}** this attack ends at error {last:.2g}, worse than "
+                f"From **{ATTACKABLE[method]}** this attack ends at error {last:.2g}, worse than "
                 f"guessing zero; the method is at an angle of {angle:.1g}."
             )
         else:
             parts.append(
-                f"From **{METHODS[method]}** this attack gets the covariance to {last:.1%}."
+                f"From **{ATTACKABLE[method]}** this attack gets the covariance to {last:.1%}."
             )
     if "faps" in recoveries and configuration.attack == "linear":
         parts.append("That is masking, not privacy: replaying FAPS' public update does better.")
@@ -257,7 +261,7 @@ def card(configuration: AttackSettings, outcome: Outcome | None) -> None:
     gets = "see the curves above"
     if outcome is not None and outcome.recoveries:
         gets = ", ".join(
-            f"error {float(np.median(recovery.errors[:, -1])):.1e} from {METHODS[method]}"
+            f"error {float(np.median(recovery.errors[:, -1])):.1e} from {ATTACKABLE[method]}"
             for method, recovery in outcome.recoveries.items()
         )
     masked = secure or configuration.upload_noise > 0 or configuration.dtype == "float32"
@@ -278,7 +282,7 @@ def error_table(outcome: Outcome) -> pd.DataFrame:
         [
             pd.DataFrame(
                 {
-                    "method": METHODS[method],
+                    "method": ATTACKABLE[method],
                     "start": start,
                     "round": np.arange(len(errors)),
                     "reconstruction_error": errors,

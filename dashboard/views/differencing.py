@@ -12,15 +12,15 @@ from dashboard.player import Curve, Images, Panel, replay
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import adversary
-from dashboard.views.convergence import COLOURS
 from dashboard.views.reconstruction import record_picture
 from fedpca_core import attacks
+from fedpca_core.algorithms.registry import ATTACKABLE
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import Differencing
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.studies.build import attacked_run
-from fedpca_core.studies.pca_settings import METHODS, AttackSettings
+from fedpca_core.studies.pca_settings import AttackSettings
 
 #: A difference this nearly of rank one is one record, as far as the server can tell.
 PURE = 0.99
@@ -101,7 +101,7 @@ def run(configuration: AttackSettings, problem: Problem, job: jobs.Job) -> Joine
             behind: list[int] = []
             for late, of in enumerate((earlier, problem)):
                 share = (position + late / 2) / len(configuration.attacked)
-                if not job.report(share, f"{METHODS[method]}, {('earlier', 'later')[late]} run"):
+                if not job.report(share, f"{ATTACKABLE[method]}, {('earlier', 'later')[late]} run"):
                     return _joined(record, found, counts, refusals)
                 trace, _ = attacked_run(of, method, configuration)
                 view = adversary.server_view(configuration, of, method, 0, trace.transcript)
@@ -113,7 +113,7 @@ def run(configuration: AttackSettings, problem: Problem, job: jobs.Job) -> Joine
             found[method] = attacks.differencing(before, after, *behind)
             counts[method] = behind[-1]
         except InvalidInput as refusal:
-            refusals[method] = f"{METHODS[method]}: {refusal}"
+            refusals[method] = f"{ATTACKABLE[method]}: {refusal}"
     return _joined(record, found, counts, refusals)
 
 
@@ -165,14 +165,14 @@ def sentence(joined: Joined, problem: Problem) -> str:
         cosine = float(np.sqrt(max(1.0 - sine**2, 0.0)))
         if purity >= PURE:
             parts.append(
-                f"From **{METHODS[method]}** the server has the record that joined after round "
+                f"From **{ATTACKABLE[method]}** the server has the record that joined after round "
                 f"{best}, at a cosine of {cosine:.4f} to the truth, and knows it: one eigenvalue "
                 f"is {purity:.1%} of the difference."
             )
         else:
             parts.append(
-                f"From **{METHODS[method]}** the server cannot be sure: one eigenvalue is at best "
-                f"{purity:.0%} of the difference (round {best}). In truth what it reads there has "
+                f"From **{ATTACKABLE[method]}** the server cannot be sure: one eigenvalue is at "
+                f"best {purity:.0%} of the difference (round {best}). In truth what it reads there has "
                 f"a cosine of {cosine:.4f} to the record."
             )
     everybody = int(problem.client_data.samples.sum())
@@ -192,7 +192,7 @@ def _pictures(joined: Joined, shape: tuple[int, int]) -> list[Images]:
     row = [record_picture("The record that joined", joined.record[None], shape, top, words, True)]
     for method in joined.found:
         captions = [f"sine of the angle {sine:.1e}" for sine in joined.sines[method]]
-        title = f"Read from {METHODS[method]}"
+        title = f"Read from {ATTACKABLE[method]}"
         row.append(record_picture(title, _signed(joined, method), shape, top, captions, False))
     return row
 
@@ -217,7 +217,7 @@ def _record_panel(joined: Joined, problem: Problem) -> Panel:
         )
     ]
     curves += [
-        Curve(METHODS[method], names, _signed(joined, method), colour=COLOURS[method], marker=True)
+        Curve(ATTACKABLE[method], names, _signed(joined, method), colour=method, marker=True)
         for method in joined.found
     ]
     return Panel(
@@ -242,10 +242,10 @@ def _angle_panel(joined: Joined) -> Panel:
         y_title="sine of the angle to the record",
         curves=tuple(
             Curve(
-                METHODS[method],
+                ATTACKABLE[method],
                 np.arange(len(sines)),
                 np.maximum(sines, _SMALLEST),
-                colour=COLOURS[method],
+                colour=method,
                 simulation_only=True,
             )
             for method, sines in joined.sines.items()
@@ -263,10 +263,10 @@ def _purity_panel(joined: Joined) -> Panel:
         y_title="share of the leading eigenvalue",
         curves=tuple(
             Curve(
-                METHODS[method],
+                ATTACKABLE[method],
                 np.arange(len(differencing.purity)),
                 differencing.purity,
-                colour=COLOURS[method],
+                colour=method,
             )
             for method, differencing in joined.found.items()
         ),

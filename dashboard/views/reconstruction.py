@@ -10,11 +10,11 @@ import pandas as pd
 from scipy.fft import dct
 
 from dashboard.player import Baseline, Curve, Images, Panel, to_uint8
-from dashboard.views.convergence import COLOURS, ROUNDING
+from dashboard.views.convergence import ROUNDING
+from fedpca_core.algorithms.registry import ATTACKABLE
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks import recover_samples, scores
 from fedpca_core.problems import Problem
-from fedpca_core.studies.pca_settings import METHODS
 
 #: Heat maps are averaged down to at most this many rows.
 LARGEST = 72
@@ -102,7 +102,7 @@ def _heat_maps(
         errors, ranks = recoveries[method].errors[0], recoveries[method].ranks
         row.append(
             Images(
-                title=f"Server's reconstruction from {METHODS[method]}",
+                title=f"Server's reconstruction from {ATTACKABLE[method]}",
                 frames=to_uint8(_shrink(_rotate(path, basis)), -top, top),
                 low=-top,
                 high=top,
@@ -111,7 +111,7 @@ def _heat_maps(
                     f"error {error:.1e}, {rank} of {problem.features} directions"
                     for error, rank in zip(errors, ranks, strict=True)
                 ],
-                description=f"Heat map of what the server reconstructs from {METHODS[method]}.",
+                description=f"Heat map of what the server reconstructs from {ATTACKABLE[method]}.",
             )
         )
     return row
@@ -150,7 +150,7 @@ def _eigen_images(
     row = [_eigen_strip("True eigen-images", true[None], shape, simulation_only=True)]
     for method, path in paths.items():
         found, likeness = _leading(path, true), recoveries[method].likeness
-        row.append(_eigen_strip(f"From {METHODS[method]}", found, shape, captions=likeness))
+        row.append(_eigen_strip(f"From {ATTACKABLE[method]}", found, shape, captions=likeness))
     return row
 
 
@@ -175,7 +175,7 @@ def _records(paths: Mapping[str, Array], block: Array, shape: tuple[int, int]) -
         frames = np.stack([_turned(estimate, block)[:, shown] for estimate in path])
         errors = np.linalg.norm(frames - true, axis=1) / np.linalg.norm(true)
         captions = [f"record error {error:.1e}, rotation fitted" for error in errors]
-        title = f"Recovered from {METHODS[method]}"
+        title = f"Recovered from {ATTACKABLE[method]}"
         row.append(record_picture(title, frames, shape, top, captions, False))
     return row
 
@@ -221,12 +221,12 @@ def error_panel(recoveries: Mapping[str, Recovery], baselines: Sequence[Baseline
     several = any(len(recovery.errors) > 1 for recovery in recoveries.values())
     curves = tuple(
         Curve(
-            name=METHODS[method],
+            name=ATTACKABLE[method],
             x=np.arange(recovery.errors.shape[1]),
             y=np.maximum(np.median(recovery.errors, axis=0), ROUNDING),
             lower=np.maximum(recovery.errors.min(axis=0), ROUNDING) if several else None,
             upper=np.maximum(recovery.errors.max(axis=0), ROUNDING) if several else None,
-            colour=COLOURS[method],
+            colour=method,
         )
         for method, recovery in recoveries.items()
     )
@@ -247,10 +247,10 @@ def angle_panel(recoveries: Mapping[str, Recovery]) -> Panel:
     """How well the reconstruction shows the client's own leading directions."""
     curves = tuple(
         Curve(
-            name=METHODS[method],
+            name=ATTACKABLE[method],
             x=np.arange(len(recovery.angles)),
             y=np.maximum(recovery.angles, ROUNDING),
-            colour=COLOURS[method],
+            colour=method,
         )
         for method, recovery in recoveries.items()
     )
@@ -270,10 +270,10 @@ def progress_panel(recoveries: Mapping[str, Recovery]) -> Panel:
     """How far each method itself has converged, on the same round axis."""
     curves = tuple(
         Curve(
-            name=METHODS[method],
+            name=ATTACKABLE[method],
             x=np.arange(len(recovery.table)),
             y=np.maximum(recovery.table["sin_theta"].to_numpy(), ROUNDING),
-            colour=COLOURS[method],
+            colour=method,
         )
         for method, recovery in recoveries.items()
     )

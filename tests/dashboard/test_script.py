@@ -3,72 +3,68 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dashboard.shell import script
-from dashboard.views import adversary
-from fedpca_core.studies.build import build_problem, compare
-from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
+from fedpca_core.settings import Settings
+from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.study import Study, outcome
 
 QUICK = ConvergeSettings(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")
 )
-SMALL = AttackSettings(features=10, components=2, samples=40, rounds=20)
 
 
-def run(text: str, folder, monkeypatch) -> dict:
+def run(text: str, folder, monkeypatch) -> dict[str, Any]:
     monkeypatch.chdir(folder)
-    names: dict = {}
+    names: dict[str, Any] = {}
     exec(compile(text, "script", "exec"), names)
     return names
 
 
-def test_the_script_of_a_comparison_gives_its_numbers(tmp_path, monkeypatch, capsys) -> None:
-    names = run(script.comparison(QUICK), tmp_path, monkeypatch)
-    assert names["configuration"] == QUICK
-    page = compare(QUICK, build_problem(QUICK))
-    columns = ["method", "start", "round", "bytes_up", "relative_error"]
-    pd.testing.assert_frame_equal(names["comparison"].curves()[columns], page.curves()[columns])
-    assert "SSI" in capsys.readouterr().out
+CASES: list[tuple[Study[Any, Any], Settings]] = [
+    (Convergence(), QUICK),
+]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"attack": "symmetric", "participation": 0.5},
-        {"attack": "ridge", "upload_noise": 0.01},
-        {"attack": "pooled", "secure_aggregation": True, "attacked": ("ssi",)},
-        {"attack": "collude", "secure_aggregation": True, "attacked": ("ssi",), "colluders": 2},
-        {"attack": "collude", "secure_aggregation": True, "attacked": ("ssi",), "colluders": 4},
-    ],
-)
-def test_the_script_of_an_attack_gives_its_errors(changes, tmp_path, monkeypatch, capsys) -> None:
-    chosen = replace(SMALL, **changes)
-    names = run(script.attack(chosen), tmp_path, monkeypatch)
-    outcome = adversary.attack_all(chosen, build_problem(chosen), lambda fraction, text: True)
-    last = chosen.attacked[-1]
-    found = names["scores"].relative_errors(names["path"].estimates, names["truth"])
-    np.testing.assert_allclose(found, outcome.recoveries[last].errors[0], rtol=1e-9, atol=1e-12)
-    assert last in METHODS and last in capsys.readouterr().out
+@pytest.mark.parametrize(("study", "settings"), CASES)
+def test_a_script_gives_the_numbers_of_its_page(
+    study, settings, tmp_path, monkeypatch, capsys
+) -> None:
+    names = run(script.text(settings, [study]), tmp_path, monkeypatch)
+    assert names["settings"] == settings
+    assert study.title in capsys.readouterr().out
+    page = study.tables(outcome(study.run(settings)), settings)
+    for name, table in study.tables(names["result"], settings).items():
+        timed = [column for column in table if column == "seconds"]
+        pd.testing.assert_frame_equal(table.drop(columns=timed), page[name].drop(columns=timed))
 
 
 def test_a_table_of_one_s_own_is_read_from_its_file(tmp_path, monkeypatch) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.standard_normal((120, 6)), columns=list("abcdef"))
     table.to_csv(tmp_path / "mine.csv", index=False)
-    options = {"scaling": "centre", "clients": 4, "seed": 0, "columns": ["a", "b", "d", "e"]}
-    monkeypatch.setattr(script.own_table, "reading", lambda **_: ("mine.csv", options))
-    chosen = replace(QUICK, problem="table", methods=("ssi",), starts=1)
-    names = run(script.comparison(chosen), tmp_path, monkeypatch)
-    assert names["problem"].feature_names == ("a", "b", "d", "e")
-    assert names["comparison"].clients == 4
+    data = OwnData.of(tmp_path / "mine.csv")
+    chosen = replace(
+        QUICK,
+        problem="table",
+        columns=("a", "b", "d", "e"),
+        scaling="centre",
+        methods=("ssi",),
+        starts=1,
+    )
+    names = run(script.text(chosen, [Convergence()], data), tmp_path, monkeypatch)
+    assert names["result"].facts.clients == 4 and names["result"].facts.features == 4
 
 
 def test_only_what_differs_is_written() -> None:
-    assert "configuration = ConvergeSettings()" in script.comparison(ConvergeSettings())
-    text = script.attack(replace(SMALL, heterogeneity=0.5))
+    text = script.text(ConvergeSettings(), [Convergence()])
+    assert "settings = ConvergeSettings()" in text
+    text = script.text(replace(QUICK, heterogeneity=0.5), [Convergence()])
     assert "heterogeneity=0.5" in text and "seed" not in text
