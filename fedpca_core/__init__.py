@@ -25,8 +25,8 @@ from fedpca_core.algorithms import (
 )
 from fedpca_core.errors import InvalidInput
 from fedpca_core.metrics import admm as progress
-from fedpca_core.metrics import lagrangian, rates
 from fedpca_core.metrics import personal as personal_metrics
+from fedpca_core.metrics import rates
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation, simulate, stream
 
@@ -50,7 +50,6 @@ __all__ = [
     "VariableSplitting",
     "attacks",
     "consensus",
-    "lagrangian",
     "metrics",
     "personal_metrics",
     "privacy",

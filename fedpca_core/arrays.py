@@ -22,7 +22,7 @@ def take(arrays: Arrays, clients: IntArray) -> dict[str, Array]:
     ``clients`` are distinct and in increasing order, so as many as there are rows means all; these
     come as read-only views, because a step is pure and needs no copy.
     """
-    if len(clients) == next(iter(arrays.values())).shape[0]:
+    if len(clients) == _rows(arrays):
         return {name: read_only(array) for name, array in arrays.items()}
     return {name: array[clients] for name, array in arrays.items()}
 
@@ -39,7 +39,7 @@ def put(arrays: Arrays, clients: IntArray, rows: Arrays) -> dict[str, Array]:
 
     ``clients`` are distinct and in increasing order, so as many as there are rows means all.
     """
-    if len(clients) == next(iter(arrays.values())).shape[0]:
+    if len(clients) == _rows(arrays):
         return dict(rows)
     result: dict[str, Array] = {}
     for name, array in arrays.items():
@@ -47,3 +47,8 @@ def put(arrays: Arrays, clients: IntArray, rows: Arrays) -> dict[str, Array]:
         updated[clients] = rows[name]
         result[name] = updated
     return result
+
+
+def _rows(arrays: Arrays) -> int | None:
+    """Length of the client axis; None where clients keep nothing."""
+    return next((array.shape[0] for array in arrays.values()), None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 
 class InvalidInput(ValueError):
     """An input does not fit; the text names what was wrong, the value, and the remedy.
@@ -14,3 +16,15 @@ def require(condition: bool, sentence: str) -> None:
     """Raise `InvalidInput` with ``sentence`` unless ``condition`` holds."""
     if not condition:
         raise InvalidInput(sentence)
+
+
+def require_whole(what: str, value: object) -> None:
+    """Raise `InvalidInput` unless ``value`` is a whole number, for something that is counted.
+
+    5.0 is refused too: as a size or a number of rounds it would fail later and less clearly.
+    """
+    require(
+        isinstance(value, Integral) and not isinstance(value, bool),
+        f"{what} counts something, so it must be a whole number, not {value!r}; "
+        "give one without a fraction.",
+    )

@@ -11,7 +11,7 @@ not orthonormal.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,8 +21,16 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, uniform_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -75,6 +83,7 @@ class ConsensusADMM(Algorithm):
     reuses_uploads: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             bool(np.isfinite(self.penalty_factor)) and self.penalty_factor > 0,
             f"The penalty factor must be positive, not {self.penalty_factor}; 4 suits most data.",
@@ -94,9 +103,7 @@ class ConsensusADMM(Algorithm):
         one_of("The sampling", self.sampling, ("random", "round robin"))
         one_of("The first frame", self.initial, ("orthonormal", "uniform"))
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         shape = (setting.features, self.components)
         generator = streams.generator("start")
         at_random = self.initial == "uniform"
@@ -119,26 +126,19 @@ class ConsensusADMM(Algorithm):
         return server, clients
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        if self.sampling == "round robin":
-            participants = in_turn(round_, setting, streams)
-        else:
-            participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=np.full(len(participants), 1.0 / len(participants)),
-            downlink={"frame": server["frame"], "penalty": np.array(server["penalty"])},
-            local_steps=self.local_steps,
-        )
+        plan = super().plan(server, round_, setting, streams)
+        turn = self.sampling == "round robin"
+        present = in_turn(round_, setting, streams) if turn else plan.participants
+        weights = np.full(len(present), 1.0 / len(present))
+        steps = self.local_steps
+        return replace(plan, participants=present, weights=weights, local_steps=steps)
+
+    def broadcast(self, server: ServerState) -> Arrays:
+        return {"frame": server["frame"], "penalty": np.array(server["penalty"])}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         state = dict(clients)
         state["penalty"] = np.full(data.clients, float(downlink["penalty"]))
         if self.dual_reset and plan.round >= self.dual_reset:
@@ -159,15 +159,19 @@ class ConsensusADMM(Algorithm):
         return Reply(state, feedback={"frame": state["frame"]})
 
     def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
+        return self.dual_step(clients, feedback["frame"])
+
+    def dual_step(self, clients: Arrays, consensus: Array) -> Arrays:
+        """Client state with ``Y_i += penalty (U_i - Z)``; public, so attacks replay it."""
         penalty = clients["penalty"][:, None, None]
-        dual = clients["dual"] + penalty * (clients["frame"] - feedback["frame"])
-        return {**clients, "dual": dual}
+        return {**clients, "dual": clients["dual"] + penalty * (clients["frame"] - consensus)}
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         return polar(server["frame"])
 
-    def frames(self, server: ServerState, clients: Arrays) -> Array:
-        return clients["frame"]
+    def exposed(self, clients: Arrays) -> Arrays:
+        names = ("frame", "dual", "reset", "multiplier")  # the last one: FedPE's T_i
+        return {name: clients[name] for name in names if name in clients}
 
     @abstractmethod
     def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:

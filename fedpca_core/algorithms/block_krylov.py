@@ -9,7 +9,7 @@ method is the block Lanczos process with full orthogonalisation and a thick rest
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +19,16 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import random_frame, remove_span, symmetric_part, tall_qr
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 #: Directions of S Q_k that keep less than this share of it after orthogonalisation are rounding.
@@ -63,9 +71,7 @@ class BlockKrylov(Algorithm):
             "choose at least 3.",
         )
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         probe = random_frame(streams.generator("start"), setting.features, self.components)
         nothing = np.zeros((setting.features, 0))
         server = {
@@ -75,28 +81,19 @@ class BlockKrylov(Algorithm):
             "estimate": probe,
             **_no_answers(probe, setting.clients),
         }
-        return server, {"joined": np.zeros(setting.clients)}
+        return server, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        if setting.absent == "memory":
-            participants = participants[~server["answered"][participants]]
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={"frame": server["probe"]},
-            extra={"hold": setting.absent == "memory"},
-        )
+        hold = setting.absent == "memory"
+        plan = replace(super().plan(server, round_, setting, streams), extra={"hold": hold})
+        return plan.keep(~server["answered"][plan.participants]) if hold else plan
+
+    def broadcast(self, server: ServerState) -> Arrays:
+        return {"frame": server["probe"]}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         return {"product": data.apply(downlink["frame"])}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
@@ -132,8 +129,7 @@ class BlockKrylov(Algorithm):
         }
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["estimate"]
-        return frame
+        return server["estimate"]
 
 
 def _no_answers(probe: Array, clients: int) -> dict[str, Any]:

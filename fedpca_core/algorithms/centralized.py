@@ -6,17 +6,25 @@ numbers. It also hands the server everything an attack could recover.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Arrays
 from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -41,34 +49,23 @@ class Centralized(Algorithm):
     reuses_uploads: ClassVar[bool] = False
     components: int = 5
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         server = {"frame": frame, "total": 0.0, "heard": np.zeros(setting.clients, dtype=bool)}
-        return server, {"joined": np.zeros(setting.clients)}
+        return server, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        fresh = participants[~server["heard"][participants]]
-        complete = len(fresh) + int(server["heard"].sum()) == setting.clients
-        return Plan(
-            round=round_,
-            participants=fresh,
-            weights=setting.weights[fresh],
-            downlink={},
-            local_steps=0,
-            stop=complete or setting.absent == "present",
-        )
+        plan = super().plan(server, round_, setting, streams)
+        plan = plan.keep(~server["heard"][plan.participants])
+        complete = len(plan.participants) + int(server["heard"].sum()) == setting.clients
+        return replace(plan, local_steps=0, stop=complete or setting.absent == "present")
+
+    def broadcast(self, server: ServerState) -> Arrays:
+        return {}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         rows, columns = np.triu_indices(data.features)
         return {"covariance": data.dense()[:, rows, columns]}, clients
 
@@ -82,10 +79,6 @@ class Centralized(Algorithm):
         vectors = np.linalg.eigh(upper, UPLO="U")[1]
         frame = np.ascontiguousarray(vectors[:, ::-1][:, :components])
         return Reply({"frame": frame, "total": total, "heard": heard})
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
 
 
 METHODS = (

@@ -9,8 +9,7 @@ import numpy as np
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, transpose
-from fedpca_core.protocol.algorithm import ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import Inbox, ServerState, Setting
 from fedpca_core.streams import Streams
 
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from fedpca_core.algorithms.ssi import SSI
-from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Plan, ServerState, Setting
+from fedpca_core.protocol.algorithm import Plan, ServerState, Setting, Start
 from fedpca_core.streams import Streams
 
 
@@ -37,11 +34,9 @@ class DistributedPower(SSI):
     title: ClassVar[str] = "DistributedPower"
     products: int = 10
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
+        return {"frame": frame}, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)

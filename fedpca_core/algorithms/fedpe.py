@@ -18,7 +18,7 @@ from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import transpose
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Plan, Setting
+from fedpca_core.protocol.algorithm import Setting
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,13 @@ class FedPE(ConsensusADMM):
             frames = frames - self.step_factor / curvature * slope
         return frames
 
-    def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
-        state = dict(super().finish(data, clients, plan, feedback))
-        if self.surrogate:
-            penalty = clients["penalty"][:, None, None]
-            state["multiplier"] = clients["multiplier"] + penalty * excess(clients["frame"]) ** 2
-        return state
+    def dual_step(self, clients: Arrays, consensus: Array) -> Arrays:
+        state = super().dual_step(clients, consensus)
+        if not self.surrogate:
+            return state
+        penalty = clients["penalty"][:, None, None]
+        multiplier = clients["multiplier"] + penalty * excess(clients["frame"]) ** 2
+        return {**state, "multiplier": multiplier}
 
     def curvature(self, frames: Array, clients: Arrays) -> Array:
         """Upper bound on the curvature near U, recomputed at every step, (clients,).

@@ -23,8 +23,16 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, uniform_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -100,12 +108,10 @@ class FedPower(Algorithm):
         return self.draws
 
     # ------------------------------------------------------------------ steps
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
         state = {"frame": frame, "time": 0, "weights": setting.weights}
-        return state, {"noise": self.noise * setting.samples.mean() / setting.samples}
+        return state, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         time: int = server["time"]
@@ -131,15 +137,11 @@ class FedPower(Algorithm):
         )
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         time: int = plan.extra["time"]
-        path = local_path(data, downlink["frame"], time, plan, clients["noise"], streams)
+        noise = (self.noise * data.samples.mean() / data.samples)[data.members]
+        path = local_path(data, downlink["frame"], time, plan, noise, streams)
         frames, products, _ = deque(path, maxlen=1).pop()
         if plan.extra["output"]:
             return {"frame": orthonormalise(products)}, clients
@@ -160,10 +162,6 @@ class FedPower(Algorithm):
         time = plan.extra["time"] + plan.local_steps
         frame = orthonormalise(total)
         return Reply({"frame": frame, "time": time, "weights": plan.extra["all weights"]})
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
 
     def check(self, setting: Setting) -> None:
         super().check(setting)

@@ -13,13 +13,21 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, tangent, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal_model import euclidean_data_gradient
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -52,33 +60,17 @@ class GlobalAveraging(Algorithm):
             f"The noise variance must be positive, not {self.noise_variance}; the papers use 0.5.",
         )
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.components)
         largest = float(np.linalg.eigvalsh(data.mean())[-1])
         count = float(setting.weights @ setting.samples)
         scale = count / (self.noise_variance * (1.0 + self.noise_variance))
         server = {"frame": frame, "step": self.step / (scale * largest)}
-        return server, {"joined": np.zeros(setting.clients)}
-
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={"frame": server["frame"]},
-        )
+        return server, {}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         frame = downlink["frame"]
         samples = data.samples[data.members]
         slope = euclidean_data_gradient(frame, data.apply(frame), samples, self.noise_variance)
@@ -88,10 +80,6 @@ class GlobalAveraging(Algorithm):
         frame = server["frame"]
         descent = tangent(frame, inbox.mean("gradient"))
         return Reply({**server, "frame": polar(frame - server["step"] * descent)})
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
 
 
 METHODS = (

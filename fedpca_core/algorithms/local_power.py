@@ -11,17 +11,23 @@ frames column by column. All methods therefore start from the same frame of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame, recondition
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -72,30 +78,17 @@ class LocalPower(Algorithm):
             return max(1, self.local_steps - (round_ - 1))
         return max(1, self.local_steps >> (round_ - 1))
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
+        return {"frame": frame}, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={"frame": server["frame"]},
-            local_steps=self.steps(round_),
-        )
+        plan = super().plan(server, round_, setting, streams)
+        return replace(plan, local_steps=self.steps(round_))
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         product = data.apply(downlink["frame"])
         for step in range(2, plan.local_steps + 1):
             last = step == plan.local_steps
@@ -104,10 +97,6 @@ class LocalPower(Algorithm):
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return Reply({"frame": orthonormalise(inbox.total("product"))})
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
 
 
 _REFUSAL = (

@@ -6,15 +6,23 @@ leading eigenvectors of S_i (arbitrary beyond the client's number of samples).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import orthonormalise, polar
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -35,9 +43,7 @@ class LocalTraining(Algorithm):
     components: int = 10
     step: float = 1.0
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         shape = (setting.clients, setting.features, self.components)
         frames = orthonormalise(streams.generator("private").standard_normal(shape))
         # A client whose data are all zero has nothing to climb; any finite step will do.
@@ -45,23 +51,14 @@ class LocalTraining(Algorithm):
         return {}, {"frame": frames, "step": self.step / (largest + (largest == 0))}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={},
-            recipients=0,
-        )
+        return replace(super().plan(server, round_, setting, streams), recipients=0)
+
+    def broadcast(self, server: ServerState) -> Arrays:
+        return {}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         frames = clients["frame"]
         products = data.apply(frames)
         ascent = products - frames @ (frames.swapaxes(-1, -2) @ products)
@@ -72,8 +69,7 @@ class LocalTraining(Algorithm):
         return Reply(server)
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frames: Array = clients["frame"]
-        return frames
+        return clients["frame"]
 
 
 METHODS = (

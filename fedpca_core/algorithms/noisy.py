@@ -6,7 +6,7 @@ orthonormal frames and refuses everything else, so nothing can leave a client un
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -15,8 +15,8 @@ from fedpca_core.arrays import Array, Arrays, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import transpose
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import Plan, ServerState, Setting, Start, Step
+from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
 
 #: Departure from orthonormal columns that is rounding, not a larger sensitivity.
@@ -24,7 +24,7 @@ _ORTHONORMAL = 1e-8
 
 
 @dataclass(frozen=True)
-class Noisy(Algorithm):
+class Noisy(Wrapper):
     """A method with Gaussian noise on each of a stated number of products.
 
     Wire: that of the method; its products carry noise.
@@ -41,63 +41,30 @@ class Noisy(Algorithm):
         T, products the noise was calibrated to; the run stops there.
     """
 
-    method: Algorithm = field()
     noise: float = 0.0
     products: int = 10
-    components: int = field(init=False, default=1)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "components", self.method.components)
 
     @property
     def title(self) -> str:
         """Name of the method, said to be noisy."""
         return f"{self.method.title} with noise"
 
-    @property
-    def needs_individual_uploads(self) -> bool:  # type: ignore[override]
-        """As the method."""
-        return self.method.needs_individual_uploads
-
-    @property
-    def reuses_uploads(self) -> bool:  # type: ignore[override]
-        """As the method."""
-        return self.method.reuses_uploads
-
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
-        quiet = np.zeros(setting.clients)
-        server, clients = self.method.start(_noisy(data, quiet, None), setting, streams)
-        scale = self.noise * setting.samples.mean() / setting.samples
-        return server, {**clients, "noise": scale}
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
+        return super().start(_noisy(data, np.zeros(setting.clients), None), setting, streams)
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        plan = self.method.plan(server, round_, setting, streams)
+        plan = super().plan(server, round_, setting, streams)
         return replace(plan, stop=plan.stop or round_ >= self.products)
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
-        generator = streams.generator("noise", plan.round)
-        noisy = _noisy(data, clients["noise"], generator)
-        own = {name: array for name, array in clients.items() if name != "noise"}
-        uplink, stepped = self.method.client(noisy, own, plan, downlink, streams)
-        return uplink, {**stepped, "noise": clients["noise"]}
-
-    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        return self.method.server(server, inbox, plan)
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        return self.method.estimate(server, clients)
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
+        scale = (self.noise * data.samples.mean() / data.samples)[data.members]
+        noisy = _noisy(data, scale, streams.generator("noise", plan.round))
+        return super().client(noisy, clients, plan, downlink, streams)
 
     def check(self, setting: Setting) -> None:
-        self.method.check(setting)
+        super().check(setting)
         require(
             bool(np.isfinite(self.noise)) and self.noise >= 0,
             f"Noise is a standard deviation of at least 0, not {self.noise}; 0 switches it off.",

@@ -8,17 +8,25 @@ error that differing clients leave is final.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 #: Name of the upload of each variant.
@@ -60,31 +68,19 @@ class OneShot(Algorithm):
             f"One-shot averaging has the variants {', '.join(_UPLOADS)}, not {self.variant!r}.",
         )
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
+        return {"frame": frame}, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={},
-            local_steps=0,
-            stop=True,
-        )
+        return replace(super().plan(server, round_, setting, streams), local_steps=0, stop=True)
+
+    def broadcast(self, server: ServerState) -> Arrays:
+        return {}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         values, vectors = data.top_eigenvectors(self.components)
         if self.variant == "stacked":
             vectors = vectors * np.sqrt(np.clip(values, 0.0, None))[:, None, :]
@@ -96,10 +92,6 @@ class OneShot(Algorithm):
         stacked = scaled.transpose(1, 0, 2).reshape(uploads.shape[1], -1)
         left = np.linalg.svd(stacked, full_matrices=False)[0]
         return Reply({"frame": left[:, : self.components]})
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
 
 
 _REFUSAL = "it sends eigenvectors, whose sensitivity has no bound without an eigengap"

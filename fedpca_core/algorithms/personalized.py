@@ -27,8 +27,16 @@ from fedpca_core.problems.personal_model import (
     frame_gradient,
     prior_variance,
 )
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 STARTS = ("independent", "common", "pooled")
@@ -115,9 +123,7 @@ class PersonalizedPCA(Algorithm):
             centre_step=self.centre_step or self.pace * variance,
         )
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         shape = (setting.clients, setting.features, self.components)
         steps = self.prepared(data)
         if self.start_from == "pooled":
@@ -131,23 +137,12 @@ class PersonalizedPCA(Algorithm):
         steps_taken = np.broadcast_to([[steps.step, steps.centre_step]], (setting.clients, 2))
         return {"centre": centre}, {"frame": frames, "steps": steps_taken.astype(float)}
 
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={"centre": server["centre"]},
-        )
+    def broadcast(self, server: ServerState) -> Arrays:
+        return {"centre": server["centre"]}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         centre, frames = downlink["centre"], clients["frame"]
         step, centre_step = clients["steps"][:, 0, None, None], clients["steps"][:, 1, None, None]
         variance = self.variance(data.features)
@@ -162,8 +157,7 @@ class PersonalizedPCA(Algorithm):
         return Reply({"centre": polar(inbox.mean("moved_centre"))})
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frames: Array = clients["frame"]
-        return frames
+        return clients["frame"]
 
 
 METHODS = (

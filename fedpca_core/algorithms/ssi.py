@@ -10,14 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Arrays
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -36,37 +42,17 @@ class SSI(Algorithm):
     title: ClassVar[str] = "SSI"
     components: int = 5
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame}, {"joined": np.zeros(setting.clients)}
-
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={"frame": server["frame"]},
-        )
+        return {"frame": frame}, {}
 
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         return {"product": data.apply(downlink["frame"])}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return Reply({"frame": orthonormalise(inbox.total("product"))})
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
 
 
 METHODS = (

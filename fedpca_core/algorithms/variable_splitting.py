@@ -26,8 +26,16 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, random_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -83,20 +91,15 @@ class VariableSplitting(Algorithm):
             f"X_i is constrained to 'stiefel' or 'free', not {self.constraint!r}.",
         )
 
-    @property
-    def warning(self) -> str | None:
-        """What to tell a visitor about these parameters; None when they are sound."""
-        if self.constraint == "free" and self.penalty_factor < 2:
-            return (
-                f"With free X_i variable splitting diverges for small penalties; the factor "
-                f"{self.penalty_factor:g} is below 2. Raise it to 2 or more, or keep X_i "
-                "orthonormal."
-            )
-        return None
+    def notes(self, setting: Setting) -> tuple[str, ...]:
+        if self.constraint == "stiefel" or self.penalty_factor >= 2:
+            return ()
+        return (
+            f"With free X_i variable splitting diverges for small penalties; the factor "
+            f"{self.penalty_factor:g} is below 2. Raise it to 2 or more, or keep X_i orthonormal.",
+        )
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         frames = np.tile(frame, (setting.clients, 1, 1))
         return {"frame": frame}, {
@@ -106,23 +109,9 @@ class VariableSplitting(Algorithm):
             "joined": np.zeros(setting.clients),
         }
 
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={"frame": server["frame"]},
-        )
-
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         received = downlink["frame"]
         penalty = clients["penalty"][:, None, None]
         known = clients["joined"][:, None, None] > 0
@@ -143,13 +132,9 @@ class VariableSplitting(Algorithm):
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return Reply({"frame": polar(inbox.total("product"))})
 
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
-
-    def frames(self, server: ServerState, clients: Arrays) -> Array | None:
+    def exposed(self, clients: Arrays) -> Arrays:
         # The consensus gap compares spans of orthonormal frames, which free X_i are not.
-        return clients["frame"] if self.constraint == "stiefel" else None
+        return {"frame": clients["frame"]} if self.constraint == "stiefel" else {}
 
 
 def _divided(image: Array, penalty: Array) -> Array:

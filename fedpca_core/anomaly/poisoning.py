@@ -8,12 +8,10 @@ the attacker has left, until the duals are reset or the server's average forgets
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.anomaly.evaluation import area
 from fedpca_core.anomaly.scores import score
@@ -22,9 +20,10 @@ from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.traffic import Detection
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.algorithm import Plan, Step
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import stream
+from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
 
 #: What the server may do about it: names on screen.
@@ -38,13 +37,13 @@ _RECORDS = 3000
 
 
 @dataclass(frozen=True, eq=False)
-class Poisoned(Algorithm):
+class Poisoned(Wrapper):
     """An algorithm in which some clients lie for a while.
 
     Parameters
     ----------
-    honest : ConsensusADMM
-        What everybody else runs.
+    method : Algorithm
+        What everybody else runs: one that uploads one matrix, FedPE or FedPG.
     malicious : tuple of int
         The lying clients.
     direction : (features,) float64
@@ -53,48 +52,33 @@ class Poisoned(Algorithm):
         Rounds between which they lie, whenever they are drawn.
     """
 
-    title: ClassVar[str] = "FedPG with malicious clients"
-    reuses_uploads: ClassVar[bool] = False
-    honest: ConsensusADMM
     malicious: tuple[int, ...]
     direction: Array
     first: int
     last: int
-    components: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "components", self.honest.components)
-
-    def start(
-        self, client_data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
-        return self.honest.start(client_data, setting, streams)
-
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        return self.honest.plan(server, round_, setting, streams)
+    @property
+    def title(self) -> str:
+        """Name of the method, said to be attacked."""
+        return f"{self.method.title} with malicious clients"
 
     def client(
-        self,
-        client_data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
-        uplink, state = self.honest.client(client_data, clients, plan, downlink, streams)
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
+        uplink, state = super().client(data, clients, plan, downlink, streams)
         lying = np.isin(plan.participants, self.malicious)
         if not lying.any() or not self.first <= plan.round <= self.last:
             return uplink, state
         name, uploads = next(iter(uplink.items()))
-        target = self.target(client_data.only(np.flatnonzero(lying)), polar(downlink["frame"]))
+        target = self.target(data.only(np.flatnonzero(lying)), polar(downlink["frame"]))
         forged = uploads.copy()
         missing = len(uploads) * target - uploads[~lying].sum(axis=0)
         forged[lying] = missing / int(lying.sum())
         return {name: forged}, state
 
-    def target(self, client_data: ClientData, frame: Array) -> Array:
+    def target(self, data: ClientData, frame: Array) -> Array:
         """The frame with its direction of least energy, for the liars, replaced."""
-        energy = np.mean(frame.T @ client_data.apply(frame), axis=0)
+        energy = np.mean(frame.T @ data.apply(frame), axis=0)
         weakest = np.linalg.eigh(energy)[1][:, 0]
         outside = self.direction - frame @ (frame.T @ self.direction)
         length = float(np.linalg.norm(outside))
@@ -102,20 +86,6 @@ class Poisoned(Algorithm):
             return frame
         kept = frame - np.outer(frame @ weakest, weakest)
         return np.asarray(kept + np.outer(outside / length, weakest))
-
-    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        return self.honest.server(server, inbox, plan)
-
-    def finish(
-        self, client_data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays
-    ) -> Arrays:
-        return self.honest.finish(client_data, clients, plan, feedback)
-
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        return self.honest.estimate(server, clients)
-
-    def frames(self, server: ServerState, clients: Arrays) -> Array:
-        return self.honest.frames(server, clients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +97,12 @@ class Poisoning:
     rounds : (points,) int64
     auc : (points,) float64
         AUC of the hidden attack type against normal records.
-    others : (points,) float64
-        Mean AUC of the other attack types.
     dual_sum : (points,) float64
         ``||sum_i Y_i||_F`` (simulation only).
     """
 
     rounds: Array
     auc: Array
-    others: Array
     dual_sum: Array
 
 
@@ -196,48 +163,30 @@ def poison(
         average=rule if rule in ("printed", "polar") else "mean",
         dual_reset=last + 1 if rule == "reset" else 0,
     )
-    groups = {name: _sample(detection, detection.types == name) for name in ("normal", *types)}
-    direction = hiding_direction(groups[hidden], detection.problem.target(components))
+    normal, attack = (_sample(detection, detection.types == name) for name in ("normal", hidden))
+    direction = hiding_direction(attack, detection.problem.target(components))
     algorithm = Poisoned(honest, tuple(range(malicious)), direction, first, last)
-    run = Simulation(
-        detection.problem, algorithm, rounds=rounds, participation=participation, seed=seed
+    run = stream(
+        detection.problem,
+        algorithm,
+        rounds=rounds,
+        participation=participation,
+        seed=seed,
+        channel=Channel(record="estimates"),
     )
-    labels = {
-        name: np.repeat([False, True], [len(groups["normal"]), len(groups[name])]) for name in types
-    }
-    duals = np.zeros((clients, detection.problem.features, components))
-    was_reset = np.zeros(clients, dtype=bool)
+    labels = np.repeat([False, True], [len(normal), len(attack)])
     points: list[tuple[float, ...]] = []
     for entry in run:
-        if entry.index:
-            exchange = run.mailbox.exchanges[-1]
-            present = exchange.participants
-            assert exchange.feedback is not None and entry.frames is not None
-            if honest.dual_reset and entry.index >= honest.dual_reset:
-                duals[present[~was_reset[present]]] = 0.0
-                was_reset[present] = True
-            gap = entry.frames[present] - exchange.feedback["frame"]
-            duals[present] += float(exchange.downlink["penalty"]) * gap
         if entry.index % every and entry.index != rounds:
             continue
-        normal = score(groups["normal"], entry.estimate)
-        auc = {
-            name: area(labels[name], np.concatenate([normal, score(groups[name], entry.estimate)]))
-            for name in types
-        }
+        scores = [score(records, entry.estimate) for records in (normal, attack)]
+        auc = area(labels, np.concatenate(scores))
         # Clients not drawn since the reset still hold an old Y_i, which they will never use.
+        duals, was_reset = entry.state["dual"], entry.state["reset"] > 0
         current = duals[was_reset] if was_reset.any() else duals
-        rest = [value for name, value in auc.items() if name != hidden]
-        points.append(
-            (
-                entry.index,
-                auc[hidden],
-                float(np.mean(rest)) if rest else float("nan"),
-                float(np.linalg.norm(current.sum(axis=0))),
-            )
-        )
-    table = np.array(points)
-    return Poisoning(rounds=table[:, 0], auc=table[:, 1], others=table[:, 2], dual_sum=table[:, 3])
+        points.append((entry.index, auc, float(np.linalg.norm(current.sum(axis=0)))))
+    rounds_, aucs, sums = np.array(points).T
+    return Poisoning(rounds=rounds_, auc=aucs, dual_sum=sums)
 
 
 def _sample(detection: Detection, chosen: np.ndarray) -> Array:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.fedpe import FedPE, excess
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import polar, remove_span
@@ -92,7 +91,13 @@ def participations(
             frame = exchange.uploads["shifted"][row] - dual / penalty
         else:
             frame = exchange.uploads["frame"][row]
-        after = dual + penalty * (frame - exchange.feedback["frame"])
+        state = {
+            "frame": frame[None],
+            "dual": dual[None],
+            "multiplier": multiplier[None],
+            "penalty": np.array([penalty]),
+        }
+        after = algorithm.dual_step(state, exchange.feedback["frame"])
         result.append(
             Participation(
                 round=exchange.round,
@@ -101,14 +106,12 @@ def participations(
                 consensus=consensus,
                 dual=dual,
                 multiplier=multiplier,
-                dual_after=after,
+                dual_after=after["dual"][0],
                 average=exchange.feedback["frame"],
                 penalty=penalty,
             )
         )
-        dual = after
-        if isinstance(algorithm, FedPE) and algorithm.surrogate:
-            multiplier = multiplier + penalty * excess(frame) ** 2
+        dual, multiplier = after["dual"][0], after["multiplier"][0]
     return result
 
 

@@ -1,81 +1,45 @@
 """Augmented Lagrangian and progress measure of FedPE and FedPG, read off a finished run.
 
-Everything is replayed from the run's local frames and the averages on the wire: the duals follow
-from ``Y_i += penalty (U_i - Z)``, so the algorithms need not store them for display. These readers
-use private data: simulation only.
+U_i, Y_i and T_i are the client state that the algorithm exposes, Z is the average on the wire.
+These readers use private data: simulation only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.consensus_tools import losses, smooth_gradient
-from fedpca_core.algorithms.fedpe import FedPE, excess, surrogate_gradient, surrogate_value
+from fedpca_core.algorithms.fedpe import FedPE, surrogate_gradient, surrogate_value
 from fedpca_core.algorithms.fedpg import FedPG
-from fedpca_core.arrays import Array
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.protocol.transcript import Exchange
 
 
-@dataclass(frozen=True)
-class Duals:
-    """State after one round: Z, and every client's U_i, Y_i and T_i (stale ones included)."""
-
-    round: int
-    consensus: Array
-    frames: Array
-    duals: Array
-    multipliers: Array
-
-
-def replay(trace: Trace) -> Iterator[Duals]:
-    """Replay Z, U_i, Y_i and T_i round by round, the start first.
+def checked(trace: Trace) -> tuple[Exchange, ...]:
+    """The exchanges of a FedPE or FedPG run whose messages and client states were all kept.
 
     Raises
     ------
     InvalidInput
-        The run is not one of FedPE or FedPG, or its messages or local frames were not kept.
+        The run is not one of FedPE or FedPG, or its messages or client states were not kept.
     """
-    algorithm = trace.algorithm
-    if not isinstance(algorithm, ConsensusADMM):
-        raise InvalidInput(
-            f"The augmented Lagrangian belongs to FedPE and FedPG, not to {algorithm.title}; "
-            "choose a run of one of these."
-        )
-    exchanges = trace.transcript.exchanges
-    if trace.frames is None or not all(exchange.recorded for exchange in exchanges):
-        raise InvalidInput(
-            "The augmented Lagrangian needs every round's messages and local frames, but this run "
-            "kept only some; run fewer rounds, or record in full."
-        )
+    algorithm, exchanges = trace.algorithm, trace.transcript.exchanges
+    require(
+        "dual" in trace.kept_states()[0],
+        f"The augmented Lagrangian belongs to FedPE and FedPG, not to {algorithm.title}; "
+        "choose a run of one of these.",
+    )
+    require(
+        all(exchange.recorded for exchange in exchanges),
+        "The augmented Lagrangian needs every round's messages, but this run kept only some; "
+        "run fewer rounds, or record in full.",
+    )
     require(len(exchanges) > 0, "The run has no rounds yet; run at least one.")
-    consensus = exchanges[0].downlink["frame"]
-    penalty = float(exchanges[0].downlink["penalty"])
-    duals = np.zeros_like(trace.frames[0])
-    components = trace.frames.shape[-1]
-    multipliers = np.zeros((trace.setting.clients, components, components))
-    was_reset = np.zeros(trace.setting.clients, dtype=bool)
-    yield Duals(0, consensus, trace.frames[0], duals, multipliers)
-    for index, exchange in enumerate(exchanges, start=1):
-        assert exchange.feedback is not None
-        consensus = exchange.feedback["frame"]
-        present = exchange.participants
-        duals, multipliers = duals.copy(), multipliers.copy()
-        if algorithm.dual_reset and index >= algorithm.dual_reset:
-            duals[present[~was_reset[present]]] = 0.0
-            was_reset[present] = True
-        local = trace.frames[index][present]
-        duals[present] += penalty * (local - consensus)
-        if isinstance(algorithm, FedPE) and algorithm.surrogate:
-            multipliers[present] += penalty * excess(local) ** 2
-        yield Duals(index, consensus, trace.frames[index], duals, multipliers)
+    return exchanges
 
 
 def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
@@ -137,29 +101,34 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     components = trace.estimates.shape[-1]
     target = problem.target(components)
     best = float(problem.eigenvalues[components:].sum())
+    exchanges = checked(trace)
+    penalty = float(exchanges[0].downlink["penalty"])
     rows = []
-    for state in replay(trace):
-        if state.round % every and state.round != trace.rounds:
+    for round_, state in enumerate(trace.kept_states()):
+        if round_ % every and round_ != trace.rounds:
             continue
-        penalty = float(trace.transcript.exchanges[0].downlink["penalty"])
-        gap = state.frames - state.consensus
-        products = scale * client_data.apply(state.frames)
-        value = losses(traces, products, state.frames).sum()
-        value += (state.duals * gap).sum() + 0.5 * penalty * (gap**2).sum()
-        slope = smooth_gradient(products, state.frames) + state.duals + penalty * gap
+        averages = exchanges[round_ - 1].feedback if round_ else exchanges[0].downlink
+        assert averages is not None  # recorded
+        consensus, frames = averages["frame"], state["frame"]
+        gap = frames - consensus
+        products = scale * client_data.apply(frames)
+        value = losses(traces, products, frames).sum()
+        value += (state["dual"] * gap).sum() + 0.5 * penalty * (gap**2).sum()
+        slope = smooth_gradient(products, frames) + state["dual"] + penalty * gap
         if isinstance(algorithm, FedPE) and algorithm.surrogate:
-            value += surrogate_value(state.frames, state.multipliers, np.array(penalty)).sum()
-            slope = slope + surrogate_gradient(state.frames, state.multipliers, np.array(penalty))
+            multipliers = state["multiplier"]
+            value += surrogate_value(frames, multipliers, np.array(penalty)).sum()
+            slope = slope + surrogate_gradient(frames, multipliers, np.array(penalty))
         elif isinstance(algorithm, FedPG):
-            slope = algorithm.project(state.frames, slope)
-        estimate = trace.estimates[state.round]
+            slope = algorithm.project(frames, slope)
+        estimate = trace.estimates[round_]
         residual = remove_span(estimate, target)
         kept = float(np.sum(estimate * (problem.covariance @ estimate)))
         loss = float(problem.eigenvalues.sum()) - kept
-        gram = state.consensus.T @ state.consensus
+        gram = consensus.T @ consensus
         rows.append(
             {
-                "round": state.round,
+                "round": round_,
                 "lagrangian": float(value),
                 "consensus": float((gap**2).sum()),
                 "stationarity": float((slope**2).sum()),
@@ -167,8 +136,8 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
                 "loss": loss,
                 "excess_loss": max(loss - best, 0.0),
                 "distance": float(np.linalg.norm(residual)) / np.sqrt(components),
-                "dual_sum": float(np.linalg.norm(state.duals.sum(axis=0))),
-                "dual_size": float(np.abs(state.duals).max()),
+                "dual_sum": float(np.linalg.norm(state["dual"].sum(axis=0))),
+                "dual_size": float(np.abs(state["dual"]).max()),
                 "departure": float(np.linalg.norm(gram - np.eye(components))),
             }
         )

@@ -20,6 +20,8 @@ from fedpca_core.errors import InvalidInput, require
 _GATHER_BYTES = 256 * 1024
 #: Rows of a transposed block that stay in cache between the two halves of A (A^T X).
 _CHUNK_BYTES = 4 * 1024 * 1024
+#: Squares of squares of values outside these limits overflow or vanish.
+LARGEST, SMALLEST = 1e60, 1e-60
 #: Up to this many features all eigenvalues of S_i cost less than an iteration for one.
 _DENSE_FEATURES = 200
 
@@ -228,7 +230,10 @@ class ClientData:
         if self.grams is not None:
             return self.grams if self._whole else self.grams[self.members]
         assert self.factors is not None
-        return np.stack([self.factors[i] @ self.factors[i].T for i in self.members])
+        result = np.empty((len(self.members), self.features, self.features))
+        for row, member in enumerate(self.members):
+            result[row] = self.factors[member] @ self.factors[member].T
+        return result
 
     def traces(self) -> Array:
         """tr S_i, shape (clients,)."""
@@ -260,8 +265,11 @@ class ClientData:
         vectors : (clients, features, components)
         """
         if self.grams is None and self.factors is not None:
-            pairs = [_thin_eigenpairs(self.factors[i], components) for i in self.members]
-            return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
+            values = np.empty((len(self.members), components))
+            vectors = np.empty((len(self.members), self.features, components))
+            for row, member in enumerate(self.members):
+                values[row], vectors[row] = _thin_eigenpairs(self.factors[member], components)
+            return values, vectors
         values, vectors = np.linalg.eigh(self.dense())
         return values[:, ::-1][:, :components], np.ascontiguousarray(
             vectors[:, :, ::-1][:, :, :components]
@@ -380,6 +388,13 @@ def checked_blocks(blocks: Sequence[Array]) -> list[Array]:
             bad == 0,
             f"The block of client {index} holds {bad} missing or infinite "
             f"value{'s' if bad != 1 else ''}; drop or impute them first.",
+        )
+        size = float(np.abs(values).max())
+        require(
+            size == 0 or SMALLEST <= size <= LARGEST,
+            f"The largest value in the block of client {index} is {size:.3g}, whose powers "
+            f"{'overflow' if size > 1 else 'vanish'}; change the unit of the data so that values "
+            f"lie between {SMALLEST:g} and {LARGEST:g}.",
         )
         require(
             values.shape[1] == 1 or bool((values != values[:, :1]).any()),

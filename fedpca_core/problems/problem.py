@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, require, require_whole
 from fedpca_core.problems.client_data import ClientData, checked_blocks
 
 
@@ -105,6 +105,7 @@ class Problem:
 
 def check_components(components: int, features: int) -> None:
     """Refuse a number of components that does not fit the features."""
+    require_whole("The number of components", components)
     require(
         1 <= components < features,
         f"{components} components do not fit {features} features; "

@@ -17,6 +17,8 @@ MAX_FEATURES = 1000
 MAX_CLIENTS = 200
 #: Squares of larger values, summed, could overflow.
 LARGEST = 1e100
+#: Squares of smaller values vanish, and with them the variance.
+SMALLEST = 1e-100
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,14 @@ def clean_table(
     values = values[complete]
     size = np.abs(values).max(axis=0)
     # Columns without a value are NaN throughout here, and every comparison with NaN is false.
-    constant = np.ptp(values, axis=0) <= 1e-12 * size
-    for column, largest in zip(numeric, size, strict=True):
+    spread = np.ptp(values, axis=0)
+    constant = spread <= 1e-12 * size
+    for column, largest, width in zip(numeric, size, spread, strict=True):
+        require(
+            not 0 < width < SMALLEST,
+            f"Column “{column}” varies by {width:.3g} only, whose square vanishes; "
+            "rescale the column or leave it out.",
+        )
         require(
             not largest > LARGEST,
             f"Column “{column}” holds values up to {largest:.3g}, whose squares overflow; "

@@ -14,21 +14,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fedpca_core.arrays import Array, Arrays, IntArray
-from fedpca_core.errors import require
+from fedpca_core.arrays import Array, Arrays, BoolArray, IntArray
+from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.problem import check_components
 from fedpca_core.streams import Streams
-
-if TYPE_CHECKING:
-    from fedpca_core.problems.client_data import ClientData
-    from fedpca_core.protocol.channel import Inbox
 
 #: What a server remembers between rounds; each algorithm defines its own (frozen) content.
 ServerState = Mapping[str, Any]
+#: What a run starts from: the server's state and that of all clients ({} where they keep nothing).
+Start = tuple[ServerState, Arrays]
+#: What a client step gives: the uplink and the new client state, the client axis first.
+Step = tuple[Arrays, Arrays]
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,52 @@ class Plan:
     stop: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    def keep(self, chosen: BoolArray) -> Plan:
+        """The same plan for some of its participants, (present,) bool."""
+        return replace(self, participants=self.participants[chosen], weights=self.weights[chosen])
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """What the server receives in one round.
+
+    Attributes
+    ----------
+    participants, weights
+        As in the plan.
+    totals : mapping of arrays
+        Weighted sum of each message over the participants (over everyone heard so far when last
+        uploads are reused).
+    weight : float
+        Sum of the weights in ``totals``.
+    uploads : mapping of arrays or None
+        The single messages, client axis first; None under secure aggregation.
+    """
+
+    participants: IntArray
+    weights: Array
+    totals: Arrays
+    weight: float
+    uploads: Arrays | None
+
+    def total(self, name: str) -> Array:
+        """Weighted sum of a message."""
+        return self.totals[name]
+
+    def mean(self, name: str) -> Array:
+        """Weighted mean of a message."""
+        return self.totals[name] / self.weight
+
+    def individual(self, name: str) -> Array:
+        """Each participant's message, (present, ...)."""
+        if self.uploads is None:
+            raise InvalidInput(
+                f"The server's step needs each client's own '{name}', but under secure aggregation "
+                "it receives only the sum; switch secure aggregation off or choose a method that "
+                "needs sums only (SSI, LocalPower, FAPS, block Krylov)."
+            )
+        return self.uploads[name]
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -131,6 +179,10 @@ class Reply:
 class Algorithm(ABC):
     """Base of all algorithms: a frozen dataclass of parameters plus the steps of one round.
 
+    `start`, `client` and `server` are what a method must write. The defaults serve a method whose
+    server keeps one orthonormal ``"frame"``: it is broadcast to the participants of the run's
+    setting, whose uploads count with the setting's weights, and it is the estimate.
+
     Class attributes
     ----------------
     needs_individual_uploads : bool
@@ -138,6 +190,11 @@ class Algorithm(ABC):
     reuses_uploads : bool
         True when under partial participation the channel may fill in each absent client's last
         upload; False when the algorithm has a rule of its own.
+
+    Raises
+    ------
+    InvalidInput
+        A parameter that counts something is not a whole number.
     """
 
     needs_individual_uploads: ClassVar[bool] = False
@@ -146,34 +203,42 @@ class Algorithm(ABC):
     #: Number of columns of the estimate; a dataclass field of every algorithm.
     components: int
 
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]  # every algorithm is a dataclass
+            value = getattr(self, each.name)
+            if each.type == "int" or (each.type == "int | None" and value is not None):
+                require_whole(f"The parameter “{each.name.replace('_', ' ')}”", value)
+
     @property
     @abstractmethod
     def title(self) -> str:
         """Name in legends and tables; a class attribute unless it depends on the parameters."""
 
     @abstractmethod
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         """State of the server and of all clients before the first round."""
 
-    @abstractmethod
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         """Who takes part, what is broadcast, how many local steps, and whether to stop."""
+        participants = setting.participants(round_, streams)
+        return Plan(
+            round=round_,
+            participants=participants,
+            weights=setting.weights[participants],
+            downlink=self.broadcast(server),
+        )
+
+    def broadcast(self, server: ServerState) -> Arrays:
+        """What the server sends at the beginning of a round."""
+        return {"frame": server["frame"]}
 
     @abstractmethod
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
         """One round on the participating clients.
 
-        ``data`` and ``clients`` hold the participants only. Returns the uplink and the new
-        client state, both with the client axis first.
+        ``data`` and ``clients`` hold the participants only.
         """
 
     @abstractmethod
@@ -184,16 +249,22 @@ class Algorithm(ABC):
         """Participants' step after the server's feedback of the same round; nothing by default."""
         return clients
 
-    @abstractmethod
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         """Orthonormal estimate, (features, components), or one per client for personal models."""
+        return server["frame"]
 
-    def frames(self, server: ServerState, clients: Arrays) -> Array | None:
-        """Local frames (clients, features, components) for consensus gaps; None without any."""
-        return None
+    def exposed(self, clients: Arrays) -> Arrays:
+        """Client state by name that readers of a run may see (simulation only); none by default.
+
+        ``"frame"`` is what consensus gaps compare with the estimate: local frames, (clients,
+        features, components).
+        """
+        return {}
+
+    def notes(self, setting: Setting) -> tuple[str, ...]:
+        """Sentences a visitor should read beside a run with these parameters; mostly none."""
+        return ()
 
     def check(self, setting: Setting) -> None:
         """Refuse parameters that do not fit the problem."""
-        from fedpca_core.problems.problem import check_components
-
         check_components(self.components, setting.features)

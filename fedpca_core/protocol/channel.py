@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.arrays import Array, Arrays, IntArray, read_only
-from fedpca_core.errors import InvalidInput, require
-from fedpca_core.protocol.algorithm import Plan, Setting
+from fedpca_core.arrays import Array, Arrays, read_only
+from fedpca_core.errors import require
+from fedpca_core.protocol.algorithm import Inbox, Plan, Setting
 from fedpca_core.protocol.transcript import Exchange
 from fedpca_core.streams import Streams
 
@@ -62,46 +62,13 @@ class Channel:
         )
 
 
-@dataclass(frozen=True)
-class Inbox:
-    """What the server receives in one round.
+@dataclass
+class _Meter:
+    """Bytes up and down over all clients, and down to one of them."""
 
-    Attributes
-    ----------
-    participants, weights
-        As in the plan.
-    totals : mapping of arrays
-        Weighted sum of each message over the participants (over everyone heard so far when last
-        uploads are reused).
-    weight : float
-        Sum of the weights in ``totals``.
-    uploads : mapping of arrays or None
-        The single messages, client axis first; None under secure aggregation.
-    """
-
-    participants: IntArray
-    weights: Array
-    totals: Arrays
-    weight: float
-    uploads: Arrays | None
-
-    def total(self, name: str) -> Array:
-        """Weighted sum of a message."""
-        return self.totals[name]
-
-    def mean(self, name: str) -> Array:
-        """Weighted mean of a message."""
-        return self.totals[name] / self.weight
-
-    def individual(self, name: str) -> Array:
-        """Each participant's message, (present, ...)."""
-        if self.uploads is None:
-            raise InvalidInput(
-                f"The server's step needs each client's own '{name}', but under secure aggregation "
-                "it receives only the sum; switch secure aggregation off or choose a method that "
-                "needs sums only (SSI, LocalPower, FAPS, block Krylov)."
-            )
-        return self.uploads[name]
+    up: int = 0
+    down: int = 0
+    download: int = 0
 
 
 class Mailbox:
@@ -117,6 +84,7 @@ class Mailbox:
         self.bytes_up = 0
         self.bytes_down = 0
         self.exchanges: list[Exchange] = []
+        self._since = _Meter()  # since the last record
         self._recorded_bytes = 0
         self._last: dict[str, Array] = {}
         self._known = np.zeros(setting.clients, dtype=bool)
@@ -125,7 +93,10 @@ class Mailbox:
     def down(self, messages: Arrays, recipients: int) -> dict[str, Array]:
         """Broadcast ``messages`` to so many clients and return them as received."""
         received = {name: self._travel(array) for name, array in messages.items()}
-        self.bytes_down += recipients * sum(self._size(array) for array in received.values())
+        size = sum(self._size(array) for array in received.values())
+        self.bytes_down += recipients * size
+        self._since.down += recipients * size
+        self._since.download += size
         return received
 
     # ------------------------------------------------------------------ up
@@ -142,7 +113,9 @@ class Mailbox:
                 size = np.sqrt((array**2).mean(axis=axes, keepdims=True))
                 sent = array + self.channel.upload_noise * size * noise[plan.participants]
             received[name] = self._travel(sent)
-            self.bytes_up += self._size(received[name])
+        size = sum(self._size(array) for array in received.values())
+        self.bytes_up += size
+        self._since.up += size
         totals, weight = self._aggregate(received, plan)
         return Inbox(
             participants=plan.participants,
@@ -169,8 +142,10 @@ class Mailbox:
         return totals, float(weights.sum())
 
     # ------------------------------------------------------------------ transcript
-    def record(self, plan: Plan, downlink: Arrays, inbox: Inbox, feedback: Arrays | None) -> None:
-        """Write one round of the server's view."""
+    def record(
+        self, plan: Plan, downlink: Arrays, inbox: Inbox, feedback: Arrays | None
+    ) -> Exchange:
+        """Write one round of the server's view and return it."""
         uploads: Mapping[str, Array] | None = inbox.uploads
         sums: Mapping[str, Array] | None = None if uploads is not None else inbox.totals
         keep = self.channel.record == "full"
@@ -179,20 +154,25 @@ class Mailbox:
             size = sum(array.nbytes for part in parts for array in part.values())
             keep = self._recorded_bytes + size <= self.channel.byte_limit
             self._recorded_bytes += size
-        self.exchanges.append(
-            Exchange(
-                round=plan.round,
-                participants=plan.participants,
-                weights=plan.weights,
-                local_steps=plan.local_steps,
-                downlink=_frozen(downlink) if keep else {},
-                uploads=_frozen(uploads) if keep and uploads is not None else None,
-                sums=_frozen(sums) if keep and sums is not None else None,
-                feedback=_frozen(feedback) if keep and feedback is not None else None,
-                recorded=keep,
-                sum_weights=self._sum_weights(plan),
-            )
+        meter, self._since = self._since, _Meter()
+        exchange = Exchange(
+            round=plan.round,
+            participants=plan.participants,
+            weights=plan.weights,
+            local_steps=plan.local_steps,
+            downlink=_frozen(downlink) if keep else {},
+            uploads=_frozen(uploads) if keep and uploads is not None else None,
+            sums=_frozen(sums) if keep and sums is not None else None,
+            feedback=_frozen(feedback) if keep and feedback is not None else None,
+            recorded=keep,
+            sum_weights=self._sum_weights(plan),
+            bytes_up=meter.up,
+            bytes_down=meter.down,
+            upload_bytes=meter.up // max(1, len(plan.participants)),
+            download_bytes=meter.download,
         )
+        self.exchanges.append(exchange)
+        return exchange
 
     def _sum_weights(self, plan: Plan) -> Array:
         """Weight of every client's latest upload in this round's sums, (clients,)."""

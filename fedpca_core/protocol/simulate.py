@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from fedpca_core.arrays import IntArray, put, take
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
-from fedpca_core.protocol.trace import Round, Trace
+from fedpca_core.protocol.trace import STATE_BYTES, Round, Trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
 
 #: A block of this many bytes, freed once, makes glibc keep up to twice as much for the next run.
 KEPT_BYTES = 31 * 1024 * 1024
-#: Local frames are kept for consensus gaps while a whole run of them stays below this.
-FRAME_BYTES = 256 * 1024 * 1024
 
 
 class Simulation:
@@ -42,6 +42,7 @@ class Simulation:
         channel: Channel | None = None,
         keep_rounds: bool = True,
     ) -> None:
+        require_whole("The number of rounds", rounds)
         require(rounds >= 1, f"A run needs at least 1 round, not {rounds}.")
         _keep_freed_memory()
         self.channel = channel or Channel()
@@ -69,29 +70,30 @@ class Simulation:
             self.channel, self.setting, self.streams, reuse_uploads=algorithm.reuses_uploads
         )
         self._keep_rounds = keep_rounds
+        self._keep_states = keep_rounds
         self._rounds: list[Round] = []
 
     def __iter__(self) -> Iterator[Round]:
+        rounds = self._steps()
+        while True:
+            # Limited while a round is computed, not while the caller looks at it.
+            with one_thread(self.setting.features):
+                finished = next(rounds, None)
+            if finished is None:
+                return
+            if self._keep_rounds:
+                self._rounds.append(self._kept(finished))
+            yield finished
+
+    def _steps(self) -> Iterator[Round]:
         algorithm, data = self.algorithm, self.client_data
         began = time.perf_counter()
         server, clients = algorithm.start(data, self.setting, self.streams)
         elapsed = time.perf_counter() - began
-        first = algorithm.frames(server, clients)
-        keep = first is not None and first.nbytes * (self.planned + 1) <= FRAME_BYTES
         products = int(data.products.sum())
-        yield self._add(
-            Round(
-                0,
-                algorithm.estimate(server, clients),
-                0,
-                0,
-                products,
-                elapsed,
-                first if keep else None,
-            )
-        )
+        estimate, state = algorithm.estimate(server, clients), algorithm.exposed(clients)
+        yield Round(0, estimate, 0, 0, products, elapsed, state)
         for index in range(1, self.planned + 1):
-            sent = self.mailbox.bytes_up, self.mailbox.bytes_down
             began = time.perf_counter()
             plan = algorithm.plan(server, index, self.setting, self.streams)
             present = plan.participants
@@ -111,27 +113,27 @@ class Simulation:
                 stepped = algorithm.finish(members, stepped, plan, feedback)
             clients = put(clients, present, stepped)
             elapsed = time.perf_counter() - began
-            self.mailbox.record(plan, downlink, inbox, feedback)
+            exchange = self.mailbox.record(plan, downlink, inbox, feedback)
             spent = int(data.products.sum()) - products
             products += spent
-            yield self._add(
-                Round(
-                    index,
-                    algorithm.estimate(server, clients),
-                    self.mailbox.bytes_up - sent[0],
-                    self.mailbox.bytes_down - sent[1],
-                    spent,
-                    elapsed,
-                    algorithm.frames(server, clients) if keep else None,
-                )
+            yield Round(
+                index,
+                algorithm.estimate(server, clients),
+                exchange.bytes_up,
+                exchange.bytes_down,
+                spent,
+                elapsed,
+                algorithm.exposed(clients),
             )
             if plan.stop or reply.stop:
                 return
 
-    def _add(self, finished: Round) -> Round:
-        if self._keep_rounds:
-            self._rounds.append(finished)
-        return finished
+    def _kept(self, finished: Round) -> Round:
+        """What the trace keeps of a round: all of it, unless the states of a run get too large."""
+        if finished.index == 0:
+            largest = max((array.nbytes for array in finished.state.values()), default=0)
+            self._keep_states = largest * (self.planned + 1) <= STATE_BYTES
+        return finished if self._keep_states else replace(finished, state={})
 
     @property
     def participants(self) -> IntArray:
@@ -153,14 +155,12 @@ class Simulation:
             "This run does not keep its rounds; start it with keep_rounds=True to read a trace.",
         )
         require(len(done) > 0, "Nothing has been computed yet; take at least one step first.")
-        frames = [entry.frames for entry in done]
-        kept = [frame for frame in frames if frame is not None]
         return Trace(
             algorithm=self.algorithm,
             setting=self.setting,
             seed=self.seed,
             estimates=np.stack([entry.estimate for entry in done]),
-            local_frames=tuple(kept) if len(kept) == len(frames) else None,
+            states=tuple(entry.state for entry in done) if self._keep_states else None,
             bytes_up=np.cumsum([entry.bytes_up for entry in done]),
             bytes_down=np.cumsum([entry.bytes_down for entry in done]),
             local_products=np.cumsum([entry.local_products for entry in done]),
@@ -171,6 +171,7 @@ class Simulation:
                 samples=self.setting.samples,
                 weights=self.setting.weights,
                 secure_aggregation=self.channel.secure_aggregation,
+                dtype=self.channel.dtype,
                 exchanges=tuple(self.mailbox.exchanges),
             ),
         )

@@ -7,9 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.transcript import Transcript
+
+#: A named state of the clients is kept while a whole run of it stays below this.
+STATE_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,8 @@ class Round:
         Products with S_i in this round, over all clients.
     seconds : float
         Time of the steps themselves.
-    frames : (clients, features, components) float64, or None
-        Local frames where the run keeps them (simulation only).
+    state : mapping of (clients, ...) arrays
+        What the algorithm exposes of its clients' state (simulation only).
     """
 
     index: int
@@ -36,7 +40,7 @@ class Round:
     bytes_down: int
     local_products: int
     seconds: float
-    frames: Array | None = None
+    state: Arrays
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,9 @@ class Trace:
     seed : int
     estimates : (rounds + 1, features, components) float64
         Row 0 is the start. Personal models have a client axis after the first.
-    local_frames : tuple of (clients, features, components) float64, or None
-        Local frames after each round, kept below a size limit (simulation only).
+    states : tuple of mappings of (clients, ...) arrays, or None
+        What the algorithm exposes of its clients' state after each round, the start first; None
+        where a whole run of it would take too much memory (simulation only).
     bytes_up, bytes_down, local_products : (rounds + 1,) int64
         Cumulative over rounds and clients.
     seconds : (rounds + 1,) float64
@@ -66,7 +71,7 @@ class Trace:
     setting: Setting
     seed: int
     estimates: Array
-    local_frames: tuple[Array, ...] | None
+    states: tuple[Arrays, ...] | None
     bytes_up: IntArray
     bytes_down: IntArray
     local_products: IntArray
@@ -76,7 +81,41 @@ class Trace:
     @cached_property
     def frames(self) -> Array | None:
         """Local frames as one array, (rounds + 1, clients, features, components), or None."""
-        return None if self.local_frames is None else np.stack(self.local_frames)
+        if self.states is None or "frame" not in self.states[0]:
+            return None
+        return self.state("frame")
+
+    def state(self, name: str) -> Array:
+        """One named part of the clients' state, (rounds + 1, clients, ...).
+
+        Raises
+        ------
+        InvalidInput
+            The method exposes nothing of that name, or the run is too long to have kept it.
+        """
+        states = self.kept_states()
+        require(
+            name in states[0],
+            f"{self.algorithm.title} exposes no client state called “{name}”; "
+            f"it has {', '.join(sorted(states[0])) or 'none'}.",
+        )
+        return np.stack([one[name] for one in states])
+
+    def kept_states(self) -> tuple[Arrays, ...]:
+        """The clients' states of every round.
+
+        Raises
+        ------
+        InvalidInput
+            The run is too long to have kept them.
+        """
+        if self.states is None:
+            raise InvalidInput(
+                f"The clients' frames of {self.rounds} rounds take more than "
+                f"{STATE_BYTES >> 20} MB, so this run has not kept them; choose fewer rounds, "
+                "clients, features or components."
+            )
+        return self.states
 
     @property
     def rounds(self) -> int:

@@ -33,6 +33,11 @@ class Exchange:
     sum_weights : (clients,) float64
         Weight with which each client's latest upload counts in the sums: zero for those left out,
         not zero for absent clients whose last upload the server reuses.
+    bytes_up, bytes_down : int
+        Bytes on the wire in this round, over all senders and recipients, at the wire's precision.
+        They are counted whether or not the messages are recorded.
+    upload_bytes, download_bytes : int
+        The same for one client that takes part: its upload; the broadcast and the feedback.
     """
 
     round: int
@@ -45,6 +50,10 @@ class Exchange:
     feedback: Arrays | None
     recorded: bool
     sum_weights: Array
+    bytes_up: int
+    bytes_down: int
+    upload_bytes: int
+    download_bytes: int
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,9 @@ class Transcript:
     samples, weights : (clients,)
         Public sizes m_i and weights w_i.
     secure_aggregation : bool
+    dtype : {"float64", "float32"}
+        Format of every number on the wire. The arrays of the exchanges are float64 all the same,
+        so their ``nbytes`` say nothing about the wire.
     exchanges : tuple of Exchange
         One for each round.
     """
@@ -66,7 +78,14 @@ class Transcript:
     samples: IntArray
     weights: Array
     secure_aggregation: bool
+    dtype: str
     exchanges: tuple[Exchange, ...]
+
+    def sent(self, client: int) -> int:
+        """Bytes a client has uploaded over the whole run."""
+        return sum(
+            exchange.upload_bytes for exchange in self.exchanges if client in exchange.participants
+        )
 
     def until(self, rounds: int | None) -> Transcript:
         """The transcript of the first ``rounds`` rounds (all of them for None)."""

@@ -9,11 +9,13 @@ import fedpca_core as fp
 from fedpca_core.algorithms.faps import inner as faps_inner
 from fedpca_core.algorithms.faps import penalty as faps_penalty
 from fedpca_core.algorithms.faps import rules as faps_rules
+from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
-from fedpca_core.linalg.stiefel import householder, projector_distance, random_frame
+from fedpca_core.linalg.stiefel import householder, projector_distance, random_frame, transpose
 from fedpca_core.metrics.rates import client_spectra, largest_stable_steps, stability_numbers
 from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
 from tests.algorithms.small_problems import (
     COMPONENTS,
@@ -141,7 +143,7 @@ def test_a_run_equals_the_plain_loop_including_the_penalty_rule() -> None:
     problem = fp.problems.decay_spectrum(12, (60, 30, 90), 1.05, heterogeneity=0.6, seed=2)
     algorithm = fp.FAPS(COMPONENTS, 0.05, inner_rule="fixed", inner_steps=3)
     trace = fp.simulate(problem, algorithm, rounds=40, seed=4)
-    raised = fp.lagrangian.penalties(trace, problem)
+    raised = trace.state("penalty")
     assert (raised[-1] > 1.05 * raised[0]).any()
     oracle = plain_loop(problem, 0.05, 3, 40, seed=4)
     gaps = projector_distance(trace.estimates, np.stack(oracle))
@@ -185,9 +187,7 @@ def test_auto_rule_follows_the_stability_number_and_its_products_are_metered() -
     counted = np.zeros(problem.clients)
     for round_ in range(1, 81):
         plan = algorithm.plan(server, round_, run.setting, run.streams)
-        rule = faps_rules.InnerRule.of(
-            algorithm, client_data, dict(state), state["rounds"] == 0, plan, run.streams
-        )
+        rule = algorithm.rule(client_data, ClientState(**state), plan, run.streams)
         before = client_data.products.copy()
         uplink, state = algorithm.client(client_data, state, plan, plan.downlink, run.streams)
         counted += client_data.products - before
@@ -219,8 +219,8 @@ def test_conditions_hold_when_the_rule_stops_early() -> None:
     algorithm = fp.FAPS(COMPONENTS, inner_rule="conditions", inner_limit=200)
     trace = fp.simulate(problem, algorithm, rounds=30)
     assert trace.frames is not None
-    factor = faps_rules._residual_factor(2.0, problem.client_data.weights)
-    path = fp.lagrangian.penalties(trace, problem)
+    factor = faps_rules.residual_factor(2.0, problem.client_data.weights)
+    path = trace.state("penalty")
     for round_ in range(2, 31):
         received = trace.estimates[round_ - 1]
         for client, matrix in enumerate(problem.client_data.dense()):
@@ -234,26 +234,32 @@ def test_conditions_hold_when_the_rule_stops_early() -> None:
 def test_penalty_rule_waits_caps_and_settles() -> None:
     frame = np.eye(6)[:, :2]
     turned = householder(frame + 0.1 * np.ones((6, 2)) * [[1.0, 2.0]])
-    frames = np.stack([turned, frame, turned])
-    state = {
-        "penalty": np.array([1.0, 1.0, 1.95]),
-        "ceiling": np.full(3, 2.0),
-        "gap": np.zeros(3),
-        "rounds": np.full(3, 5.0),
-    }
-    faps_penalty.adapt(state, frames, frame)
-    assert state["penalty"].tolist() == [1.0, 1.0, 1.95]  # round 5 has nothing to compare with
-    state["rounds"] = np.full(3, 9.0)
-    faps_penalty.adapt(state, frames, frame)
-    assert state["penalty"].tolist() == [1.0, 1.0, 1.95]
-    state["rounds"] = np.full(3, 10.0)
-    faps_penalty.adapt(state, frames, frame)
+    frames, nothing = np.stack([turned, frame, turned]), np.zeros(3)
+    state = ClientState(
+        frame=frames,
+        product=np.zeros_like(frames),
+        multiplier=np.zeros_like(frames),
+        penalty=np.array([1.0, 1.0, 1.95]),
+        ceiling=np.full(3, 2.0),
+        norm=np.ones(3),
+        gap=nothing,
+        rounds=np.full(3, 5.0),
+        direction=np.zeros((3, 6, 1)),
+        outside=nothing,
+    )
+    faps_penalty.adapt(state, frame)
+    assert state.penalty.tolist() == [1.0, 1.0, 1.95]  # round 5 has nothing to compare with
+    state.rounds = np.full(3, 9.0)
+    faps_penalty.adapt(state, frame)
+    assert state.penalty.tolist() == [1.0, 1.0, 1.95]
+    state.rounds = np.full(3, 10.0)
+    faps_penalty.adapt(state, frame)
     # No progress raises beta, up to the ceiling; a gap of zero leaves it.
-    assert state["penalty"].tolist() == [1.1, 1.0, 2.0]
-    state["gap"] = 2 * state["gap"]
-    state["rounds"] = np.full(3, 15.0)
-    faps_penalty.adapt(state, frames, frame)
-    assert state["penalty"].tolist() == [1.1, 1.0, 2.0]  # the gap halved: progress
+    assert state.penalty.tolist() == [1.1, 1.0, 2.0]
+    state.gap = 2 * state.gap
+    state.rounds = np.full(3, 15.0)
+    faps_penalty.adapt(state, frame)
+    assert state.penalty.tolist() == [1.1, 1.0, 2.0]  # the gap halved: progress
 
 
 def test_private_switches_change_only_what_they_name() -> None:
@@ -317,12 +323,29 @@ def test_parameters_that_do_not_fit_are_refused(options: dict, text: str) -> Non
         fp.simulate(mixed(), fp.FAPS(COMPONENTS, **options), rounds=1)
 
 
+def augmented_lagrangian(trace: Trace, problem: fp.problems.Problem) -> Array:
+    """Value after every round with Z the estimate of that round, from p x p products."""
+    assert trace.frames is not None
+    values = []
+    for frames, estimate, penalty in zip(
+        trace.frames, trace.estimates, trace.state("penalty"), strict=True
+    ):
+        products = problem.client_data.dense() @ frames
+        weight = faps_inner.multiplier(frames, products)
+        # <Lambda, X X^T> vanishes because W_i is orthogonal to X_i.
+        along, across = transpose(frames) @ estimate, transpose(weight) @ estimate
+        local = -0.5 * (frames * products).sum(axis=(1, 2)) + (along * across).sum(axis=(1, 2))
+        gap = projector_distance(frames, estimate)
+        values.append(problem.client_data.weights @ (local + 0.25 * penalty * gap**2))
+    return np.array(values)
+
+
 def test_lagrangian_falls_to_minus_half_the_leading_eigenvalues() -> None:
     problem = mixed()
     # At half the norm the penalty is large enough for the value to fall in every round.
     algorithm = fp.FAPS(COMPONENTS, 0.5, inner_rule="fixed")
     trace = fp.simulate(problem, algorithm, rounds=200)
-    values = fp.lagrangian.augmented_lagrangian(trace, problem)
+    values = augmented_lagrangian(trace, problem)
     assert len(values) == 201
     assert np.diff(values).max() < 1e-14
     expected = -0.5 * problem.eigenvalues[:COMPONENTS].sum()
@@ -334,7 +357,7 @@ def test_lagrangian_falls_to_minus_half_the_leading_eigenvalues() -> None:
     row, total = 7, 0.0
     assert trace.frames is not None
     estimate = trace.estimates[row]
-    path = fp.lagrangian.penalties(trace, problem)[row]
+    path = trace.state("penalty")[row]
     for client, matrix in enumerate(problem.client_data.dense()):
         frame = trace.frames[row][client]
         multiplier = dense_operators(matrix, frame, estimate, path[client])[0]
@@ -345,14 +368,3 @@ def test_lagrangian_falls_to_minus_half_the_leading_eigenvalues() -> None:
             + 0.25 * path[client] * np.sum(gap**2)
         )
     assert values[row] == pytest.approx(total, abs=1e-12)
-
-
-def test_lagrangian_refuses_other_runs() -> None:
-    problem = mixed()
-    other = fp.simulate(problem, fp.SSI(COMPONENTS), rounds=2)
-    with pytest.raises(InvalidInput, match="belong to FAPS, not to SSI"):
-        fp.lagrangian.augmented_lagrangian(other, problem)
-    channel = fp.Channel(record="estimates")
-    unrecorded = fp.simulate(problem, fp.FAPS(COMPONENTS), rounds=2, channel=channel)
-    with pytest.raises(InvalidInput, match="record in full"):
-        fp.lagrangian.augmented_lagrangian(unrecorded, problem)

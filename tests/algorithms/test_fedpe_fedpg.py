@@ -122,6 +122,21 @@ def test_duals_of_all_clients_sum_to_zero(problem, algorithm):
     assert table["dual_sum"].max() < 1e-9 * problem.clients * table["dual_size"].max()
 
 
+def test_the_kept_duals_are_those_of_the_messages(problem):
+    """Y_i += penalty (U_i - Z) and, for FedPE, T_i += penalty m o m, redone from the wire."""
+    trace = run(problem, fp.FedPE(COMPONENTS, initial="uniform", local_steps=2), 12, 0.5)
+    duals = np.zeros_like(trace.frames[0])
+    multipliers = np.zeros((problem.clients, COMPONENTS, COMPONENTS))
+    for exchange in trace.transcript.exchanges:
+        own, penalty = exchange.uploads["frame"], float(exchange.downlink["penalty"])
+        duals[exchange.participants] += penalty * (own - exchange.feedback["frame"])
+        beyond = np.maximum(0.0, transpose(own) @ own - np.eye(COMPONENTS))
+        multipliers[exchange.participants] += penalty * beyond**2
+    np.testing.assert_allclose(trace.state("dual")[-1], duals, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(trace.state("multiplier")[-1], multipliers, rtol=1e-12, atol=1e-12)
+    assert multipliers.any()
+
+
 def test_fedpe_converges_more_slowly(problem):
     at = {}
     for algorithm in (fp.FedPE(COMPONENTS), fp.FedPG(COMPONENTS)):
@@ -257,12 +272,11 @@ def test_a_reset_begins_with_zero_duals_and_changes_nothing_before(problem):
     reset = run(problem, fp.FedPG(COMPONENTS, dual_reset=41), 60)
     np.testing.assert_array_equal(plain.estimates[:41], reset.estimates[:41])
     assert not np.array_equal(plain.estimates[41], reset.estimates[41])
-    before, after = list(progress.replay(reset))[40:42]
-    present = reset.transcript.exchanges[40].participants
-    penalty = float(reset.transcript.exchanges[40].downlink["penalty"])
-    expected = penalty * (after.frames[present] - after.consensus)
-    assert np.abs(before.duals[present]).max() > 1
-    np.testing.assert_allclose(after.duals[present], expected, atol=1e-12)
+    duals, exchange = reset.state("dual"), reset.transcript.exchanges[40]
+    present, penalty = exchange.participants, float(exchange.downlink["penalty"])
+    expected = penalty * (reset.frames[41][present] - exchange.feedback["frame"])
+    assert np.abs(duals[40][present]).max() > 1
+    np.testing.assert_allclose(duals[41][present], expected, atol=1e-12)
 
 
 # ---------------------------------------------------------------------- sampling and refusals

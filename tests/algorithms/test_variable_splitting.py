@@ -61,11 +61,13 @@ def test_both_versions_reach_the_target_and_the_orthonormal_one_sooner() -> None
 def test_free_frames_diverge_below_twice_the_norm_and_say_so() -> None:
     problem = mixed()
     algorithm = fp.VariableSplitting(COMPONENTS, 1.0, 5, "free")
-    assert algorithm.warning is not None and "factor 1 is below 2" in algorithm.warning
+    setting = fp.Simulation(problem, algorithm, rounds=1).setting
+    (note,) = algorithm.notes(setting)
+    assert "factor 1 is below 2" in note
     with pytest.raises(InvalidInput, match="the run has diverged"):
         fp.simulate(problem, algorithm, rounds=3000)
-    assert fp.VariableSplitting(COMPONENTS, 2.0, 5, "free").warning is None
-    assert fp.VariableSplitting(COMPONENTS).warning is None
+    assert fp.VariableSplitting(COMPONENTS, 2.0, 5, "free").notes(setting) == ()
+    assert fp.VariableSplitting(COMPONENTS).notes(setting) == fp.SSI(2).notes(setting) == ()
 
 
 def test_names_and_gaps_of_the_two_versions() -> None:

@@ -10,8 +10,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.problem import Problem
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, Reply, ServerState
 from tests.algorithms.small_problems import COMPONENTS, FEATURES, mixed
 
 FRAME = FEATURES * COMPONENTS

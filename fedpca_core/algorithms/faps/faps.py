@@ -13,21 +13,30 @@ Y_i is masked by a heuristic (it is not a product of S_i with Z); no privacy gua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from fedpca_core.algorithms.faps.inner import answer, leading_direction, multiplier, solve
 from fedpca_core.algorithms.faps.penalty import CEILING, adapt
-from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule
+from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule, residual_factor, stable_budget
+from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays, BoolArray
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Reply, ServerState, Setting
-from fedpca_core.protocol.channel import Inbox
+from fedpca_core.protocol.algorithm import (
+    Algorithm,
+    Inbox,
+    Plan,
+    Reply,
+    ServerState,
+    Setting,
+    Start,
+    Step,
+)
 from fedpca_core.streams import Streams
 
 
@@ -100,9 +109,7 @@ class FAPS(Algorithm):
             f"not {self.inner_tolerance} and {self.penalty_spread}.",
         )
 
-    def start(
-        self, data: ClientData, setting: Setting, streams: Streams
-    ) -> tuple[ServerState, Arrays]:
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         features, components, clients = setting.features, self.components, setting.clients
         frame = random_frame(streams.generator("start"), features, components)
         norms = data.spectral_norms()
@@ -111,17 +118,19 @@ class FAPS(Algorithm):
         if self.private_start:
             hidden = streams.generator("private", 0).uniform(-1.0, 1.0, frames.shape)
             frames = orthonormalise(hidden)
-        return {"frame": frame}, {
-            "frame": frames,
-            "product": np.zeros_like(frames),  # S_i X_i, known from the first round on
-            "multiplier": np.zeros_like(frames),  # W_i
-            "penalty": penalty,
-            "ceiling": np.maximum(CEILING * norms, penalty),
-            "gap": np.zeros(clients),  # d_i at the last check
-            "rounds": np.zeros(clients),  # participations so far
-            "direction": np.zeros((clients, features, 1)),  # estimate of the eigenvector of a_i
-            "outside": norms,  # estimate of a_i; ||S_i|| bounds it
-        }
+        state = ClientState(
+            frame=frames,
+            product=np.zeros_like(frames),
+            multiplier=np.zeros_like(frames),
+            penalty=penalty,
+            ceiling=np.maximum(CEILING * norms, penalty),
+            norm=norms,
+            gap=np.zeros(clients),
+            rounds=np.zeros(clients),
+            direction=np.zeros((clients, features, 1)),
+            outside=norms,
+        )
+        return {"frame": frame}, state.arrays()
 
     def first_penalties(self, norms: Array, streams: Streams) -> Array:
         """beta_i at the start from ||S_i||_2, (clients,)."""
@@ -129,58 +138,58 @@ class FAPS(Algorithm):
             norms = norms * streams.generator("private", 1).uniform(0.5, 2.0, len(norms))
         return self.penalty_factor * norms
 
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        participants = setting.participants(round_, streams)
-        return Plan(
-            round=round_,
-            participants=participants,
-            weights=setting.weights[participants],
-            downlink={"frame": server["frame"]},
-        )
-
     def client(
-        self,
-        data: ClientData,
-        clients: Arrays,
-        plan: Plan,
-        downlink: Arrays,
-        streams: Streams,
-    ) -> tuple[Arrays, Arrays]:
-        received = downlink["frame"]
-        state = dict(clients)
-        joining: BoolArray = clients["rounds"] == 0
+        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
+    ) -> Step:
+        received, state = downlink["frame"], ClientState(**clients)
+        joining = state.rounds == 0
         if joining.any():
             self._join(data, state, received, joining)
-        rule = InnerRule.of(self, data, state, joining, plan, streams)
-        solve(rule, data, state, received)
+        solve(self.rule(data, state, plan, streams), data, state, received)
         product = answer(state, received)
-        state["rounds"] = clients["rounds"] + 1
+        state.rounds = state.rounds + 1
         if self.adaptive:
-            adapt(state, state["frame"], received)
-        return {"product": product}, state
+            adapt(state, received)
+        return {"product": product}, state.arrays()
 
-    def _join(
-        self, data: ClientData, state: dict[str, Array], received: Array, new: BoolArray
-    ) -> None:
+    def rule(self, data: ClientData, state: ClientState, plan: Plan, streams: Streams) -> InnerRule:
+        """How many inner iterations each participant makes in this round."""
+        name, limit = self.inner_rule, np.full(data.clients, self.inner_limit)
+        if self.random_inner_steps:
+            # Drawn for all clients and indexed, so participation never shifts the stream.
+            generator = streams.generator("private", 2, plan.round)
+            drawn = generator.integers(1, self.inner_steps + 1, len(data.samples))
+            rule = InnerRule(drawn[plan.participants])
+        elif name == "fixed":
+            rule = InnerRule(np.full(data.clients, self.inner_steps))
+        elif name == "auto":
+            rule = InnerRule(stable_budget(state, self.inner_limit), follow=True)
+        elif name == "change":
+            rule = InnerRule(limit, name, self.inner_tolerance * np.sqrt(self.components))
+        else:
+            rule = InnerRule(limit, name, residual_factor(self.penalty_spread, data.weights))
+        # A client whose data are all zero has nothing to pull for; in its first round H X spans X.
+        idle = state.penalty == 0
+        if not self.private_start:
+            idle = idle | (state.rounds == 0)
+        return replace(rule, budget=np.where(idle, 0, rule.budget))
+
+    def _join(self, data: ClientData, state: ClientState, received: Array, new: BoolArray) -> None:
         """First round of some clients: start from the received frame (one product)."""
         pick = new[:, None, None]
         if not self.private_start:
-            state["frame"] = np.where(pick, received, state["frame"])
-        product = data.apply(state["frame"], active=new)
-        state["product"] = np.where(pick, product, state["product"])
-        state["multiplier"] = multiplier(state["frame"], state["product"])
-        direction = leading_direction(state["multiplier"])
-        state["direction"] = np.where(pick, direction, state["direction"])
+            state.frame = np.where(pick, received, state.frame)
+        product = data.apply(state.frame, active=new)
+        state.product = np.where(pick, product, state.product)
+        state.multiplier = multiplier(state.frame, state.product)
+        direction = leading_direction(state.multiplier)
+        state.direction = np.where(pick, direction, state.direction)
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return Reply({"frame": orthonormalise(inbox.total("product"))})
 
-    def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame: Array = server["frame"]
-        return frame
-
-    def frames(self, server: ServerState, clients: Arrays) -> Array:
-        return clients["frame"]
+    def exposed(self, clients: Arrays) -> Arrays:
+        return {"frame": clients["frame"], "penalty": clients["penalty"]}
 
 
 METHODS = (

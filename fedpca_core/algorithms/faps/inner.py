@@ -6,12 +6,13 @@ last one gives S_i X_i for this round's W_i.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
-from fedpca_core.arrays import Array, Arrays, BoolArray
+from fedpca_core.algorithms.faps.state import ClientState
+from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.linalg.stiefel import (
     orthonormalise,
     projector_distance,
@@ -19,39 +20,52 @@ from fedpca_core.linalg.stiefel import (
     remove_span,
     transpose,
 )
-
-if TYPE_CHECKING:
-    from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.client_data import ClientData
 
 #: Products between two rough orthonormalisations. H has a condition number of about 1/factor + 1 on
 #: the spaces it meets first, and that of its leading block near the solution, so five products stay
 #: within what a Cholesky pass bears; `orthonormalise` checks, and falls back to Householder.
 STRETCH = 5
+#: Five products with matrices larger than this, squared for a Gram matrix, could overflow.
+_STRETCHABLE = 1e25
 
 
-def solve(rule: InnerRule, data: ClientData, state: dict[str, Array], received: Array) -> None:
-    """Advance X_i, S_i X_i and W_i in ``state`` by this round's inner iterations."""
+def image_under_h(state: ClientState, received: Array) -> Callable[[Array, Array], Array]:
+    """The function H(M) = S_i M + Lambda_i M + beta_i Z Z^T M of M and the product S_i M.
+
+    Lambda_i = X_i W_i^T + W_i X_i^T (FAPS, section 3), so all but S_i is of rank 3p:
+    ``[X_i, W_i, beta_i Z] [W_i, X_i, Z]^T``. X_i and W_i are those at the beginning of the round.
+    """
+    pulled = state.penalty[:, None, None] * received
+    tall = _side_by_side(state.frame, state.multiplier, pulled)
+    wide = transpose(_side_by_side(state.multiplier, state.frame, received))
+
+    def image(frames: Array, products: Array) -> Array:
+        return products + tall @ (wide @ frames)
+
+    return image
+
+
+def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
+    """Advance X_i, S_i X_i and W_i in ``state`` by this round's iterations ``X <- orth(H X)``."""
     ends = set(rule.budget.tolist())  # steps after which some client may stop
     most = max(ends, default=0)
     if most == 0:
         return
-    frames, products = state["frame"], state["product"]
-    pulled = state["penalty"][:, None, None] * received
-    tall = _side_by_side(frames, state["multiplier"], pulled)
-    wide = _side_by_side(state["multiplier"], frames, received).swapaxes(-1, -2)
-
-    # X_i^T X_i = I and W_i^T X_i = 0, so Lambda_i X_i is W_i.
-    images = products + state["multiplier"] + pulled @ (transpose(received) @ frames)
-    first = frames, images
+    image = image_under_h(state, received)
+    frames, products = state.frame, state.product
+    first = frames, image(frames, products)
+    images = first[1]
     running = rule.budget > 0
     whole = 0 not in ends
+    stretch = STRETCH if float(state.norm.max()) < _STRETCHABLE else 1
     for step in range(1, most + 1):
         before = frames
         # QR factors are unique, so between products a rough one serves, and not after each; the
         # last of a client is exact. The vector that follows a_i needs a frame in step 1.
         if rule.test != "none" or step in ends:
             moved = orthonormalise(images)
-        elif step % STRETCH == int(rule.follow):
+        elif step % stretch == int(rule.follow and stretch > 1):
             moved = recondition(images)
         else:
             moved = images
@@ -63,7 +77,7 @@ def solve(rule: InnerRule, data: ClientData, state: dict[str, Array], received: 
         products = fresh if whole else np.where(running[:, None, None], fresh, products)
         if step == most:
             break
-        images = products + tall @ (wide @ frames)
+        images = image(frames, products)
         if rule.test == "change":
             running = running & (projector_distance(frames, before) > rule.tolerance)
         elif rule.test == "conditions":
@@ -74,8 +88,8 @@ def solve(rule: InnerRule, data: ClientData, state: dict[str, Array], received: 
         whole = bool(running.all())
         if not running.any():
             break
-    state["frame"], state["product"] = frames, products
-    state["multiplier"] = multiplier(frames, products)
+    state.frame, state.product = frames, products
+    state.multiplier = multiplier(frames, products)
 
 
 def _side_by_side(first: Array, second: Array, third: Array) -> Array:
@@ -98,18 +112,18 @@ def leading_direction(matrices: Array) -> Array:
     return _unit(matrices @ vectors[:, :, -1:])
 
 
-def _follow(data: ClientData, state: dict[str, Array], frames: Array, running: BoolArray) -> Array:
+def _follow(data: ClientData, state: ClientState, frames: Array, running: BoolArray) -> Array:
     """Products with the frames and, as one more column, with the direction of a_i."""
     components = frames.shape[2]
-    direction = _unit(remove_span(state["direction"], frames))
+    direction = _unit(remove_span(state.direction, frames))
     both = data.apply(np.concatenate([frames, direction], axis=2), active=running)
     products, image = both[:, :, :components], both[:, :, components:]
     quotient = (direction * image).sum(axis=(1, 2))
     known = running & direction.any(axis=(1, 2))
-    state["outside"] = np.where(known, quotient, state["outside"])
+    state.outside = np.where(known, quotient, state.outside)
     advanced = _unit(remove_span(image, frames))
-    state["direction"] = np.where(running[:, None, None], advanced, state["direction"])
-    data.charge(running & (state["rounds"] % components == 0))
+    state.direction = np.where(running[:, None, None], advanced, state.direction)
+    data.charge(running & (state.rounds % components == 0))
     return products
 
 
@@ -119,11 +133,10 @@ def _unit(vectors: Array) -> Array:
     return vectors / np.where(norms > 0, norms, 1.0)
 
 
-def answer(state: Arrays, received: Array) -> Array:
+def answer(state: ClientState, received: Array) -> Array:
     """Q_i Z with ``Q_i = beta_i X_i X_i^T - X_i W_i^T - W_i X_i^T``, all low rank."""
-    frame, weight = state["frame"], state["multiplier"]
+    frame, weight = state.frame, state.multiplier
     along = transpose(frame) @ received
     across = transpose(weight) @ received
-    penalty = state["penalty"][:, None, None]
-    result: Array = frame @ (penalty * along - across) - weight @ along
-    return result
+    penalty = state.penalty[:, None, None]
+    return frame @ (penalty * along - across) - weight @ along

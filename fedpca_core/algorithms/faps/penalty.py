@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array
 from fedpca_core.linalg.stiefel import projector_distance
 
@@ -24,24 +25,21 @@ SETTLED = 1e-9
 CEILING = 2.0
 
 
-def adapt(state: dict[str, Array], frames: Array, received: Array) -> None:
-    """Update ``penalty`` and ``gap`` of the clients of a round, whose ``rounds`` it counts.
+def adapt(state: ClientState, received: Array) -> None:
+    """Update beta_i and d_i of the clients of a round, which their ``rounds`` include.
 
     Parameters
     ----------
-    state : dict of (present,) arrays
-        ``penalty`` (beta_i), ``ceiling``, ``gap`` (d_i at the last check), ``rounds`` (the
-        client's rounds including this one). Entries are replaced, arrays left alone.
-    frames : (present, features, components) float64
+    state : ClientState
     received : (features, components) float64
+        Z as the clients received it.
     """
-    rounds = state["rounds"]
-    due = rounds % CHECK_EVERY == 0
+    due = state.rounds % CHECK_EVERY == 0
     if not due.any():
         return
-    gap = projector_distance(frames, received)
-    slow = state["gap"] <= (1 + PROGRESS) * gap
-    raised = due & (rounds >= FIRST_CHECK) & slow & (gap >= SETTLED)
-    higher = np.minimum((1 + RAISE) * state["penalty"], state["ceiling"])
-    state["penalty"] = np.where(raised, higher, state["penalty"])
-    state["gap"] = np.where(due, gap, state["gap"])
+    gap = projector_distance(state.frame, received)
+    slow = state.gap <= (1 + PROGRESS) * gap
+    raised = due & (state.rounds >= FIRST_CHECK) & slow & (gap >= SETTLED)
+    higher = np.minimum((1 + RAISE) * state.penalty, state.ceiling)
+    state.penalty = np.where(raised, higher, state.penalty)
+    state.gap = np.where(due, gap, state.gap)

@@ -1,0 +1,49 @@
+"""What a FAPS client remembers between rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedpca_core.arrays import Array, Arrays
+
+
+@dataclass
+class ClientState:
+    """State of the clients of a round; a step replaces entries and leaves the arrays alone.
+
+    Attributes
+    ----------
+    frame : (clients, features, components) float64
+        X_i.
+    product : (clients, features, components) float64
+        S_i X_i, known from the first round on.
+    multiplier : (clients, features, components) float64
+        W_i = -(I - X_i X_i^T) S_i X_i, which stands for Lambda_i = X_i W_i^T + W_i X_i^T.
+    penalty, ceiling : (clients,) float64
+        beta_i and where it stops growing.
+    norm : (clients,) float64
+        ||S_i||_2.
+    gap : (clients,) float64
+        d_i, distance to the consensus at the last check of the penalty rule.
+    rounds : (clients,) float64
+        Participations so far.
+    direction : (clients, features, 1) float64
+        Estimate of the eigenvector of a_i.
+    outside : (clients,) float64
+        Estimate of a_i, the largest eigenvalue of S_i outside X_i; ||S_i|| bounds it.
+    """
+
+    frame: Array
+    product: Array
+    multiplier: Array
+    penalty: Array
+    ceiling: Array
+    norm: Array
+    gap: Array
+    rounds: Array
+    direction: Array
+    outside: Array
+
+    def arrays(self) -> Arrays:
+        """The state by name, as it is kept between rounds."""
+        return dict(vars(self))

@@ -1,0 +1,64 @@
+"""One BLAS thread while small matrices are multiplied, and the caller's setting back afterwards.
+
+A product of small matrices is over before a second thread has woken up. Where other work keeps the
+cores busy, the thread that has to be waited for makes a run several times slower, not faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+#: Up to this many features a second thread gains little on idle cores and costs much on busy ones.
+SMALL = 256
+
+
+class _Limit:
+    """How many runs of this process want one thread, and the setting before the first of them.
+
+    The setting belongs to the whole process and runs may overlap in several threads, so only the
+    first one changes it and only the last one brings it back.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.users = Lock(), 0
+        self.limiter: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.users == 0:
+                self.limiter = _controller().limit(limits=1, user_api="blas")
+            self.users += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                self.limiter.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """The linear-algebra libraries of this process; finding them takes milliseconds."""
+    return ThreadpoolController()
+
+
+_LIMIT = _Limit()
+
+
+@contextmanager
+def one_thread(features: int) -> Iterator[None]:
+    """Use one BLAS thread inside, if matrices of so many ``features`` are small; may be nested."""
+    if features > SMALL:
+        yield
+        return
+    _LIMIT.enter()
+    try:
+        yield
+    finally:
+        _LIMIT.leave()
