@@ -118,7 +118,6 @@ class ConsensusADMM(Algorithm):
             "norm": norms,
             "penalty": np.full(setting.clients, penalty),
             "reset": np.zeros(setting.clients),
-            **self.extra_state(setting),
         }
         server: dict[str, object] = {"frame": frame, "penalty": penalty}
         if self.average == "memory":
@@ -127,11 +126,11 @@ class ConsensusADMM(Algorithm):
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)
-        turn = self.sampling == "round robin"
-        present = in_turn(round_, setting, streams) if turn else plan.participants
+        present = plan.participants
+        if self.sampling == "round robin":
+            present = in_turn(round_, setting, streams)
         weights = np.full(len(present), 1.0 / len(present))
-        steps = self.local_steps
-        return replace(plan, participants=present, weights=weights, local_steps=steps)
+        return replace(plan, participants=present, weights=weights, local_steps=self.local_steps)
 
     def broadcast(self, server: ServerState) -> Arrays:
         return {"frame": server["frame"], "penalty": np.array(server["penalty"])}
@@ -170,21 +169,12 @@ class ConsensusADMM(Algorithm):
         return polar(server["frame"])
 
     def exposed(self, clients: Arrays) -> Arrays:
-        names = ("frame", "dual", "reset", "multiplier")  # the last one: FedPE's T_i
-        return {name: clients[name] for name in names if name in clients}
+        return {name: clients[name] for name in ("frame", "dual", "reset")}
 
     @abstractmethod
     def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         """C local steps from ``clients["frame"]``, (clients, features, components)."""
 
-    def descend_on(self, matrices: Array, clients: Arrays, consensus: Array) -> Array:
-        """The same local steps on any matrices (clients, d, d): the code itself is public."""
-        data = ClientData.from_grams(matrices, np.ones(len(matrices), dtype=np.int64))
-        return self.descend(data, clients, consensus)
-
     def first_local(self, frame: Array) -> Array:
         """U_i before the first round."""
         return frame
-
-    def extra_state(self, setting: Setting) -> dict[str, Array]:
-        return {}  # further client state

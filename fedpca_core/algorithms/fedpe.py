@@ -18,7 +18,8 @@ from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import transpose
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.protocol.algorithm import Setting, Start
+from fedpca_core.streams import Streams
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,13 @@ class FedPE(ConsensusADMM):
     title: ClassVar[str] = "FedPE"
     surrogate: bool = True
 
-    def extra_state(self, setting: Setting) -> dict[str, Array]:
-        return {"multiplier": np.zeros((setting.clients, self.components, self.components))}
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
+        server, clients = super().start(data, setting, streams)
+        multiplier = np.zeros((setting.clients, self.components, self.components))
+        return server, {**clients, "multiplier": multiplier}
+
+    def exposed(self, clients: Arrays) -> Arrays:
+        return {**super().exposed(clients), "multiplier": clients["multiplier"]}
 
     def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         frames, duals, multipliers = clients["frame"], clients["dual"], clients["multiplier"]

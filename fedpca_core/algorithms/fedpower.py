@@ -110,8 +110,7 @@ class FedPower(Algorithm):
     # ------------------------------------------------------------------ steps
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
-        state = {"frame": frame, "time": 0, "weights": setting.weights}
-        return state, {}
+        return {"frame": frame, "time": 0, "weights": setting.weights}, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         time: int = server["time"]
@@ -159,9 +158,8 @@ class FedPower(Algorithm):
             total = np.tensordot(plan.weights, inbox.individual(name) @ rotations, axes=1)
         else:
             total = inbox.total(name)
-        time = plan.extra["time"] + plan.local_steps
-        frame = orthonormalise(total)
-        return Reply({"frame": frame, "time": time, "weights": plan.extra["all weights"]})
+        time, weights = plan.extra["time"] + plan.local_steps, plan.extra["all weights"]
+        return Reply({"frame": orthonormalise(total), "time": time, "weights": weights})
 
     def check(self, setting: Setting) -> None:
         super().check(setting)

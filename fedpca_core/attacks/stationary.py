@@ -17,6 +17,7 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import polar, remove_span
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
 
@@ -260,9 +261,11 @@ class _Fit:
             "norm": np.repeat(np.linalg.eigvalsh(matrices)[:, -1], runs),
             "penalty": np.tile(self.penalty, count),
         }
-        landed = self.algorithm.descend_on(
-            np.repeat(matrices, runs, axis=0), clients, np.tile(self.consensus, (count, 1, 1))
+        # The client's code is public, so the server can run it on any matrix.
+        data = ClientData.from_grams(
+            np.repeat(matrices, runs, axis=0), np.ones(count * runs, dtype=np.int64)
         )
+        landed = self.algorithm.descend(data, clients, np.tile(self.consensus, (count, 1, 1)))
         ended = np.tile(self.end, (count, 1, 1))
         return np.asarray((landed - ended).reshape(count, -1))
 

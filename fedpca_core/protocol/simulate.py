@@ -232,8 +232,9 @@ def simulate(
         absent=absent,
         channel=channel,
     )
-    for _ in run:
-        pass
+    with one_thread(problem.features):  # once for all rounds
+        for _ in run:
+            pass
     return run.trace()
 
 

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.faps.inner import answer, leading_direction, multiplier, solve
-from fedpca_core.algorithms.faps.penalty import CEILING, adapt
+from fedpca_core.algorithms.faps.penalty import adapt
 from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule, residual_factor, stable_budget
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method
@@ -110,27 +110,14 @@ class FAPS(Algorithm):
         )
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        features, components, clients = setting.features, self.components, setting.clients
-        frame = random_frame(streams.generator("start"), features, components)
+        frame = random_frame(streams.generator("start"), setting.features, self.components)
         norms = data.spectral_norms()
         penalty = self.first_penalties(norms, streams)
-        frames = np.tile(frame, (clients, 1, 1))
+        frames = np.tile(frame, (setting.clients, 1, 1))
         if self.private_start:
             hidden = streams.generator("private", 0).uniform(-1.0, 1.0, frames.shape)
             frames = orthonormalise(hidden)
-        state = ClientState(
-            frame=frames,
-            product=np.zeros_like(frames),
-            multiplier=np.zeros_like(frames),
-            penalty=penalty,
-            ceiling=np.maximum(CEILING * norms, penalty),
-            norm=norms,
-            gap=np.zeros(clients),
-            rounds=np.zeros(clients),
-            direction=np.zeros((clients, features, 1)),
-            outside=norms,
-        )
-        return {"frame": frame}, state.arrays()
+        return {"frame": frame}, ClientState.at_start(frames, norms, penalty).arrays()
 
     def first_penalties(self, norms: Array, streams: Streams) -> Array:
         """beta_i at the start from ||S_i||_2, (clients,)."""

@@ -21,8 +21,6 @@ FIRST_CHECK = 10
 RAISE, PROGRESS = 0.1, 0.01
 #: Below this gap rounding decides. Corrected here: without the floor beta grows for ever.
 SETTLED = 1e-9
-#: beta_i stops at this multiple of ||S_i||_2 (ours), or where it starts if that is higher.
-CEILING = 2.0
 
 
 def adapt(state: ClientState, received: Array) -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fedpca_core.arrays import Array, Arrays
+
+#: beta_i stops at this multiple of ||S_i||_2 (ours), or where it starts if that is higher.
+CEILING = 2.0
 
 
 @dataclass
@@ -43,6 +48,23 @@ class ClientState:
     rounds: Array
     direction: Array
     outside: Array
+
+    @classmethod
+    def at_start(cls, frames: Array, norms: Array, penalty: Array) -> ClientState:
+        """The state before the first round, from X_i, ||S_i||_2 and beta_i."""
+        clients, features, _ = frames.shape
+        return cls(
+            frame=frames,
+            product=np.zeros_like(frames),
+            multiplier=np.zeros_like(frames),
+            penalty=penalty,
+            ceiling=np.maximum(CEILING * norms, penalty),
+            norm=norms,
+            gap=np.zeros(clients),
+            rounds=np.zeros(clients),
+            direction=np.zeros((clients, features, 1)),
+            outside=norms,
+        )
 
     def arrays(self) -> Arrays:
         """The state by name, as it is kept between rounds."""
