@@ -35,6 +35,7 @@ from fedpca_core.protocol.trace import Trace
 #: A run is close once every frame is within this projector distance of the solution.
 CLOSE = 0.1
 
+
 def predicted(trace: Trace, problem: Problem) -> pd.DataFrame | None:
     """Measures of a run from the round in which it has come close, by the linear map alone.
 
