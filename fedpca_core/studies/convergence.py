@@ -126,7 +126,9 @@ class Comparison:
         columns = [table.set_index("round")[measure].reindex(rounds) for table in found]
         values = np.median(np.asarray(columns, dtype=float), axis=0)
         above = int((np.minimum.accumulate(values) > ABOVE_ROUNDING).sum())
-        return (rounds[:above], values[:above]) if above >= SHORTEST_GUIDE else None
+        if above < SHORTEST_GUIDE:
+            return None
+        return rounds[:above].astype(float), values[:above]
 
     def curves(self) -> pd.DataFrame:
         """All metrics frames below each other, with columns method and start in front."""

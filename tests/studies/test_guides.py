@@ -38,7 +38,9 @@ def test_guides_lie_on_the_medians_they_predict(comparison: Comparison, measure:
         rounds, values = found[method]
         line = comparison.line(method, measure, "round")
         assert line is not None and len(rounds) >= SHORTEST_GUIDE
-        slopes = [np.polyfit(rounds, np.log(y), 1)[0] for y in (line.middle[rounds], values)]
+        slopes = [
+            np.polyfit(rounds, np.log(y), 1)[0] for y in (line.middle[rounds.astype(int)], values)
+        ]
         assert slopes[0] == pytest.approx(slopes[1], rel=0.05)
     drawn = convergence.panel(comparison, replace(CHOSEN, measure=measure)).curves
     assert sum(curve.guide for curve in drawn) == len(wanted)
