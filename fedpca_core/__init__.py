@@ -26,7 +26,6 @@ from fedpca_core.algorithms import (
 from fedpca_core.errors import InvalidInput
 from fedpca_core.metrics import admm as progress
 from fedpca_core.metrics import personal as personal_metrics
-from fedpca_core.metrics import rates
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation, simulate, stream
 
@@ -55,7 +54,6 @@ __all__ = [
     "privacy",
     "problems",
     "progress",
-    "rates",
     "simulate",
     "stream",
 ]

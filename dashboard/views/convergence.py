@@ -88,7 +88,7 @@ def _curve(method: str, line: Line, several: bool, axis: str) -> Curve:
 
 
 def _guides(comparison: Comparison, measure: str) -> list[Curve]:
-    """Dashed lines of the predicted rates, through the later part of the curves."""
+    """Dashed lines of the predicted runs, from where they have come close."""
     found = {method: comparison.guide(method, measure) for method in comparison.tables}
     return [
         Curve(

@@ -88,7 +88,19 @@ def theorem_1(low: float, high: float, penalty: float) -> float:
 
 
 def theorem_3(low: float, high: float, penalty: float, steps: int) -> float:
-    """n gradient steps, omega* and gamma*."""
+    """n gradient steps, omega* and gamma*; any strongly convex smooth functions.
+
+    The paper's proof leans on a lemma (11) whose own proof has a slip; both are repaired here. Let
+    Y be the exact local solves, M the mean resolvent between them and the solution (symmetric,
+    with eigenvalues in [1/(r + L), 1/(r + lambda)]), and B = omega M - I. Then
+
+        omega (Y - K z) = (omega E_Z - E_H) - B E_H - r M omega E_Z,
+
+    where the first part has the norm Phi because E_H and E_Z are orthogonal, and the rest is the
+    error after exact solves, at most rho_GS Phi (Theorem 1). So omega |Y - K z| is at most
+    (1 + rho_GS) Phi. Gradient steps from K z leave the share ((L - lambda)/(2 r + L + lambda))^n
+    of that, and 1 + rho_GS <= 2 wherever the claim says anything.
+    """
     inexact = ((high - low) / (2 * penalty + high + low)) ** steps
     return theorem_1(low, high, penalty) + 2 * inexact
 

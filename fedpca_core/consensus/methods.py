@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.consensus.problems import ConsensusProblem
+from fedpca_core.errors import require
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,6 @@ class Method(ABC):
         progress is measured by the average alone).
     """
 
-    title: ClassVar[str]
     dual_step: float
 
     @abstractmethod
@@ -65,7 +63,6 @@ class FedAvg(Method):
     step_size : float
     """
 
-    title: ClassVar[str] = "FedAvg"
     local_steps: int
     step_size: float
     dual_step: float = 0.0
@@ -110,7 +107,6 @@ class InexactUzawa(Method):
     round-off in mean H by |1 - omega/r| a round and is undefined at r = 0.
     """
 
-    title: ClassVar[str] = "Uzawa"
     penalty: float
     dual_step: float
     local_steps: int | None = None
@@ -161,7 +157,6 @@ class ProxSkip(Method):
         p in (0, 1]; 1/p steps lie between two communications on average.
     """
 
-    title: ClassVar[str] = "ProxSkip"
     step_size: float
     probability: float
 
@@ -190,39 +185,6 @@ class ProxSkip(Method):
     @property
     def gradients_per_round(self) -> int:
         return 1
-
-
-@dataclass(frozen=True)
-class AugmentedUzawa(Method):
-    """Joint exact minimisation over all copies and the average, then a dual step (quadratics only).
-
-    The joint solve itself would need communication: a panel of the theory, not a method to run.
-    """
-
-    title: ClassVar[str] = "AL-Uzawa"
-    penalty: float
-    dual_step: float
-
-    def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
-        if not isinstance(problem, Quadratic):
-            raise InvalidInput(
-                f"The joint solve is written for quadratics, not for {problem.name.lower()}; "
-                "choose a quadratic problem or ridge regression."
-            )
-        # With mean H = 0 the average is that of the points, so (A + r I) x = b + H + r z; z follows
-        # from averaging x: (I - mean r (A + r)^{-1}) z = mean (A + r)^{-1} (b + H).
-        values, vectors = problem.spectrum
-        inverse = (vectors / (values + self.penalty)[:, None, :]) @ vectors.swapaxes(-1, -2)
-        free = (inverse @ (problem.linear + state.multipliers)[..., None])[..., 0]
-        reduced = np.eye(problem.features) - self.penalty * inverse.mean(axis=0)
-        average = np.linalg.solve(reduced, free.mean(axis=0))
-        points = free + self.penalty * (inverse @ average)
-        multipliers = state.multipliers + self.dual_step * (average - points)
-        return State(points, average, multipliers - multipliers.mean(axis=0))
-
-    @property
-    def gradients_per_round(self) -> None:
-        return None
 
 
 def _check_steps(local_steps: int, step_size: float) -> None:

@@ -8,15 +8,11 @@ On fresh data it has a closed form; on training data it falls below 1 when a mod
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.personal import PersonalProblem
-from fedpca_core.problems.personal_model import objective
-from fedpca_core.protocol.trace import Trace
 
-COLUMNS = ("round", "bytes_up", "bytes_down", "fresh_ratio", "training_ratio", "objective")
 #: Pairs of clients whose singular values are computed at once.
 _PAIRS = 4096
 
@@ -49,59 +45,6 @@ def training_ratios(estimates: Array, problem: PersonalProblem) -> Array:
 def _floor(problem: PersonalProblem) -> float:
     features, components = problem.centre.shape
     return (features - components) * problem.noise_variance
-
-
-def frame(trace: Trace, problem: PersonalProblem) -> pd.DataFrame:
-    """One row for each round, row 0 being the start.
-
-    Columns
-    -------
-    round, bytes_up, bytes_down
-        Costs, cumulative over rounds and clients.
-    fresh_ratio, training_ratio
-        Means over clients of `fresh_ratios` and `training_ratios`.
-    objective
-        Mean over clients of f_i(V_t, U_t) after round t; NaN in the last row (the common frame of
-        round t travels in round t + 1) and for methods without a common frame.
-    """
-    return pd.DataFrame(
-        {
-            "round": np.arange(len(trace.estimates)),
-            "bytes_up": trace.bytes_up,
-            "bytes_down": trace.bytes_down,
-            "fresh_ratio": [fresh_ratios(e, problem).mean() for e in trace.estimates],
-            "training_ratio": [training_ratios(e, problem).mean() for e in trace.estimates],
-            "objective": _objectives(trace, problem),
-        },
-        columns=list(COLUMNS),
-    )
-
-
-def _objectives(trace: Trace, problem: PersonalProblem) -> Array:
-    from fedpca_core.algorithms.personalized import PersonalizedPCA
-
-    values = np.full(len(trace.estimates), np.nan)
-    algorithm = trace.algorithm
-    if not isinstance(algorithm, PersonalizedPCA):
-        return values
-    client_data = problem.client_data.metered()
-    variance = algorithm.variance(problem.features)
-    for exchange in trace.transcript.exchanges:
-        if not exchange.recorded:
-            continue
-        row = exchange.round - 1
-        frames = trace.estimates[row]
-        values[row] = objective(
-            frames,
-            client_data.apply(frames),
-            client_data.traces(),
-            exchange.downlink["centre"],
-            client_data.samples,
-            algorithm.noise_variance,
-            variance,
-            algorithm.gradient,
-        ).mean()
-    return values
 
 
 def oracles(problem: PersonalProblem) -> dict[str, Array]:

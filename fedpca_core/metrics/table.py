@@ -25,6 +25,8 @@ COLUMNS = (
     "sin_theta",
     "consensus_gap",
 )
+#: Bases whose Gram matrices depart from the identity by more than this are not orthonormal.
+ORTHONORMAL = 1e-12
 
 
 def frame(trace: Trace, problem: Problem) -> pd.DataFrame:
@@ -103,17 +105,29 @@ def subspace_errors(
 
 
 def consensus_gap(trace: Trace) -> Array:
-    """Mean over clients of the squared projector distance to the estimate, (rounds + 1,)."""
+    """Mean over clients of the squared projector distance to the estimate, (rounds + 1,).
+
+    Of the spans: bases that are not orthonormal, as FedPE's, are orthonormalised first.
+    """
     if trace.frames is None or trace.estimates.ndim == 4:
         return np.full(len(trace.estimates), np.nan)
-    distances = stiefel.projector_distance(trace.frames, trace.estimates[:, None])
+    estimates = _orthonormal(trace.estimates)[:, None]
+    distances = stiefel.projector_distance(_orthonormal(trace.frames), estimates)
     return (distances**2).mean(axis=1)
 
 
+def _orthonormal(bases: Array) -> Array:
+    """The bases themselves where all are orthonormal to rounding, else frames of their spans."""
+    gram = stiefel.transpose(bases) @ bases
+    departure = np.abs(gram - np.eye(bases.shape[-1])).max()
+    return bases if departure < ORTHONORMAL else stiefel.orthonormalise(bases)
+
+
 def first_reached(table: pd.DataFrame, column: str, accuracy: float) -> pd.Series | None:
-    """The first row of a metrics frame whose ``column`` is at most ``accuracy``; None if never."""
-    reached = table.index[table[column] <= accuracy]
-    if not len(reached):
-        return None
-    row: pd.Series = table.loc[reached[0]]
-    return row
+    """The first row of a metrics frame whose ``column`` is at most ``accuracy``; None if never.
+
+    The start does not count: there all clients hold the same frame, so that their consensus gap is
+    zero before anything has been agreed on.
+    """
+    reached = table[(table["round"] > 0) & (table[column] <= accuracy)]
+    return None if reached.empty else reached.iloc[0]

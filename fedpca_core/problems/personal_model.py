@@ -122,32 +122,6 @@ def euclidean_data_gradient(
     return result
 
 
-def objective(
-    frames: Array,
-    products: Array,
-    traces: Array,
-    centre: Array,
-    samples: IntArray,
-    noise_variance: float,
-    variance: float,
-    gradient: str = "exact",
-) -> Array:
-    """f_i of every client at orthonormal frames, shape (clients,).
-
-    With ``gradient="printed"`` the data term is halved: the function that step really descends.
-    """
-    s = noise_variance
-    features, components = frames.shape[-2:]
-    log_determinant = (features - components) * np.log(s) + components * np.log1p(s)
-    explained = (frames * products).sum(axis=(-2, -1))
-    misfit = (traces - explained / (1.0 + s)) / s
-    half = 0.5 if gradient == "exact" else 0.25
-    result: Array = half * samples * (log_determinant + misfit) + distance(frames, centre) / (
-        2.0 * variance
-    )
-    return result
-
-
 def check_model(noise_variance: float, spread: float, prior: str, gradient: str) -> None:
     """Refuse model parameters that mean nothing."""
     require(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
-from fedpca_core.metrics.rates import faps_rate, ssi_rate
+from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.studies.build import build_problem, simulation
 from fedpca_core.studies.facts import Facts
@@ -62,8 +62,9 @@ class Comparison:
     tables : mapping of method key to a tuple of metrics frames, one for each start
     refusals : mapping of method key to the sentence why it could not run
     facts : Facts
-    rates : mapping of method key to float
-        Factor a round by which theory says the angle shrinks, where it says so (simulation only).
+    predictions : mapping of method key to a tuple of frames
+        What first-order theory says of each finished run, where it says so
+        (`fedpca_core.metrics.linearised`; simulation only).
     complete : bool
         False when the comparison was stopped early.
     unfinished : str or None
@@ -73,7 +74,7 @@ class Comparison:
     tables: Mapping[str, tuple[pd.DataFrame, ...]]
     refusals: Mapping[str, str]
     facts: Facts
-    rates: Mapping[str, float]
+    predictions: Mapping[str, tuple[pd.DataFrame, ...]]
     complete: bool
     unfinished: str | None = None
 
@@ -115,22 +116,19 @@ class Comparison:
         return found if np.isfinite(found) else None
 
     def guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
-        """Rounds and values of the predicted rate, laid through the later part of the curve."""
-        rate = self.rates.get(method)
-        if rate is None or not 0 < rate < 1:
+        """Rounds and values of the predicted run: the median over the starts, as of the curve."""
+        found = self.predictions.get(method, ())
+        if not found or len(found) < len(self.tables[method]):
             return None
-        line = self.line(method, measure, "round")
-        if line is None:
+        begin = max(int(table["round"].iloc[0]) for table in found)
+        end = min(int(table["round"].iloc[-1]) for table in found)
+        rounds = np.arange(begin, end + 1)
+        columns = [table.set_index("round")[measure].reindex(rounds) for table in found]
+        values = np.median(np.asarray(columns, dtype=float), axis=0)
+        above = int((np.minimum.accumulate(values) > ABOVE_ROUNDING).sum())
+        if above < SHORTEST_GUIDE:
             return None
-        length = min(len(table) for table in self.tables[method])
-        settled = np.flatnonzero(line.middle[:length] > ABOVE_ROUNDING)
-        if len(settled) < 6:
-            return None
-        last = int(settled[-1])
-        first, anchor = last // 3, (last // 3 + last) // 2
-        rounds = np.arange(first, last + 1.0)
-        factor = rate**2 if measure == "relative_error" else rate
-        return rounds, line.middle[anchor] * factor ** (rounds - anchor)
+        return rounds[:above].astype(float), values[:above]
 
     def curves(self) -> pd.DataFrame:
         """All metrics frames below each other, with columns method and start in front."""
@@ -145,11 +143,14 @@ class Comparison:
     def summary(self, measure: str, accuracy: float) -> pd.DataFrame:
         """What each method needs to bring ``measure`` below ``accuracy``: medians over starts.
 
+        Methods that lack the measure (no frames at clients, no consensus gap) have no row.
         Columns: method, reached (starts that got there), starts, round, bytes, local_products,
         seconds (medians over the starts that got there; NaN if none), final (median last value).
         """
         rows = []
         for method, tables in self.tables.items():
+            if tables[0][measure].isna().all():
+                continue
             hits = [metrics.first_reached(table, measure, accuracy) for table in tables]
             found = [hit for hit in hits if hit is not None]
             rows.append(
@@ -167,8 +168,10 @@ class Comparison:
         return pd.DataFrame(rows)
 
 
-#: Guides follow the part of a curve above this, where rounding plays no part.
+#: Guides end where they come this low: below, rounding plays a part.
 ABOVE_ROUNDING = 1e-11
+#: Fewer rounds than this make no guide.
+SHORTEST_GUIDE = 6
 
 
 class Rest:
@@ -222,14 +225,15 @@ class Convergence(Study[ConvergeSettings, Comparison]):
         facts = Facts.of(problem)
         runs = [(m, s) for s in range(settings.starts) for m in settings.methods]
         tables: dict[str, list[pd.DataFrame]] = {method: [] for method in settings.methods}
+        predictions: dict[str, list[pd.DataFrame]] = {method: [] for method in settings.methods}
         refusals: dict[str, str] = {}
 
         def result(complete: bool, current: Simulation | None = None, of: str = "") -> Comparison:
             kept = {method: tuple(found) for method, found in tables.items() if found}
             if current is not None and of not in kept:
                 kept[of] = (metrics.frame(current.trace(), problem),)
-            rates = _rates(settings, kept, facts)
-            return Comparison(kept, dict(refusals), facts, rates, complete, of or None)
+            said = {method: tuple(found) for method, found in predictions.items() if found}
+            return Comparison(kept, dict(refusals), facts, said, complete, of or None)
 
         shown = time.monotonic()
         for position, (method, start) in enumerate(runs):
@@ -248,7 +252,11 @@ class Convergence(Study[ConvergeSettings, Comparison]):
                         late = time.monotonic() - shown > PARTIAL_SECONDS
                         yield Step(share, text, result(False, run, method) if late else None)
                         shown = time.monotonic() if late else shown
-                tables[method].append(metrics.frame(run.trace(), problem))
+                trace = run.trace()
+                tables[method].append(metrics.frame(trace, problem))
+                said = None if settings.upload_noise else predicted(trace, problem)
+                if said is not None:
+                    predictions[method].append(said)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
         return result(True)
@@ -258,23 +266,3 @@ class Convergence(Study[ConvergeSettings, Comparison]):
             "summary": result.summary(settings.measure, settings.accuracy),
             "curves": result.curves(),
         }
-
-
-def _rates(
-    settings: ConvergeSettings, tables: Mapping[str, Sequence[pd.DataFrame]], facts: Facts
-) -> dict[str, float]:
-    """Predicted rates of the methods that have one in this setting."""
-    if settings.participation < 1 or settings.upload_noise > 0:
-        return {}
-    rates = {}
-    for method, found in tables.items():
-        if method == "ssi":
-            rates[method] = ssi_rate(facts.eigenvalues, settings.components)
-        elif method == "faps":
-            penalty = settings.penalty_factor * float(facts.eigenvalues[0])
-            products = np.diff(found[0]["local_products"].to_numpy())[-10:]
-            if len(products) == 0:
-                continue
-            steps = max(1, round(float(products.mean()) / facts.clients))
-            rates[method] = faps_rate(facts.eigenvalues, settings.components, penalty, steps)
-    return rates

@@ -327,8 +327,10 @@ class ConvergeSettings(Settings):
     guide: bool = parameter(
         True,
         key="guide",
-        label="Predicted rate",
-        help="Draw the local rate that theory predicts from the spectrum as a dashed line.",
+        label="Predicted run",
+        help="Dashed: where the first-order theory of a round says that a run goes, from the round "
+        "in which it comes close. For SSI, LocalPower and FAPS with everyone present; it needs all "
+        "the data: simulation only.",
         view=True,
     )
 

@@ -207,7 +207,7 @@ def claim(configuration: TheorySettings) -> Claim:
     if method == "exact":
         return Claim("Theorem 1", bounds.theorem_1(low, high, r))
     if method == "steps":
-        return Claim("Theorem 3", bounds.theorem_3(low, high, r, n), proved=quadratic)
+        return Claim("Theorem 3", bounds.theorem_3(low, high, r, n))
     if method == "nine":
         name = "Theorem 10" if r == 0 else "Theorem 9"
         return Claim(name, bounds.theorem_9(low, high, r, n), proved=quadratic)

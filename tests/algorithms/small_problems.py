@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import fedpca_core as fp
+from fedpca_core.arrays import Array
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Algorithm
@@ -44,3 +45,17 @@ def rounds_to_angle(
         if float(largest_sine(round_.estimate, target)) <= accuracy:
             return round_.index
     return None
+
+
+def client_spectra(client_data: ClientData, frame: Array) -> tuple[Array, Array]:
+    """a_i and c_i: largest eigenvalue of each S_i outside a frame, smallest one inside."""
+    dense = client_data.dense()
+    projector = np.eye(len(frame)) - frame @ frame.T
+    outside = np.linalg.eigvalsh(projector @ dense @ projector)[:, -1]
+    return outside, np.linalg.eigvalsh(frame.T @ dense @ frame)[:, 0]
+
+
+def stability_numbers(outside: Array, inside: Array, penalty: Array, steps: int) -> Array:
+    """kappa_i = beta_i (1 + r_i + ... + r_i^(J-1)) / (c_i + beta_i), r_i = a_i / (c_i + beta_i)."""
+    ratio = outside / (inside + penalty)
+    return penalty / (inside + penalty) * sum(ratio**k for k in range(steps))

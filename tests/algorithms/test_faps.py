@@ -9,19 +9,21 @@ import fedpca_core as fp
 from fedpca_core.algorithms.faps import inner as faps_inner
 from fedpca_core.algorithms.faps import penalty as faps_penalty
 from fedpca_core.algorithms.faps import rules as faps_rules
+from fedpca_core.algorithms.faps.stability import largest_stable_steps
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import householder, projector_distance, random_frame, transpose
-from fedpca_core.metrics.rates import client_spectra, largest_stable_steps, stability_numbers
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
 from tests.algorithms.small_problems import (
     COMPONENTS,
     FEATURES,
+    client_spectra,
     identical,
     mixed,
+    stability_numbers,
 )
 
 

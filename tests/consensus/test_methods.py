@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from fedpca_core.consensus import (
-    AugmentedUzawa,
     FedAvg,
     InexactUzawa,
     ProxSkip,
     Quadratic,
     bounds,
-    leak,
     logistic,
+    operators,
     quadratics,
     ridge,
     run,
@@ -172,16 +171,35 @@ def test_identical_clients_need_no_correction(maker) -> None:
         assert np.abs(trace.multipliers).max() < 1e-12
 
 
-def test_the_joint_solve_minimises_the_augmented_lagrangian() -> None:
+def test_the_augmented_iteration_is_a_joint_solve() -> None:
+    """Against the saddle point equations of all copies and the average, written out."""
     problem = _problem(quadratics)
-    penalty = 0.8
-    trace = run(problem, AugmentedUzawa(penalty, penalty), 2)
-    points, average = trace.points[2], trace.averages[2]
-    in_points = problem.gradient(points) - trace.multipliers[1] - penalty * (average - points)
-    assert np.abs(in_points).max() < 1e-12
-    np.testing.assert_allclose(points.mean(axis=0), average, atol=1e-13)
-    with pytest.raises(InvalidInput, match="joint solve is written for quadratics"):
-        run(_problem(logistic), AugmentedUzawa(1.0, 1.0), 1)
+    clients, features = problem.clients, problem.features
+    size, penalty, step = clients * features, 0.8, 0.6
+    copies = np.tile(np.eye(features), (clients, 1))
+    hessian = np.zeros((size, size))
+    for client, block in enumerate(problem.hessians):
+        rows = slice(client * features, (client + 1) * features)
+        hessian[rows, rows] = block
+    error = np.random.default_rng(5).standard_normal(size)
+    error -= copies @ (copies.T @ error) / clients
+    sizes, first = operators.augmented_errors(problem, penalty, step, error, 4)
+    assert first == pytest.approx(float(np.linalg.norm(error)))
+    system = np.block(
+        [
+            [hessian + penalty * np.eye(size), -penalty * copies],
+            [-penalty * copies.T, penalty * clients * np.eye(features)],
+        ]
+    )
+    solution = np.tile(problem.solution, clients)
+    multipliers = problem.multipliers.ravel() - error
+    for expected in sizes:
+        right = np.concatenate([problem.linear.ravel() + multipliers, -copies.T @ multipliers])
+        joint = np.linalg.solve(system, right)
+        points, average = joint[:size], copies @ joint[size:]
+        gap = solution - points
+        assert np.sqrt(gap @ hessian @ gap) == pytest.approx(expected, rel=1e-9)
+        multipliers = multipliers + step * (average - points)
 
 
 def test_proxskip_counts_only_rounds_that_communicate() -> None:
@@ -197,22 +215,6 @@ def test_a_divergent_run_stops_and_says_so() -> None:
     trace = run(_problem(quadratics), InexactUzawa(0.0, 50.0), 500)
     assert trace.diverged
     assert trace.rounds < 500
-
-
-def test_one_local_step_gives_the_client_away() -> None:
-    problem = _problem(quadratics)
-    method = bounds.scaffnew(5.0, 1)
-    trace = run(problem, method, 6)
-    hessian, linear = leak.quadratic_client(trace.averages, trace.points[1:, 3], method)
-    np.testing.assert_allclose(hessian, problem.hessians[3], atol=1e-8)
-    np.testing.assert_allclose(linear, problem.linear[3], atol=1e-8)
-    found = leak.gradients(trace.averages, trace.points[1:, 3], method)
-    expected = [problem.gradient(np.tile(average, (5, 1)))[3] for average in trace.averages[:-1]]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    with pytest.raises(InvalidInput, match="watch at least 5"):
-        leak.quadratic_client(trace.averages[:4], trace.points[1:4, 3], method)
-    with pytest.raises(InvalidInput, match="choose n = 1"):
-        leak.gradients(trace.averages, trace.points[1:, 3], bounds.scaffnew(5.0, 2))
 
 
 @pytest.mark.parametrize(

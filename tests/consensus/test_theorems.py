@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedpca_core.consensus import InexactUzawa, bounds, logistic, operators, quadratics, ridge, run
+from fedpca_core.consensus import (
+    InexactUzawa,
+    Logistic,
+    bounds,
+    logistic,
+    operators,
+    quadratics,
+    ridge,
+    run,
+)
 from fedpca_core.consensus.generators import scalar_pair
 from fedpca_core.consensus.verdicts import verdicts
 
@@ -70,24 +79,24 @@ def test_no_round_of_any_run_contracts_less_than_was_proved(block) -> None:
         )
         quadratic = maker is not logistic
         exact, both = bounds.uzawa_exact(low, high, penalty), bounds.admm(penalty)
+        three = bounds.uzawa_steps(low, high, penalty, steps)
         proved = [
             (exact, bounds.theorem_1(low, high, penalty)),
             (exact, bounds.spectral(low, high, exact)),
             (both, bounds.theorem_11(low, high, penalty)),
             (both, bounds.spectral(low, high, both)),
             (bounds.scaffnew(high, 1), bounds.corollary_2(low, high)),
+            (three, bounds.theorem_3(low, high, penalty, steps)),
         ]
         if quadratic:
             local = bounds.scaffnew(high, steps)
             nine = bounds.uzawa_nine(low, high, penalty, steps)
             ten = bounds.uzawa_nine(low, high, 0.0, steps)
-            three = bounds.uzawa_steps(low, high, penalty, steps)
             proved += [
                 (local, bounds.spectral(low, high, local)),
                 (nine, bounds.theorem_9(low, high, penalty, steps)),
                 (nine, bounds.spectral(low, high, nine)),
                 (ten, bounds.theorem_9(low, high, 0.0, steps)),
-                (three, bounds.theorem_3(low, high, penalty, steps)),
             ]
         start = problem.solution + generator.standard_normal(problem.features)
         for method, factor in proved:
@@ -97,6 +106,53 @@ def test_no_round_of_any_run_contracts_less_than_was_proved(block) -> None:
                 alive = trace.norms[:-1] > 1e-6 * trace.norms[0]
                 seen = np.where(alive, trace.contractions, np.nan)
                 assert np.nanmax(seen) <= factor * (1 + 1e-7), (method, kappa, maker.__name__)
+
+
+def _apply(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    return (matrices @ vectors[..., None])[..., 0]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.3, 3.0])
+def test_theorem_3_and_its_lemma_hold_beyond_quadratics(penalty: float) -> None:
+    """Logistic regression: the identity of the proof, the lemma, and the factor of a round."""
+    spoke = 0
+    for seed in range(4):
+        problem = logistic(clients=4, features=3, smoothness=2.0, heterogeneity=1.0, seed=seed)
+        low, high = problem.strong_convexity, problem.smoothness
+        assert isinstance(problem, Logistic)
+        gauss = bounds.theorem_1(low, high, penalty)
+        nodes, shares = np.polynomial.legendre.leggauss(24)
+        for steps in (1, 3, 8):
+            method = bounds.uzawa_steps(low, high, penalty, steps)
+            factor = bounds.theorem_3(low, high, penalty, steps)
+            start = problem.solution + np.random.default_rng(seed).standard_normal(3)
+            trace = run(problem, method, 6, start=start)
+            omega = method.dual_step
+            for k in range(6):
+                dual = problem.multipliers - trace.multipliers[k]
+                primal = np.tile(problem.solution - trace.averages[k], (4, 1))
+                size = float(np.sqrt(np.sum(dual**2) + omega**2 * np.sum(primal**2)))
+                right = trace.multipliers[k] + penalty * trace.averages[k]
+                solved = problem.solve(penalty, right, trace.points[k])
+                moved = omega * (solved - trace.averages[k])
+                # The mean Hessian on the way from the local solves to the solution.
+                hessian = sum(
+                    0.5
+                    * share
+                    * problem.hessian(solved + 0.5 * (1 + node) * (problem.solution - solved))
+                    for node, share in zip(nodes, shares, strict=True)
+                )
+                resolvent = np.linalg.inv(hessian + penalty * np.eye(3))
+                after = -_apply(omega * resolvent - np.eye(3), dual) - penalty * omega * _apply(
+                    resolvent, primal
+                )
+                np.testing.assert_allclose(moved, omega * primal - dual + after, atol=1e-9)
+                assert np.linalg.norm(after) <= gauss * size * (1 + 1e-9)
+                assert np.linalg.norm(moved) <= (1 + gauss) * size * (1 + 1e-9)
+                if factor < 1:
+                    spoke += 1
+                    assert trace.norms[k + 1] <= factor * size * (1 + 1e-7)
+    assert spoke >= 24
 
 
 def test_the_exact_norm_bounds_every_run_and_is_reached() -> None:

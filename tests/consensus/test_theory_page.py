@@ -38,7 +38,8 @@ def test_claims_follow_the_parameters() -> None:
     assert claim(replace(SMALL, method="nine", penalty=0.0)).name == "Theorem 10"
     assert claim(replace(SMALL, method="nine", penalty=1.0)).name == "Theorem 9"
     assert claim(replace(SMALL, method="exact", dual_scale=0.5)).factor is None
-    assert not claim(replace(SMALL, method="steps", problem="logistic")).proved
+    assert claim(replace(SMALL, method="steps", problem="logistic")).proved
+    assert not claim(replace(SMALL, method="nine", problem="logistic")).proved
     vacuous = replace(SMALL, method="exact", penalty=3.0, condition=100.0)
     assert claim(vacuous).vacuous
     assert study(vacuous).verdict == "vacuous"

@@ -1,0 +1,160 @@
+"""What a run does near the solution, to first order: the dashed lines of convergence charts.
+
+Write a frame close to the solution V as the span of ``V + T`` with ``V^T T = 0``, and keep what is
+linear in T. One round then maps the T of the clients and of the server linearly, with matrices
+that follow from the S_i (simulation only). Started from the recorded frames of the round in which
+a run has come close, this map alone says how every later round goes: the clients may differ, the
+penalties and inner steps too.
+
+SSI, and LocalPower once it takes single steps: ``T <- (I - VV^T) S T (V^T S V)^{-1}``.
+
+FAPS: with ``M_i = V^T S_i V``, ``D_i`` the block of S_i outside V, T_i of client i and T of the
+server, J_i inner steps ``T_i <- (K_i + D_i T_i) (M_i + beta_i I)^{-1}`` from the T_i of the last
+round, with ``K_i = T_i M_i - D_i T_i + beta_i T`` of that round held fixed (first order of
+``H = S_i + Lambda_i + beta_i Z Z^T``); the server's T becomes the sum of
+``w_i (beta_i T_i + D_i T_i - T_i M_i)`` over the sum of ``w_i beta_i`` (first order of ``Q_i Z``).
+In the eigenbases of D_i and M_i every entry obeys a recurrence of its own. For identical clients
+the factor of a round is ``1 - (1 - (d/(m + beta))^J) g/(g + beta)`` with the gap ``g = m - d``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms.faps.faps import FAPS
+from fedpca_core.algorithms.faps.stability import largest_stable_steps
+from fedpca_core.algorithms.local_power import LocalPower
+from fedpca_core.algorithms.ssi import SSI
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.linalg.stiefel import orthonormalise, projector_distance, remove_span, transpose
+from fedpca_core.metrics.table import subspace_errors
+from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.trace import Trace
+
+#: A run is close once every frame is within this projector distance of the solution.
+CLOSE = 0.1
+
+
+def predicted(trace: Trace, problem: Problem) -> pd.DataFrame | None:
+    """Measures of a run from the round in which it has come close, by the linear map alone.
+
+    Holds for SSI, LocalPower after its last round of several steps, and FAPS with the inner rules
+    "fixed" and "auto" and the penalties that the run had; every client takes part in every round
+    and uploads carry no noise (which a trace does not tell: the caller knows).
+
+    Returns
+    -------
+    DataFrame or None
+        Columns round, objective, kkt, relative_error, sin_theta and consensus_gap as in
+        `fedpca_core.metrics.frame`; the first row is the recorded state. None where no linear map
+        is known, and for a run that never comes close or kept no local frames.
+    """
+    algorithm = trace.algorithm
+    if trace.setting.participants_per_round < trace.setting.clients:
+        return None
+    if isinstance(algorithm, FAPS):
+        regular = algorithm.inner_rule in ("fixed", "auto") and not algorithm.random_inner_steps
+        if trace.frames is None or not regular:
+            return None
+    elif not isinstance(algorithm, SSI | LocalPower):
+        return None
+    target = problem.target(algorithm.components)
+    first = _first_close(trace, target)
+    if first is None:
+        return None
+    through = _faps if isinstance(algorithm, FAPS) else _power
+    tangents, gaps = through(trace, problem, first)
+    return pd.DataFrame(
+        {
+            "round": np.arange(first, trace.rounds + 1),
+            **subspace_errors(orthonormalise(target + tangents), problem),
+            "consensus_gap": gaps,
+        }
+    )
+
+
+def _first_close(trace: Trace, target: Array) -> int | None:
+    """The round after the last one with a large angle, and after any schedule has ended."""
+    distances = projector_distance(trace.estimates, target)
+    if trace.frames is not None:
+        distances = np.maximum(distances, projector_distance(trace.frames, target).max(axis=1))
+    far = np.flatnonzero(distances > CLOSE)
+    first = 1 if not len(far) else int(far[-1]) + 1
+    algorithm = trace.algorithm
+    while isinstance(algorithm, LocalPower) and algorithm.steps(first + 1) > 1:
+        first += 1
+    return first if first < trace.rounds else None
+
+
+def _tangents(frames: Array, target: Array) -> Array:
+    """T with span(V + T) the span of a frame, (..., features, components)."""
+    along = transpose(target) @ frames
+    result: Array = remove_span(frames, target) @ np.linalg.inv(along)
+    return result
+
+
+def _power(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
+    """T after every round from ``first`` on, and no gaps: clients keep no frames."""
+    target = problem.target(trace.algorithm.components)
+    inverse = np.linalg.inv(transpose(target) @ problem.covariance @ target)
+    path = [_tangents(trace.estimates[first], target)]
+    for _ in range(first, trace.rounds):
+        path.append(remove_span(problem.covariance @ path[-1], target) @ inverse)
+    return np.stack(path), np.full(len(path), np.nan)
+
+
+def _faps(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
+    """T of the server after every round from ``first`` on, and the mean squared gap to it."""
+    algorithm = trace.algorithm
+    assert isinstance(algorithm, FAPS) and trace.frames is not None
+    weights = problem.client_data.weights[:, None, None]
+    penalties = trace.state("penalty")
+
+    target = problem.target(algorithm.components)
+    outer = np.linalg.qr(target, mode="complete")[0][:, algorithm.components :]
+    dense = problem.client_data.dense()
+    outside, left = np.linalg.eigh(transpose(outer) @ dense @ outer)
+    inside, right = np.linalg.eigh(transpose(target) @ dense @ target)
+    gap = inside[:, None, :] - outside[:, :, None]
+
+    # Everything outside V in the coordinates of ``outer``; a client's own in its eigenbases.
+    server = transpose(outer) @ _tangents(trace.estimates[first], target)
+    frames = transpose(outer) @ _tangents(trace.frames[first], target)
+    clients, received = (transpose(left) @ part @ right for part in (frames, server))
+    path, gaps = [server], [_mean_gap(clients, received)]
+    used = np.full(len(inside), np.nan)
+    for round_ in range(first + 1, trace.rounds + 1):
+        if not np.array_equal(penalties[round_ - 1], used):
+            used = penalties[round_ - 1]
+            if algorithm.inner_rule == "auto":
+                lowest, highest = inside[:, 0], outside[:, -1]
+                steps = largest_stable_steps(highest, lowest, used, algorithm.inner_limit)
+            else:
+                steps = np.full(len(used), algorithm.inner_steps)
+            penalty = used[:, None, None]
+            kept, gain = _inner(outside[:, :, None], inside[:, None, :] + penalty, steps)
+            own, pulled = kept + gain * gap, gain * penalty
+            answer = weights * (penalty - gap) / float((weights * penalty).sum())
+        clients = own * clients + pulled * received
+        server = (left @ (answer * clients) @ transpose(right)).sum(axis=0)
+        received = transpose(left) @ server @ right
+        path.append(server)
+        gaps.append(_mean_gap(clients, received))
+    return outer @ np.stack(path), np.array(gaps)
+
+
+def _mean_gap(clients: Array, received: Array) -> float:
+    """First order of the mean of ||X_i X_i^T - ZZ^T||_F^2: that of 2 ||T_i - T||_F^2."""
+    return float(2.0 * ((clients - received) ** 2).sum(axis=(1, 2)).mean())
+
+
+def _inner(outside: Array, total: Array, steps: IntArray) -> tuple[Array, Array]:
+    """r^J and (1 + r + ... + r^(J-1))/(m + beta) with r = d/(m + beta), J the client's own."""
+    ratio = outside / total
+    power, gain = np.ones_like(ratio), np.zeros_like(ratio)
+    for step in range(int(steps.max())):
+        running = (steps > step)[:, None, None]
+        gain = np.where(running, gain + power / total, gain)
+        power = np.where(running, power * ratio, power)
+    return power, gain

@@ -1,0 +1,80 @@
+"""Dashed lines of Converge: they lie on the curves they predict, and only where they hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dashboard.views import convergence
+from fedpca_core.studies.convergence import SHORTEST_GUIDE, Comparison, Convergence
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.study import Step, outcome
+
+CHOSEN = ConvergeSettings(
+    features=20, clients=4, components=3, samples=500, rounds=100, seed=2,
+    methods=("ssi", "local_power", "faps", "block_krylov"),
+)  # fmt: skip
+
+
+def compared(settings: ConvergeSettings) -> Comparison:
+    found = outcome(Convergence().run(settings))
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return compared(CHOSEN)
+
+
+@pytest.mark.parametrize("measure", ["relative_error", "kkt", "sin_theta", "consensus_gap"])
+def test_guides_lie_on_the_medians_they_predict(comparison: Comparison, measure: str) -> None:
+    wanted = ["faps"] if measure == "consensus_gap" else ["ssi", "local_power", "faps"]
+    found = {method: comparison.guide(method, measure) for method in comparison.tables}
+    assert [method for method, guide in found.items() if guide is not None] == wanted
+    for method in wanted:
+        rounds, values = found[method]
+        line = comparison.line(method, measure, "round")
+        assert line is not None and len(rounds) >= SHORTEST_GUIDE
+        slopes = [
+            np.polyfit(rounds, np.log(y), 1)[0] for y in (line.middle[rounds.astype(int)], values)
+        ]
+        assert slopes[0] == pytest.approx(slopes[1], rel=0.05)
+    drawn = convergence.panel(comparison, replace(CHOSEN, measure=measure)).curves
+    assert sum(curve.guide for curve in drawn) == len(wanted)
+
+
+def test_nothing_is_drawn_where_nothing_is_predicted(comparison: Comparison) -> None:
+    against_bytes = convergence.panel(comparison, replace(CHOSEN, axis="bytes"))
+    assert not any(curve.guide for curve in against_bytes.curves)
+    for changes in ({"participation": 0.5}, {"upload_noise": 1e-3}, {"rounds": 10}):
+        assert not compared(replace(CHOSEN, **changes)).predictions
+
+
+def test_a_comparison_that_has_just_begun_has_no_guides(
+    comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of few rounds has no inner steps to average and no future to predict yet."""
+    monkeypatch.setattr("fedpca_core.studies.convergence.PARTIAL_SECONDS", 0.0)
+    begun: list[Comparison] = []
+
+    def stop(step: Step[Comparison]) -> bool:
+        begun.extend([] if step.result is None else [step.result])
+        return not begun
+
+    outcome(Convergence().run(replace(CHOSEN, methods=("faps",))), stop)
+    assert not begun[0].complete and len(begun[0].tables["faps"][0]) < 20
+    assert begun[0].guide("faps", "relative_error") is None
+    started = replace(begun[0], tables={"faps": (begun[0].tables["faps"][0].iloc[:1],)})
+    assert started.guide("faps", "relative_error") is None
+    fewer = {"faps": comparison.predictions["faps"][:1]}
+    assert replace(comparison, predictions=fewer).guide("faps", "relative_error") is None
+
+
+def test_arrival_at_consensus_comes_after_the_start(comparison: Comparison) -> None:
+    summary = comparison.summary("consensus_gap", 1e-7).set_index("method")
+    assert list(summary.index) == ["FAPS"]  # the others have no frames at the clients
+    assert summary.loc["FAPS", "round"] > 1
+    assert "needs the fewest rounds" in convergence.verdict(summary.reset_index(), 1e-7)
