@@ -172,8 +172,8 @@ def sentence(joined: Joined, problem: Problem) -> str:
         else:
             parts.append(
                 f"From **{ATTACKABLE[method]}** the server cannot be sure: one eigenvalue is at "
-                f"best {purity:.0%} of the difference (round {best}). In truth what it reads there has "
-                f"a cosine of {cosine:.4f} to the record."
+                f"best {purity:.0%} of the difference (round {best}). In truth what it reads there "
+                f"has a cosine of {cosine:.4f} to the record."
             )
     everybody = int(problem.client_data.samples.sum())
     if any(count == everybody for count in joined.counts.values()):
