@@ -36,10 +36,11 @@ def rates() -> None:
         "single steps, and for FAPS with the inner rules “automatic” and “fixed number”; with "
         "everyone present and no noise. SSI's angle ends at the factor "
         "$\\lambda_{p+1}/\\lambda_p$ a round, its square for the relative error. FAPS makes "
-        "$J_i$ inner steps on $T_i$, then the server averages:",
-        formula=r"T_i\leftarrow(K_i+D_iT_i)(M_i+\beta_iI)^{-1},\quad K_i=T_iM_i-D_iT_i+\beta_iT;"
-        r"\qquad T\leftarrow\frac{\sum_iw_i(\beta_iT_i+D_iT_i-T_iM_i)}{\sum_iw_i\beta_i},\qquad"
-        r"M_i=V^\top S_iV,\quad D_i=V_\perp^\top S_iV_\perp",
+        "$J_i$ inner steps on $T_i$ with $K_i$ held fixed, then the server averages; "
+        "$M_i=V^\\top S_iV$, and $D_i$ is the block of $S_i$ across $V$:",
+        formula=r"\begin{gathered}K_i=T_iM_i-D_iT_i+\beta_iT\\T_i\leftarrow(K_i+D_iT_i)"
+        r"(M_i+\beta_iI)^{-1}\\T\leftarrow\tfrac{1}{\sum_iw_i\beta_i}\textstyle\sum_iw_i"
+        r"(\beta_iT_i+D_iT_i-T_iM_i)\end{gathered}",
         source="derived here; slopes agree with runs to 5% in the tests.",
     )
 

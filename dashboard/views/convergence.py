@@ -88,14 +88,14 @@ def _curve(method: str, line: Line, several: bool, axis: str) -> Curve:
 
 
 def _guides(comparison: Comparison, measure: str) -> list[Curve]:
-    """Dashed lines of the predicted runs, from where they have come close."""
+    """Dashed lines of the predicted runs: in the colour of texts, for they lie on the curves."""
     found = {method: comparison.guide(method, measure) for method in comparison.tables}
     return [
         Curve(
             name=f"{METHODS[method].title}, predicted",
             x=guide[0],
             y=guide[1],
-            colour=method,
+            colour="text",
             guide=True,
         )
         for method, guide in found.items()
