@@ -114,7 +114,8 @@ def test_the_guide_of_ssi_has_the_predicted_slope(measure: str) -> None:
     values = found.facts.eigenvalues
     rate = values[5] / values[4]
     expected = rate**2 if measure == "relative_error" else rate
-    assert np.allclose(guide[1][1:] / guide[1][:-1], expected)
+    # The linear map holds every direction; in the end the slowest is left.
+    assert np.allclose((guide[1][1:] / guide[1][:-1])[-3:], expected, rtol=2e-3)
 
 
 @pytest.mark.parametrize(

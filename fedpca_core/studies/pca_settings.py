@@ -335,9 +335,9 @@ class ConvergeSettings(Settings):
     )
 
 
-def _with_default(name: str, default: Value) -> Any:
-    """The same parameter as in `ConvergeSettings`, with another default."""
-    description = ConvergeSettings.parameters()[name].narrowed(default=default)
+def narrowed(name: str, default: Value, **changes: Any) -> Any:
+    """The same parameter as in `ConvergeSettings`, with another default or a smaller range."""
+    description = ConvergeSettings.parameters()[name].narrowed(default=default, **changes)
     return field(default=default, metadata={"parameter": description})
 
 
@@ -348,9 +348,9 @@ class AttackSettings(ConvergeSettings):
     kind: ClassVar[str] = "attack"
     former_kinds: ClassVar[tuple[str, ...]] = ()
 
-    problem: str = _with_default("problem", "decay_arithmetic")
-    clients: int = _with_default("clients", 5)
-    samples: int = _with_default("samples", 200)
-    rounds: int = _with_default("rounds", 20)
-    starts: int = _with_default("starts", 1)
-    inner_rule: str = _with_default("inner_rule", "fixed")
+    problem: str = narrowed("problem", default="decay_arithmetic")
+    clients: int = narrowed("clients", default=5)
+    samples: int = narrowed("samples", default=200)
+    rounds: int = narrowed("rounds", default=20)
+    starts: int = narrowed("starts", default=1)
+    inner_rule: str = narrowed("inner_rule", default="fixed")
