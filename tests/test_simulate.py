@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import fedpca_core as fp
+from bench import timing
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg import stiefel
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol import simulate as simulation
 
 SIZES = (30, 45, 12, 60)
 FEATURES = 10
@@ -128,6 +134,31 @@ def test_transcript_is_read_only_and_holds_what_crossed(problem: fp.problems.Pro
             assert np.allclose(exchange.uploads["product"][row], expected)
 
 
+@pytest.mark.parametrize(("dtype", "width"), [("float64", 8), ("float32", 4)])
+def test_a_transcript_knows_what_was_on_the_wire(
+    problem: fp.problems.Problem, dtype: str, width: int
+) -> None:
+    """Counted by the channel: the arrays themselves are float64 under float32 too."""
+    for record in ("full", "estimates"):
+        channel = fp.Channel(dtype=dtype, record=record)
+        trace = fp.simulate(
+            problem, fp.FedPG(3), rounds=6, participation=0.5, seed=2, channel=channel
+        )
+        transcript, matrix = trace.transcript, FEATURES * 3 * width
+        assert transcript.dtype == dtype
+        up = [exchange.bytes_up for exchange in transcript.exchanges]
+        down = [exchange.bytes_down for exchange in transcript.exchanges]
+        assert np.cumsum([0, *up]).tolist() == trace.bytes_up.tolist()
+        assert np.cumsum([0, *down]).tolist() == trace.bytes_down.tolist()
+        for exchange in transcript.exchanges:
+            assert exchange.upload_bytes == matrix
+            assert exchange.download_bytes == 2 * matrix + width  # Z, the penalty, the new Z
+            assert exchange.bytes_up == 2 * matrix
+        drawn = sum(1 in exchange.participants for exchange in transcript.exchanges)
+        assert transcript.sent(1) == drawn * matrix
+        assert transcript.until(1).sent(1) in (0, matrix)
+
+
 def test_recording_policy(problem: fp.problems.Problem) -> None:
     trace = fp.simulate(problem, fp.SSI(3), rounds=4, channel=fp.Channel(record="estimates"))
     with pytest.raises(InvalidInput, match="not recorded"):
@@ -173,6 +204,79 @@ def test_a_run_stopped_early_keeps_what_it_has(problem: fp.problems.Problem) -> 
             break
     full = fp.simulate(problem, fp.SSI(3), rounds=50, seed=6)
     assert np.array_equal(run.trace().estimates, full.estimates[:5])
+
+
+def test_a_round_without_anybody_new_is_a_round_all_the_same() -> None:
+    """Centralised, thin factors: nobody uploads in a round of clients heard before."""
+    rng = np.random.default_rng(0)
+    thin = [rng.standard_normal((40, 3 + index % 3)) for index in range(40)]
+    problem = fp.problems.from_blocks(thin)
+    assert problem.client_data.factors is not None
+    nobody = problem.client_data.only(np.array([], dtype=np.int64))
+    assert nobody.dense().shape == (0, 40, 40)
+    assert nobody.top_eigenvectors(2)[1].shape == (0, 40, 2)
+    trace = fp.simulate(problem, fp.Centralized(4), rounds=60, participation=0.5, seed=4)
+    senders = [len(exchange.participants) for exchange in trace.transcript.exchanges]
+    assert sum(senders) == 40 and 0 in senders
+    assert stiefel.largest_sine(trace.estimate, problem.target(4)) < 1e-10
+
+
+# ---------------------------------------------------------------------- threads and memory
+@dataclass(frozen=True)
+class Watching(fp.SSI):
+    """SSI that notes how many BLAS threads its clients may use."""
+
+    seen: list[int] = field(default_factory=list)
+
+    def client(self, data, clients, plan, downlink, streams):
+        self.seen.append(timing.threads())
+        return super().client(data, clients, plan, downlink, streams)
+
+
+def test_small_runs_use_one_thread_and_leave_the_setting_alone(
+    problem: fp.problems.Problem,
+) -> None:
+    algorithm = Watching(3)
+    with threadpool_limits(limits=2, user_api="blas"):
+        if timing.threads() != 2:
+            pytest.skip("this linear-algebra library does not take a second thread")
+        fp.simulate(problem, algorithm, rounds=2)
+        assert timing.threads() == 2
+        for _ in fp.stream(problem, algorithm, rounds=2):
+            assert timing.threads() == 2  # a reader between the rounds keeps its own setting
+        with pytest.raises(InvalidInput):
+            fp.simulate(problem, fp.SSI(12), rounds=2)
+        assert timing.threads() == 2
+        assert algorithm.seen == [1] * 4
+        with one_thread(5000):
+            assert timing.threads() == 2
+
+
+def test_overlapping_runs_restore_the_setting_of_the_first() -> None:
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = timing.threads()
+        first, second = one_thread(10), one_thread(10)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert timing.threads() == 1
+        second.__exit__(None, None, None)
+        assert timing.threads() == before
+
+
+def test_states_too_large_to_keep_are_left_out_with_a_sentence(
+    problem: fp.problems.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = fp.simulate(problem, fp.FedPG(3), rounds=3)
+    assert kept.state("dual").shape == (4, 4, FEATURES, 3)
+    with pytest.raises(InvalidInput, match="no client state called “penalty”; it has dual, frame"):
+        kept.state("penalty")
+    monkeypatch.setattr(simulation, "STATE_BYTES", 4 * 4 * FEATURES * 3 * 8 - 1)
+    trace = fp.simulate(problem, fp.FedPG(3), rounds=3)
+    assert trace.frames is None and np.array_equal(trace.estimates, kept.estimates)
+    assert fp.metrics.frame(trace, problem)["consensus_gap"].isna().all()
+    with pytest.raises(InvalidInput, match="256 MB, so this run has not kept them"):
+        fp.progress.frame(trace, problem)
 
 
 # ---------------------------------------------------------------------- metrics
@@ -225,7 +329,17 @@ def test_exact_answer_has_no_error(problem: fp.problems.Problem) -> None:
         (lambda: fp.problems.from_blocks([GOOD, 0 * GOOD]), "client 1 is constant"),
         (lambda: fp.problems.from_blocks([np.zeros((3, 1))] * 2), "All values are zero"),
         (lambda: fp.problems.from_blocks([np.ones(3), GOOD]), "numeric matrix"),
+        (lambda: fp.problems.from_blocks([GOOD, 1e-310 * GOOD]), "client 1 is 1.1e-309.* vanish"),
+        (lambda: fp.problems.from_blocks([GOOD, 1e80 * GOOD]), "client 1 is 1.1e.81.* overflow"),
         (lambda: fp.problems.from_blocks([GOOD, GOOD], weights="size"), "'size'"),
+        (lambda: fp.SSI(2.5), "“components” .* whole number, not 2.5"),
+        (lambda: fp.SSI("3"), "“components” .* whole number, not '3'"),
+        (lambda: fp.FAPS(3, inner_steps=5.0), "“inner steps” .* whole number, not 5.0"),
+        (lambda: fp.BlockKrylov(3, blocks=3.5), "“blocks” .* whole number, not 3.5"),
+        (lambda: fp.FedPG(3, local_steps=float("nan")), "“local steps” .* not nan"),
+        (lambda: fp.FedPower(3, columns=4.5), "“columns” .* whole number, not 4.5"),
+        (lambda: fp.PersonalizedPCA(True), "“components” .* whole number, not True"),
+        (lambda: fp.problems.from_blocks([GOOD, GOOD]).target(1.5), "whole number, not 1.5"),
         (lambda: fp.problems.from_blocks([GOOD, GOOD], weights=[1, 0]), "positive weight"),
         (lambda: fp.Channel(dtype="float16"), "float16"),
         (lambda: fp.Channel(upload_noise=-1.0), "-1.0"),
@@ -241,6 +355,7 @@ def test_refusals_name_the_value(make, words: str) -> None:
     ("options", "words"),
     [
         ({"rounds": 0}, "at least 1 round, not 0"),
+        ({"rounds": 2.5}, "number of rounds .* whole number, not 2.5"),
         ({"rounds": 5, "participation": 0.0}, r"\(0, 1\], not 0"),
         ({"rounds": 5, "absent": "forget"}, "'forget'"),
         ({"rounds": 5, "seed": -3}, "-3"),

@@ -24,10 +24,7 @@ def smooth_gradient(products: Array, frames: Array) -> Array:
         U, orthonormal or not.
     """
     gram = transpose(frames) @ frames
-    result: Array = (
-        -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (transpose(frames) @ products)
-    )
-    return result
+    return -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (transpose(frames) @ products)
 
 
 def losses(traces: Array, products: Array, frames: Array) -> Array:

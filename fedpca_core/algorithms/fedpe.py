@@ -86,15 +86,13 @@ class FedPE(ConsensusADMM):
 def excess(frames: Array) -> Array:
     """m = max(0, U^T U - I) entrywise, (..., components, components)."""
     gram = transpose(frames) @ frames
-    result: Array = np.maximum(0.0, gram - np.eye(gram.shape[-1]))
-    return result
+    return np.maximum(0.0, gram - np.eye(gram.shape[-1]))
 
 
 def surrogate_gradient(frames: Array, multipliers: Array, penalty: Array) -> Array:
     """Gradient of ``<T, m o m> + penalty/2 ||m o m||_F^2``: ``4 U [m o (T + penalty m o m)]``."""
     m = excess(frames)
-    result: Array = 4.0 * frames @ (m * (multipliers + penalty * m**2))
-    return result
+    return 4.0 * frames @ (m * (multipliers + penalty * m**2))
 
 
 def surrogate_value(frames: Array, multipliers: Array, penalty: Array) -> Array:

@@ -63,8 +63,7 @@ class FedPG(ConsensusADMM):
     def project(self, frames: Array, slope: Array) -> Array:
         """Riemannian gradient from a Euclidean one, (..., features, components)."""
         if self.projection == "printed":
-            result: Array = slope - frames @ (transpose(frames) @ slope)
-            return result
+            return slope - frames @ (transpose(frames) @ slope)
         return tangent(frames, slope)
 
 

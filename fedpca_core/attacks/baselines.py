@@ -36,5 +36,4 @@ def random_subspace(
         f"A random subspace of {components} components does not fit {features} features.",
     )
     frame = uniform_frame(generator, features, components)
-    result: Array = (trace / components) * (frame @ frame.T)
-    return result
+    return (trace / components) * (frame @ frame.T)

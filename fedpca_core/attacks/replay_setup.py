@@ -225,8 +225,7 @@ def _product(uploads: object) -> Array:
             "Replaying FAPS needs the client's uploads called 'product', and this transcript has "
             "none; choose the algorithm that was run."
         )
-    product: Array = uploads["product"]
-    return product
+    return uploads["product"]
 
 
 def _tolerance(single: bool, noise: float) -> float:

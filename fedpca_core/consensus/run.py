@@ -49,8 +49,7 @@ class ConsensusTrace:
     @cached_property
     def bytes_up(self) -> IntArray:
         """Bytes all clients have sent, cumulative; as many come down."""
-        result: IntArray = self.communications * (8 * self.problem.features * self.problem.clients)
-        return result
+        return self.communications * (8 * self.problem.features * self.problem.clients)
 
     @cached_property
     def distances(self) -> Array:

@@ -60,8 +60,7 @@ def inverse_root(matrices: Array) -> Array | None:
         else:
             left = 0.0
         root = root + root @ step
-    result: Array = root / np.sqrt(scale)
-    return result
+    return root / np.sqrt(scale)
 
 
 def _sextic(unit: Array, excess: Array, square: Array, coefficients: tuple[float, ...]) -> Array:
@@ -93,8 +92,7 @@ def _first_polynomial(norm_class: int) -> tuple[tuple[float, ...], float]:
 
 
 def _inverse_root_of_rest(excess: Array) -> Array:
-    result: Array = (1.0 - excess) ** -0.5
-    return result
+    return (1.0 - excess) ** -0.5
 
 
 @cache

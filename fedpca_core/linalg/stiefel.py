@@ -91,14 +91,12 @@ def _upper_half(columns: int) -> Array:
 
 def _gram(frames: Array) -> Array:
     """``F^T F``; a copy keeps numpy from its rank-k update, slow for a batch of small matrices."""
-    result: Array = frames.swapaxes(-1, -2) @ (frames.copy() if frames.ndim > 2 else frames)
-    return result
+    return frames.swapaxes(-1, -2) @ (frames.copy() if frames.ndim > 2 else frames)
 
 
 def _cholesky_pass(frames: Array, gram: Array) -> Array:
     lower = np.linalg.cholesky(gram)
-    result: Array = frames @ np.linalg.inv(lower).swapaxes(-1, -2)
-    return result
+    return frames @ np.linalg.inv(lower).swapaxes(-1, -2)
 
 
 def check_finite(frames: Array) -> None:
@@ -120,12 +118,10 @@ def householder(frames: Array) -> Array:
     check_finite(frames)
     if frames.ndim == 2 and frames.shape[0] >= frames.shape[1] > 0:
         single, diagonal = tall_qr(frames)
-        signed: Array = single * np.where(diagonal < 0, -1.0, 1.0)
-        return signed
+        return single * np.where(diagonal < 0, -1.0, 1.0)
     q, r = np.linalg.qr(frames)
     signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
-    result: Array = q * signs[..., None, :]
-    return result
+    return q * signs[..., None, :]
 
 
 def tall_qr(frame: Array) -> tuple[Array, Array]:
@@ -169,30 +165,25 @@ def polar(frames: Array) -> Array:
         gram = _gram(frames)
         root = inverse_root(gram) if frames.ndim > 2 else None  # a single one is quicker below
     if root is not None:
-        near: Array = frames @ root
-        return near
+        return frames @ root
     check_finite(gram)
     values, vectors = np.linalg.eigh(gram)
     if bool((values[..., 0] > 1e-8 * values[..., -1]).all()):
         near = frames @ ((vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2))
-        polished: Array = 1.5 * near - near @ (0.5 * _gram(near))
-        return polished
+        return 1.5 * near - near @ (0.5 * _gram(near))
     left, _, right = np.linalg.svd(frames, full_matrices=False)
-    result: Array = left @ right
-    return result
+    return left @ right
 
 
 def procrustes(frames: Array, reference: Array) -> Array:
     """Orthogonal D minimising ``||F D - reference||_F``, shape (..., components, components)."""
     left, _, right = np.linalg.svd(transpose(frames) @ reference)
-    result: Array = left @ right
-    return result
+    return left @ right
 
 
 def remove_span(frames: Array, of: Array) -> Array:
     """Component of ``frames`` orthogonal to the orthonormal columns of ``of``."""
-    result: Array = frames - of @ (transpose(of) @ frames)
-    return result
+    return frames - of @ (transpose(of) @ frames)
 
 
 def projector_distance(first: Array, second: Array) -> Array:
@@ -215,12 +206,6 @@ def largest_sine(frame: Array, target: Array) -> Array:
     return np.asarray(np.linalg.norm(residual, ord=2, axis=(-2, -1)), dtype=float)
 
 
-def principal_sines(frame: Array, target: Array) -> Array:
-    """All sines of the principal angles, largest first, shape (..., components of the target)."""
-    return np.asarray(np.linalg.svd(remove_span(target, frame), compute_uv=False), dtype=float)
-
-
 def tangent(at: Array, matrices: Array) -> Array:
     """Projection of a matrix on the tangent space of the manifold, ``X - U sym(U^T X)``."""
-    result: Array = matrices - at @ symmetric_part(transpose(at) @ matrices)
-    return result
+    return matrices - at @ symmetric_part(transpose(at) @ matrices)

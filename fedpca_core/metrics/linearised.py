@@ -90,8 +90,7 @@ def _first_close(trace: Trace, target: Array) -> int | None:
 def _tangents(frames: Array, target: Array) -> Array:
     """T with span(V + T) the span of a frame, (..., features, components)."""
     along = transpose(target) @ frames
-    result: Array = remove_span(frames, target) @ np.linalg.inv(along)
-    return result
+    return remove_span(frames, target) @ np.linalg.inv(along)
 
 
 def _power(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:

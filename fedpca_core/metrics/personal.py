@@ -30,16 +30,14 @@ def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
     """
     overlap = estimates.swapaxes(-1, -2) @ problem.frames
     missed = problem.frames.shape[-1] - (overlap**2).sum(axis=(-2, -1))
-    result: Array = 1.0 + missed / _floor(problem)
-    return result
+    return 1.0 + missed / _floor(problem)
 
 
 def training_ratios(estimates: Array, problem: PersonalProblem) -> Array:
     """Each client's error on its own training data over the noise floor, (clients,)."""
     client_data = problem.client_data.metered()
     explained = (estimates * client_data.apply(estimates)).sum(axis=(-2, -1))
-    result: Array = (client_data.traces() - explained) / _floor(problem)
-    return result
+    return (client_data.traces() - explained) / _floor(problem)
 
 
 def _floor(problem: PersonalProblem) -> float:

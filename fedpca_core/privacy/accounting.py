@@ -164,8 +164,7 @@ def expected_releases(algorithm: FedPower, setting: Setting) -> Array:
         return np.full(setting.clients, float(algorithm.products))
     share = 1.0 - (1.0 - setting.weights) ** drawn
     share[0] = 1.0
-    result: Array = algorithm.products * share
-    return result
+    return algorithm.products * share
 
 
 def spent(trace: Trace, algorithm: FedPower, *, delta: float, clip_norm: float = 1.0) -> Array:

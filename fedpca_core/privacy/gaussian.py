@@ -37,14 +37,12 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Array:
     second = eps + log_ndtr(-eps / mu - mu / 2)
     # At the ends of the range the difference of the logarithms rounds to 0 from either side.
     ratio = np.minimum(second - first, -np.finfo(float).tiny)
-    result: Array = first + np.log(-np.expm1(ratio))
-    return result
+    return first + np.log(-np.expm1(ratio))
 
 
 def delta_of(epsilon: ArrayLike, mu: ArrayLike) -> Array:
     """Smallest delta such that a mu-GDP mechanism is (epsilon, delta)-DP."""
-    result: Array = np.exp(log_delta(epsilon, mu))
-    return result
+    return np.exp(log_delta(epsilon, mu))
 
 
 def mu_of(epsilon: ArrayLike, delta: ArrayLike) -> Array:

@@ -83,5 +83,4 @@ def _normalised_adjacency(generator: np.random.Generator, threshold: AnyArray) -
     rows = (upper | upper.T).astype(np.float32)
     degree = rows.sum(axis=1, keepdims=True)
     # Single precision halves the time; its rounding (1e-7) is part of the data drawn.
-    result: AnyArray = rows / np.sqrt(np.maximum(degree, 1.0))
-    return result
+    return rows / np.sqrt(np.maximum(degree, 1.0))

@@ -288,8 +288,7 @@ class ClientData:
         own = self.only(np.flatnonzero(self.members == member))
 
         def difference(vector: Array) -> Array:
-            result: Array = own._multiply(vector[:, None])[0, :, 0] - centre @ vector
-            return result
+            return own._multiply(vector[:, None])[0, :, 0] - centre @ vector
 
         operator = LinearOperator((self.features, self.features), matvec=difference, dtype=float)
         start = np.cos(np.arange(self.features) * 1.7)  # fixed, so that the result is repeatable
@@ -321,8 +320,7 @@ def _thin_product(factor: Array, frame: Array) -> Array:
     """``F (F^T X)``, reading each cache-sized slice of F once for both halves."""
     columns = max(1, _CHUNK_BYTES // (8 * factor.shape[0]))
     if factor.shape[1] <= columns:
-        result: Array = factor @ (factor.T @ frame)
-        return result
+        return factor @ (factor.T @ frame)
     total = np.zeros((factor.shape[0], frame.shape[1]))
     for begin in range(0, factor.shape[1], columns):
         part = factor[:, begin : begin + columns]

@@ -172,5 +172,4 @@ def _resampled(pixels: AnyArray, side: int, resolution: int | None) -> Array:
     end = np.minimum(edges[1:, None], np.arange(1, side + 1))
     average = np.clip(end - begin, 0.0, None) * resolution / side
     grid = pixels.reshape(-1, side, side).astype(float)
-    result: Array = (average @ grid @ average.T).reshape(len(pixels), -1)
-    return result
+    return (average @ grid @ average.T).reshape(len(pixels), -1)

@@ -64,8 +64,7 @@ def scatter(generator: np.random.Generator, centre: Array, spread: float, client
     (clients, features, components) float64
     """
     noise = generator.standard_normal((clients, *centre.shape))
-    result: Array = polar(centre + spread * tangent(centre, noise))
-    return result
+    return polar(centre + spread * tangent(centre, noise))
 
 
 @lru_cache(maxsize=256)
@@ -86,14 +85,12 @@ def effective_variance(features: int, components: int, spread: float) -> float:
 def distance(frames: Array, centre: Array) -> Array:
     """Squared distance ``||P_V(U)||_F^2 = r - ||sym(V^T U)||_F^2``, in [0, r]; shape (...)."""
     aligned = symmetric_part(transpose(centre) @ frames)
-    result: Array = frames.shape[-1] - (aligned**2).sum(axis=(-2, -1))
-    return result
+    return frames.shape[-1] - (aligned**2).sum(axis=(-2, -1))
 
 
 def data_gradient(frames: Array, products: Array, scale: Array) -> Array:
     """Riemannian gradient of the data term, ``-c (I - U U^T) S U``."""
-    result: Array = -scale * (products - frames @ (transpose(frames) @ products))
-    return result
+    return -scale * (products - frames @ (transpose(frames) @ products))
 
 
 def frame_gradient(
@@ -107,8 +104,7 @@ def frame_gradient(
 def centre_gradient(frames: Array, centre: Array, variance: float) -> Array:
     """Riemannian gradient of f_i in the common frame, ``-P_V(U sym(V^T U)) / variance``."""
     aligned = symmetric_part(transpose(centre) @ frames)
-    result: Array = -tangent(centre, frames @ aligned) / variance
-    return result
+    return -tangent(centre, frames @ aligned) / variance
 
 
 def euclidean_data_gradient(
@@ -118,8 +114,7 @@ def euclidean_data_gradient(
     s = noise_variance
     inner = products - frames @ (transpose(frames) @ products) / (1.0 + s)
     count = np.asarray(samples, dtype=float)[:, None, None]
-    result: Array = count * (frames - inner / s) / (1.0 + s)
-    return result
+    return count * (frames - inner / s) / (1.0 + s)
 
 
 def check_model(noise_variance: float, spread: float, prior: str, gradient: str) -> None:

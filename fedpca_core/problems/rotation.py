@@ -115,5 +115,4 @@ def balance(pooled: Array, roots: Array) -> Array:
             "is too steep to be rotated accurately; choose a decay or condition number closer "
             "to 1, fewer features, or heterogeneity 0."
         ) from None
-    result: Array = roots[:, None] * inverse
-    return result
+    return roots[:, None] * inverse

@@ -131,8 +131,7 @@ def singular_values(features: int, decay: float | None, condition: float | None)
             1 <= condition <= 1e8,
             f"The condition number must lie between 1 and 1e8, not {condition}; try 10.",
         )
-        result: Array = 1.0 - position / (features - 1) * (1.0 - 1.0 / condition)
-        return result
+        return 1.0 - position / (features - 1) * (1.0 - 1.0 / condition)
     ratio = 1.01 if decay is None else float(decay)
     steepest = 10.0 ** (100.0 / (features - 1))
     require(

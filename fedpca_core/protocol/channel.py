@@ -197,8 +197,7 @@ class Mailbox:
 def _weighted_sum(weights: Array, messages: Array) -> Array:
     """Sum over the client axis; `np.tensordot` without its bookkeeping."""
     flat = messages.reshape(len(messages), math.prod(messages.shape[1:]))
-    result: Array = (weights @ flat).reshape(messages.shape[1:])
-    return result
+    return (weights @ flat).reshape(messages.shape[1:])
 
 
 def _frozen(arrays: Arrays) -> dict[str, Array]:

@@ -266,8 +266,7 @@ class Outcome:
 
     def gains(self, over: str) -> Array:
         """By how much each client's fresh error falls with personalised PCA, (clients,)."""
-        result: Array = self.fresh[over][-1] - self.fresh["PersonalizedPCA"][-1]
-        return result
+        return self.fresh[over][-1] - self.fresh["PersonalizedPCA"][-1]
 
     def table(self) -> pd.DataFrame:
         """One row for each method and round."""

@@ -106,8 +106,7 @@ def outcome(
         try:
             step = next(run)
         except StopIteration as end:
-            finished: R = end.value
-            return finished
+            return end.value
         if step.result is not None:
             result = step.result
         if not watch(step):
@@ -124,8 +123,7 @@ def part(steps: Generator[Step[Any], None, T], begin: float, end: float) -> Part
         try:
             step = next(steps)
         except StopIteration as finished:
-            value: T = finished.value
-            return value
+            return finished.value
         fraction = begin + (end - begin) * step.fraction
         yield replace(step, fraction=fraction, result=None)
 

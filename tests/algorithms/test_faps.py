@@ -233,6 +233,45 @@ def test_conditions_hold_when_the_rule_stops_early() -> None:
             assert last <= factor * first * (1 + 1e-6) + 1e-14
 
 
+def test_the_curvature_of_the_conditions_is_that_of_the_client() -> None:
+    """At factor 5 the ceiling of beta_i is 5 ||S_i||: the bound is 2 ||S_i|| + beta_i = 7."""
+    frame, across = np.eye(4)[None, :, :1], np.eye(4)[None, :, 1:2]
+    rule = faps_rules.InnerRule(np.array([9]), "conditions", 0.5)
+    state = ClientState.at_start(frame, norms=np.ones(1), penalty=np.full(1, 5.0))
+    for fallen, holds in ((0.12, False), (0.15, True)):  # a quarter of 2^2 asks for 1/7
+        now = frame, 2.0 * fallen * frame
+        assert faps_rules.conditions_hold(rule, state, (frame, 2.0 * across), now) == [holds]
+    start = fp.Simulation(mixed(), fp.FAPS(COMPONENTS, 5.0), rounds=1)
+    _, clients = start.algorithm.start(start.client_data, start.setting, start.streams)
+    assert np.allclose(clients["norm"], np.linalg.norm(mixed().client_data.dense(), 2, (1, 2)))
+    assert np.allclose(clients["ceiling"], 5 * clients["norm"])
+
+
+def test_h_is_the_operator_of_the_paper() -> None:
+    problem, frames, received, penalty = parts()
+    dense = problem.client_data.dense()
+    state = ClientState.at_start(frames, problem.client_data.spectral_norms(), penalty)
+    state.product = dense @ frames
+    state.multiplier = faps_inner.multiplier(frames, state.product)
+    others = np.random.default_rng(5).standard_normal(frames.shape)
+    found = faps_inner.image_under_h(state, received)(others, dense @ others)
+    for client, matrix in enumerate(dense):
+        h = dense_operators(matrix, frames[client], received, penalty[client])[1]
+        assert np.allclose(found[client], h @ others[client], atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e18, 1e55, 1e-55])
+def test_the_unit_of_the_data_does_not_matter(scale: float) -> None:
+    rng = np.random.default_rng(2)
+    blocks = [np.linspace(2, 1, 8)[:, None] * rng.standard_normal((8, 40)) for _ in range(4)]
+    for rule in faps_rules.INNER_RULES:
+        ends = [
+            fp.simulate(fp.problems.from_blocks(unit), fp.FAPS(2, inner_rule=rule), rounds=60)
+            for unit in (blocks, [scale * block for block in blocks])
+        ]
+        assert projector_distance(ends[0].estimate, ends[1].estimate) < 1e-7
+
+
 def test_penalty_rule_waits_caps_and_settles() -> None:
     frame = np.eye(6)[:, :2]
     turned = householder(frame + 0.1 * np.ones((6, 2)) * [[1.0, 2.0]])

@@ -6,6 +6,7 @@ import pytest
 from fedpca_core import InvalidInput
 from fedpca_core.anomaly.poisoning import RULES, poison
 from fedpca_core.problems import traffic
+from fedpca_core.protocol import simulate
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,15 @@ def test_nobody_lying_changes_nothing():
     detection = traffic.prepare(traffic.synthetic(normal=2000, test=400), clients=20)
     honest = poison(detection, 4, "scan", malicious=0, rounds=30, first=5, last=20, every=30)
     assert honest.dual_sum[-1] < 1e-9
+
+
+def test_long_runs_keep_no_states(monkeypatch):
+    """The duals are read round by round, so no limit on memory can end the run."""
+    detection = traffic.prepare(traffic.synthetic(normal=2000, test=400), clients=20)
+    options = {"rounds": 12, "first": 3, "last": 5}
+    kept = poison(detection, 4, "scan", **options)
+    monkeypatch.setattr(simulate, "STATE_BYTES", 0)
+    np.testing.assert_array_equal(poison(detection, 4, "scan", **options).dual_sum, kept.dual_sum)
 
 
 def test_refusals():

@@ -175,6 +175,11 @@ def many(columns):
             {},
             r"“a” holds values up to 1e\+200, whose squares overflow",
         ),
+        (
+            pd.DataFrame({"a": [1e-310, 2e-310, 4e-310], "b": [1, 2, 4], "c": [3, 1, 2]}),
+            {},
+            "“a” varies by 3e-310 only, whose square vanishes; rescale the column",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(frame, arguments, sentence):

@@ -26,8 +26,8 @@ from fedpca_core.problems.client_data import ClientData
 #: the spaces it meets first, and that of its leading block near the solution, so five products stay
 #: within what a Cholesky pass bears; `orthonormalise` checks, and falls back to Householder.
 STRETCH = 5
-#: Five products with matrices larger than this, squared for a Gram matrix, could overflow.
-_STRETCHABLE = 1e25
+#: Five products with matrices beyond these norms, squared for a Gram matrix, overflow or vanish.
+_LEAST, _MOST = 1e-25, 1e25
 
 
 def image_under_h(state: ClientState, received: Array) -> Callable[[Array, Array], Array]:
@@ -58,7 +58,7 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
     images = first[1]
     running = rule.budget > 0
     whole = 0 not in ends
-    stretch = STRETCH if float(state.norm.max()) < _STRETCHABLE else 1
+    stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
     for step in range(1, most + 1):
         before = frames
         # QR factors are unique, so between products a rough one serves, and not after each; the
