@@ -9,18 +9,18 @@ from fedpca_core.attacks import baselines, personal, scores, simulation_only, st
 from fedpca_core.attacks.adversaries import ADVERSARIES, Adversary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
-from fedpca_core.attacks.linear import AttackPath, linear, linear_path
+from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
 from fedpca_core.attacks.membership import (
     empirical_auc,
     membership_score,
     membership_separation,
     theoretical_auc,
 )
-from fedpca_core.attacks.pooled import pooled, pooled_path
-from fedpca_core.attacks.replay import Replay, replay
-from fedpca_core.attacks.ridge import ridge, ridge_path
+from fedpca_core.attacks.pooled import pooled, pooled_rounds
+from fedpca_core.attacks.replay import Replay, Replaying, replay
+from fedpca_core.attacks.ridge import ridge, ridge_rounds
 from fedpca_core.attacks.samples import recover_samples
-from fedpca_core.attacks.symmetric import symmetric, symmetric_path
+from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
 
 __all__ = [
     "ADVERSARIES",
@@ -28,28 +28,29 @@ __all__ = [
     "AttackPath",
     "Differencing",
     "Replay",
+    "Replaying",
     "Testimony",
     "baselines",
     "collude",
     "differencing",
     "empirical_auc",
     "linear",
-    "linear_path",
+    "linear_rounds",
     "membership_score",
     "membership_separation",
     "personal",
     "pooled",
-    "pooled_path",
+    "pooled_rounds",
     "records_behind",
     "recover_samples",
     "replay",
     "ridge",
-    "ridge_path",
+    "ridge_rounds",
     "scores",
     "simulation_only",
     "stationary",
     "symmetric",
-    "symmetric_path",
+    "symmetric_rounds",
     "testify",
     "theoretical_auc",
 ]

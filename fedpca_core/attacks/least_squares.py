@@ -8,14 +8,15 @@ nothing beside a Jacobian.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.replay_model import Extra, Guess, ReplayModel
+from fedpca_core.attacks.replay_faps import FapsReplay, ReplayedRound
+from fedpca_core.attacks.replay_model import Extra, Guess
 from fedpca_core.errors import InvalidInput
 
 #: Damping after a success and after a failure: lowered fast, raised slowly, so that it is rarely
@@ -56,7 +57,7 @@ class Fit:
 class _Point:
     guess: Guess
     residual: Array
-    played: object
+    played: list[ReplayedRound]
     extra: list[tuple[Array, Array]]
 
     @property
@@ -67,7 +68,7 @@ class _Point:
 
 
 def descend(
-    model: ReplayModel,
+    model: FapsReplay,
     guess: Guess,
     rounds: int,
     *,
@@ -76,9 +77,8 @@ def descend(
     jacobians: int = 25,
     target: float = 0.0,
     polish: bool = False,
-    watch: Callable[[Fit], bool] = lambda fit: True,
-) -> Fit:
-    """Fit a guess to the client's first ``rounds`` rounds.
+) -> Generator[Fit, None, Fit]:
+    """Fit a guess to the client's first ``rounds`` rounds, yielding after every Jacobian.
 
     Parameters
     ----------
@@ -93,8 +93,6 @@ def descend(
         Relative residual at which to stop.
     polish : bool
         Go on below the target for as long as a step still gains much: into the rounding floor.
-    watch : callable
-        Told after every Jacobian; False stops the descent.
     """
     recorded = model.target(rounds)
     size = float(np.linalg.norm(recorded))
@@ -130,13 +128,14 @@ def descend(
         idle = idle + 1 if gained < _IDLE else 0
         fit = summary(here, formed)
         reached = fit.residual <= target and not (polish and gained > _MUCH)
-        if not watch(fit) or reached or idle == _PATIENCE:
+        yield fit
+        if reached or idle == _PATIENCE:
             return fit
     return summary(here, jacobians)
 
 
 def _step(
-    model: ReplayModel,
+    model: FapsReplay,
     here: _Point,
     rounds: int,
     recorded: Array,

@@ -3,19 +3,28 @@
 The server stacks its broadcasts ``Z = [Z_1 .. Z_k]`` and the client's answers ``Y`` and takes the
 matrix of least Frobenius norm with ``Phi Z = Y``. Against SSI it is exact as soon as the broadcasts
 span the feature space; against FAPS, whose uploads are not products with S_i, it is worse than
-guessing zero.
+guessing zero on most runs and rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.evidence import Decomposition, Evidence, check_prior, growing, read
+from fedpca_core.attacks.linear_system import (
+    Decomposition,
+    LinearSystem,
+    check_prior,
+    growing,
+    read,
+)
 from fedpca_core.protocol.transcript import Transcript
+
+#: What the server believes after a round, and the directions of the feature space probed so far.
+Estimate = tuple[Array, int]
 
 
 class AttackPath(NamedTuple):
@@ -31,6 +40,12 @@ class AttackPath(NamedTuple):
 
     estimates: Array
     ranks: IntArray
+
+    @classmethod
+    def of(cls, rounds: Iterable[Estimate]) -> AttackPath:
+        """All rounds of an attack at once."""
+        estimates, ranks = zip(*rounds, strict=True)
+        return cls(np.stack(estimates), np.array(ranks, dtype=np.int64))
 
 
 def linear(
@@ -72,19 +87,19 @@ def linear(
     return _solve(read(transcript, client, rounds).decompose(known, cutoff), known)
 
 
-def linear_path(
+def linear_rounds(
     transcript: Transcript,
     client: int = 0,
     rounds: int | None = None,
     prior: Array | None = None,
     *,
     cutoff: float | None = None,
-) -> AttackPath:
-    """`linear` after each round at once; parameters as there."""
+) -> Iterator[Estimate]:
+    """`linear` after round 0 (no message yet), 1, 2, ...; parameters as there."""
     known = check_prior(prior, transcript.features)
     return follow(
         growing(transcript, client, rounds),
-        lambda evidence: evidence.decompose(known, cutoff),
+        lambda system: system.decompose(known, cutoff),
         lambda decomposition: _solve(decomposition, known),
     )
 
@@ -98,21 +113,15 @@ def _solve(found: Decomposition, prior: Array | None) -> Array:
 
 
 def follow(
-    stages: Iterable[Evidence],
-    decompose: Callable[[Evidence], Decomposition],
+    stages: Iterable[LinearSystem],
+    decompose: Callable[[LinearSystem], Decomposition],
     solve: Callable[[Decomposition], Array],
-) -> AttackPath:
-    """Apply an attack to growing evidence; rounds without news repeat the last estimate."""
-    estimates: list[Array] = []
-    ranks: list[int] = []
-    last: Evidence | None = None
+) -> Iterator[Estimate]:
+    """Apply an attack to a growing system; rounds without news repeat the last estimate."""
+    last: LinearSystem | None = None
     for stage in stages:
-        if last is None or stage is not last:
+        if stage is not last:
             decomposition = decompose(stage)
-            estimates.append(solve(decomposition))
-            ranks.append(decomposition.rank)
-        else:
-            estimates.append(estimates[-1])
-            ranks.append(ranks[-1])
+            found = solve(decomposition), decomposition.rank
         last = stage
-    return AttackPath(np.stack(estimates), np.array(ranks, dtype=np.int64))
+        yield found

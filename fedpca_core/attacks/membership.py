@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.evidence import check_client, check_prior
+from fedpca_core.attacks.linear_system import check_client, check_prior
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Transcript
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.evidence import Evidence, check_prior, is_single_precision
-from fedpca_core.attacks.linear import AttackPath
-from fedpca_core.attacks.symmetric import complete
+from fedpca_core.attacks.linear import Estimate
+from fedpca_core.attacks.linear_system import LinearSystem, is_single_precision
+from fedpca_core.attacks.symmetric import complete, symmetric_prior
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Exchange, Transcript
 
@@ -52,11 +52,11 @@ def pooled(
     InvalidInput
         The server received single uploads, nothing was recorded, or the client is in no sum.
     """
-    last: AttackPath = _run(transcript, client, rounds, prior, trace, cutoff, every_round=False)
-    return last.estimates[-1]
+    chosen, start = transcript.until(rounds), _start(prior, transcript.features)
+    return _solve(chosen, client, list(_sums(chosen, client)), start, trace, cutoff)[0]
 
 
-def pooled_path(
+def pooled_rounds(
     transcript: Transcript,
     client: int = 0,
     rounds: int | None = None,
@@ -64,9 +64,12 @@ def pooled_path(
     *,
     trace: float | None = None,
     cutoff: float | None = None,
-) -> AttackPath:
-    """`pooled` after each round at once. Ranks count directions of S while only S is seen."""
-    return _run(transcript, client, rounds, prior, trace, cutoff, every_round=True)
+) -> Iterator[Estimate]:
+    """`pooled` after each round. Ranks count directions of S while only S is seen."""
+    chosen, start = transcript.until(rounds), _start(prior, transcript.features)
+    sums = list(_sums(chosen, client))
+    for count in range(len(sums) + 1):
+        yield _solve(chosen, client, sums[:count], start, trace, cutoff)
 
 
 @dataclass(frozen=True)
@@ -78,28 +81,9 @@ class _Sum:
     weights: Array
 
 
-def _run(
-    transcript: Transcript,
-    client: int,
-    rounds: int | None,
-    prior: Array | None,
-    trace: float | None,
-    cutoff: float | None,
-    *,
-    every_round: bool,
-) -> AttackPath:
-    chosen = transcript.until(rounds)
-    known = check_prior(prior, chosen.features)
-    start = np.zeros((chosen.features, chosen.features)) if known is None else known
-    start = 0.5 * (start + start.T)
-    sums = list(_sums(chosen, client))
-    estimates, ranks = [complete(Evidence.empty(chosen.features), start, trace, cutoff)[0]], [0]
-    for count in range(1, len(sums) + 1):
-        if every_round or count == len(sums):
-            estimate, rank = _solve(chosen, client, sums[:count], start, trace, cutoff)
-            estimates.append(estimate)
-            ranks.append(rank)
-    return AttackPath(np.stack(estimates), np.array(ranks, dtype=np.int64))
+def _start(prior: Array | None, features: int) -> Array:
+    known = symmetric_prior(prior, features)
+    return np.zeros((features, features)) if known is None else known
 
 
 def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
@@ -149,6 +133,8 @@ def _solve(
     trace: float | None,
     cutoff: float | None,
 ) -> tuple[Array, int]:
+    if not sums:
+        return complete(LinearSystem.empty(transcript.features), prior, trace, cutoff)
     first = sums[0]
     together = all(
         np.array_equal(one.weights, first.weights)
@@ -156,10 +142,10 @@ def _solve(
         for one in sums
     )
     if together and client in first.frames:
-        evidence = Evidence.empty(transcript.features)
+        system = LinearSystem.empty(transcript.features)
         for one in sums:
-            evidence = evidence.with_pair(one.frames[client], one.value / one.weights.sum())
-        return complete(evidence, prior, trace, cutoff)
+            system = system.with_pair(one.frames[client], one.value / one.weights.sum())
+        return complete(system, prior, trace, cutoff)
     return _separate(transcript, client, sums, prior, cutoff)
 
 
@@ -181,7 +167,7 @@ def _separate(
     probes = stack.reshape(transcript.clients * features, -1)
     single = all(is_single_precision(frame) for one in sums for frame in one.frames.values())
     left, sigma, right = np.linalg.svd(probes, full_matrices=False)
-    limit = Evidence.relative_cutoff(single) if cutoff is None else cutoff
+    limit = LinearSystem.relative_cutoff(single) if cutoff is None else cutoff
     kept = sigma > limit * sigma[0]
     rows = left[client * features : (client + 1) * features, kept]
     step = (answers @ right[kept].T / sigma[kept]) @ rows.T / scale[client]

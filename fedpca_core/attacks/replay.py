@@ -10,29 +10,32 @@ symmetric S. Against FAPS three things make it reliable:
   known norm, the stated trace), later ones are free of these guides;
 * early rounds first, then all of them.
 
-Hidden parts are fitted too: a private start X_i, a private beta_i, unknown inner steps.
+Hidden parts are fitted too: a private start X_i, a private beta_i, secret numbers of inner steps.
+The budget counts evaluations, so that a replay gives the same on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.evidence import check_client, check_prior
 from fedpca_core.attacks.least_squares import Fit
-from fedpca_core.attacks.replay_search import Progress, Search, Stage
+from fedpca_core.attacks.linear_system import check_client, check_prior
+from fedpca_core.attacks.replay_search import Search, Stage
 from fedpca_core.attacks.replay_setup import Setup
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
 
 #: Above this relative standard error the messages leave S open, however well they are explained.
 _DETERMINED = 0.1
+#: Bytes that a fit may need for its derivatives.
+_LARGEST = 2**30
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,10 @@ class Replay:
         Whether residual and uncertainty, and not the unknown truth, say that S was found.
     starts : int
         Starts used.
-    seconds : float
-    ended : {"explained", "starts", "time", "stopped"}
-        Why the search ended.
+    evaluations : int
+        Replays with all their derivatives.
+    ended : {"explained", "starts", "budget", ""}
+        Why the search ended; empty while it goes on.
     penalty : float or None
         beta_i of the first round as read off or fitted.
     frame : (features, components) float64 or None
@@ -73,7 +77,7 @@ class Replay:
     uncertainty: float
     succeeded: bool
     starts: int
-    seconds: float
+    evaluations: int
     ended: str
     penalty: float | None
     frame: Array | None
@@ -81,30 +85,14 @@ class Replay:
     history: tuple[Stage, ...]
 
 
-def replay(
-    transcript: Transcript,
-    algorithm: Algorithm,
-    client: int = 0,
-    rounds: int | None = None,
-    prior: Array | None = None,
-    *,
-    trace: float | None = None,
-    seeded: bool = True,
-    inner_steps: Sequence[int] | None = None,
-    noise: float = 0.0,
-    starts: int = 20,
-    seed: int = 0,
-    seconds: float = 60.0,
-    progress: Progress | None = None,
-) -> Replay:
-    """Reconstruct one client's S_i by replaying its public update.
+class Replaying:
+    """A replay attack in progress: iterate over its evaluations, ask for its result at any time.
 
     Parameters
     ----------
     transcript : Transcript
-    algorithm : Algorithm
-        The public parameters. FAPS has a fast replay of its own; any other method whose client
-        step is deterministic is replayed with numerical derivatives.
+    algorithm : FAPS
+        The public parameters.
     client, rounds
         As in `linear`.
     prior : (features, features) float64, optional
@@ -112,62 +100,105 @@ def replay(
     trace : float, optional
         Stated tr S_i; needed without a prior.
     seeded : bool
-        Use what round 1 of FAPS leaks and the guides of a first fit. False is the plain fit from
-        the prior, for contrast.
-    inner_steps : sequence of int, optional
-        Inner-step counts to try where FAPS's count is not known to the server. With
-        ``random_inner_steps`` every round has its own; 1 to the public maximum by default.
+        Use what round 1 leaks and the guides of a first fit. False is the plain fit from the
+        prior, for contrast.
     noise : float
         Stated relative standard deviation of noise on uploads (as in `Channel`); the fit is then
         pulled towards the prior.
-    starts, seconds : int, float
-        Most starts and most time. The first start is the prior itself.
+    starts, evaluations : int
+        Most starts and most evaluations. The first start is the prior itself.
     seed : int
         Of the attack's own random starts.
-    progress : callable, optional
-        Told after every Jacobian; False stops the attack and returns the best so far.
 
     Raises
     ------
     InvalidInput
-        Missing messages, neither prior nor trace, a budget of nothing.
+        Missing messages, neither prior nor trace, a budget of nothing, another method than FAPS, a
+        fit too large for memory.
     """
-    chosen = transcript.until(rounds)
-    check_client(chosen, client)
-    seen = chosen.seen(client)
-    require(
-        len(seen) >= 2,
-        f"A replay needs at least 2 rounds of client {client} to compare, not {len(seen)}; "
-        "read more rounds.",
-    )
-    require(
-        starts >= 1 and seconds > 0,
-        f"A replay needs at least one start and some time, not {starts} and {seconds} s.",
-    )
-    require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-    known = _prior(prior, trace, chosen.features)
-    setup = Setup.of(chosen, algorithm, client, known, trace, seeded=seeded, noise=noise)
-    counts = _counts(algorithm, inner_steps)
-    search = Search(setup, starts, seconds, progress)
-    search.over(seed, counts, each_round=bool(getattr(algorithm, "random_inner_steps", False)))
-    best = search.best
-    frame = best.guess.frame
-    uncertainty = _uncertainty(setup, best)
-    return Replay(
-        estimate=setup.basis @ best.guess.matrix @ setup.basis.T,
-        prior=known,
-        residual=best.residual,
-        tolerance=setup.tolerance,
-        uncertainty=uncertainty,
-        succeeded=best.residual <= setup.tolerance and uncertainty <= _DETERMINED,
-        starts=search.begun,
-        seconds=search.elapsed,
-        ended=search.ended,
-        penalty=best.guess.penalty,
-        frame=None if frame is None else setup.basis @ frame,
-        inner_steps=best.guess.steps,
-        history=tuple(search.history),
-    )
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        algorithm: FAPS,
+        client: int = 0,
+        rounds: int | None = None,
+        prior: Array | None = None,
+        *,
+        trace: float | None = None,
+        seeded: bool = True,
+        noise: float = 0.0,
+        starts: int = 20,
+        evaluations: int = 1000,
+        seed: int = 0,
+    ) -> None:
+        require(
+            isinstance(algorithm, FAPS),
+            f"The replay is made for FAPS, and this is {algorithm.title}; use a linear attack.",
+        )
+        chosen = transcript.until(rounds)
+        check_client(chosen, client)
+        seen = chosen.seen(client)
+        require(
+            len(seen) >= 2,
+            f"A replay needs at least 2 rounds of client {client} to compare, not {len(seen)}; "
+            "read more rounds.",
+        )
+        require(
+            starts >= 1 and evaluations >= 1,
+            "A replay needs at least one start and one evaluation, not "
+            f"{starts} and {evaluations}.",
+        )
+        require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
+        unknowns = transcript.features * (transcript.features + 1) // 2
+        equations = len(seen) * transcript.features * algorithm.components
+        size = 8 * unknowns * max(unknowns, equations)
+        require(
+            size <= _LARGEST,
+            f"A replay of {len(seen)} rounds with {transcript.features} features needs "
+            f"{size / 2**30:.1f} GiB for its derivatives; choose fewer features or rounds.",
+        )
+        self._prior = _prior(prior, trace, chosen.features)
+        self._setup = Setup.of(
+            chosen, algorithm, client, self._prior, trace, seeded=seeded, noise=noise
+        )
+        secret = algorithm.random_inner_steps
+        counts = tuple(range(1, algorithm.inner_steps + 1)) if secret else None
+        self._search = Search(self._setup, seed, counts, starts, evaluations)
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self._search)
+
+    @property
+    def result(self) -> Replay:
+        """The best fit so far; how far it is determined is known at the end."""
+        search, setup = self._search, self._setup
+        best, ended = search.best, search.ended
+        frame = best.guess.frame
+        uncertainty = _uncertainty(setup, best) if ended else float("inf")
+        return Replay(
+            estimate=setup.basis @ best.guess.matrix @ setup.basis.T,
+            prior=self._prior,
+            residual=best.residual,
+            tolerance=setup.tolerance,
+            uncertainty=uncertainty,
+            succeeded=best.residual <= setup.tolerance and uncertainty <= _DETERMINED,
+            starts=search.begun,
+            evaluations=len(search.history),
+            ended=ended,
+            penalty=best.guess.penalty,
+            frame=None if frame is None else setup.basis @ frame,
+            inner_steps=best.guess.steps,
+            history=tuple(search.history),
+        )
+
+
+def replay(transcript: Transcript, algorithm: FAPS, client: int = 0, **options: Any) -> Replay:
+    """Reconstruct one client's S_i by replaying its public update; see `Replaying`."""
+    attack = Replaying(transcript, algorithm, client, **options)
+    for _ in attack:
+        pass
+    return attack.result
 
 
 def _uncertainty(setup: Setup, fit: Fit) -> float:
@@ -183,24 +214,6 @@ def _uncertainty(setup: Setup, fit: Fit) -> float:
     noise = max(fit.residual, rounding) * float(np.linalg.norm(recorded)) / np.sqrt(len(recorded))
     error = noise * float(np.sqrt((open_ / values).sum()))
     return error / max(float(np.linalg.norm(fit.guess.matrix)), rounding)
-
-
-def _counts(algorithm: Algorithm, stated: Sequence[int] | None) -> tuple[int, ...] | None:
-    """Inner-step counts to try; None where the algorithm's public rule gives them."""
-    if stated is None:
-        if isinstance(algorithm, FAPS) and algorithm.random_inner_steps:
-            return tuple(range(1, algorithm.inner_steps + 1))
-        return None
-    require(
-        isinstance(algorithm, FAPS),
-        f"Only FAPS has inner steps to guess, and this is {algorithm.title}; leave them out.",
-    )
-    counts = tuple(int(count) for count in stated)
-    require(
-        len(counts) > 0 and min(counts) >= 1,
-        f"Inner-step counts to try must be at least 1, not {list(stated)}.",
-    )
-    return counts
 
 
 def _prior(prior: Array | None, trace: float | None, features: int) -> Array:

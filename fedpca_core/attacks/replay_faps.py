@@ -2,9 +2,9 @@
 
 The update of a FAPS client is public and deterministic, so for any candidate S the server can
 compute the uploads that a client holding S would have sent in answer to the recorded broadcasts.
-The values come from the algorithm's own client step. The derivatives are analytic: tangents of all
+The values come from the algorithm's own client step. The derivatives are analytic: those in all
 directions travel through the rounds together, in a handful of matrix products for each inner step.
-Only the span of a frame matters to everything a client sends, so tangents of frames are kept
+Only the span of a frame matters to everything a client sends, so their derivatives are kept
 orthogonal to the frame, and normalisations between inner steps count as constant.
 """
 
@@ -17,8 +17,14 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.directional_derivatives import (
+    answer_derivative,
+    complement,
+    cross,
+    left,
+    right,
+)
 from fedpca_core.attacks.replay_model import Entries, Guess
-from fedpca_core.attacks.tangents import answer_tangent, complement, cross, left, right
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, Setting
@@ -145,27 +151,27 @@ class FapsReplay:
         """
         matrix = guess.matrix
         columns: list[Array] = []
-        change = self._start_tangent(played[0].frame)
-        d_penalty = self._penalty_tangent(guess, played[0].penalty)
+        change = self._start_derivative(played[0].frame)
+        d_penalty = self._penalty_derivative(guess, played[0].penalty)
         frame = played[0].frame
         product = matrix @ frame
-        d_weight = self._multiplier_tangent(matrix, frame, product, change)
+        d_weight = self._multiplier_derivative(matrix, frame, product, change)
         for mine, message in zip(played, self.messages, strict=False):
             share = mine.penalty / played[0].penalty
             if mine.steps > 0:
-                frame, change = self._inner_tangent(
+                frame, change = self._inner_derivative(
                     matrix, mine, message.frame, change, d_weight, share * d_penalty
                 )
                 product = matrix @ frame
-                d_weight = self._multiplier_tangent(matrix, frame, product, change)
+                d_weight = self._multiplier_derivative(matrix, frame, product, change)
             weight = -remove_span(product, frame)
-            answer = answer_tangent(
+            answer = answer_derivative(
                 mine.penalty, frame, weight, message.frame, change, d_weight, share * d_penalty
             )
             columns.append(answer.transpose(0, 2, 1).reshape(-1, self.size))
         return np.concatenate(columns)
 
-    def _start_tangent(self, frame: Array) -> Array:
+    def _start_derivative(self, frame: Array) -> Array:
         change = np.zeros((self.features, self.size, self.components))
         if self.fit_frame:
             outside = complement(frame)
@@ -175,20 +181,20 @@ class FapsReplay:
                 first += width
         return change
 
-    def _penalty_tangent(self, guess: Guess, penalty: float) -> Array:
-        tangent = np.zeros(self.size)
+    def _penalty_derivative(self, guess: Guess, penalty: float) -> Array:
+        derivative = np.zeros(self.size)
         if self.fit_penalty:
-            tangent[-1] = penalty  # the unknown is its logarithm
+            derivative[-1] = penalty  # the unknown is its logarithm
         elif guess.penalty is None:
             top = np.linalg.eigh(guess.matrix)[1][:, -1]
             rule = self.algorithm.penalty_factor
-            tangent[: self.entries.count] = rule * self.entries.quadratic(top)
-        return tangent
+            derivative[: self.entries.count] = rule * self.entries.quadratic(top)
+        return derivative
 
-    def _multiplier_tangent(
+    def _multiplier_derivative(
         self, matrix: Array, frame: Array, product: Array, change: Array
     ) -> Array:
-        """Tangent of ``W = -(I - X X^T) S X``."""
+        """Derivative of ``W = -(I - X X^T) S X``."""
         image = left(matrix, change)
         self.entries.accumulate(image, frame)
         inside = frame.T @ product
@@ -198,7 +204,7 @@ class FapsReplay:
             - image
         )
 
-    def _inner_tangent(
+    def _inner_derivative(
         self,
         matrix: Array,
         mine: ReplayedRound,
@@ -207,7 +213,7 @@ class FapsReplay:
         d_weight: Array,
         d_penalty: Array,
     ) -> tuple[Array, Array]:
-        """Frame after the inner steps and its tangent, orthogonal to the frame."""
+        """Frame after the inner steps and its derivative, orthogonal to the frame."""
         frame, weight = mine.frame, mine.multiplier
         low = frame @ weight.T
         operator = matrix + low + low.T + mine.penalty * (received @ received.T)

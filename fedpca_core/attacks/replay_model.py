@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,25 +28,6 @@ class Guess:
     penalty: float | None = None
     frame: Array | None = None
     steps: tuple[int, ...] | None = None
-
-
-class ReplayModel(Protocol):
-    """A client's update as a function of a guess; see `FapsReplay` and `AnyReplay`."""
-
-    entries: Entries
-    size: int
-
-    def target(self, rounds: int) -> Array:
-        """Recorded uploads of the client's first rounds, flat."""
-
-    def answers(self, guess: Guess, rounds: int) -> tuple[Array, Any]:
-        """Replayed uploads, flat, and whatever `jacobian` wants to know about the replay."""
-
-    def jacobian(self, guess: Guess, played: Any) -> Array:
-        """Derivative of the replayed uploads, (equations, size)."""
-
-    def move(self, guess: Guess, step: Array) -> Guess:
-        """The guess after a step in the fitted directions."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +75,7 @@ class Entries:
         return np.asarray(2.0 * self.scale * vector[self.rows] * vector[self.columns])
 
     def accumulate(self, into: Array, frame: Array) -> None:
-        """Add ``dS V`` of every coordinate to tangents (features, directions, columns)."""
+        """Add ``dS V`` of every coordinate to derivatives (features, directions, columns)."""
         each = np.arange(self.count)
         into[self.rows, each] += self.scale[:, None] * frame[self.columns]
         into[self.columns, each] += self.scale[:, None] * frame[self.rows]
@@ -157,8 +136,3 @@ class Shrinkage:
 
 #: Extra equations beside the messages.
 Extra = Guides | Shrinkage
-
-
-def relabelled(guess: Guess, steps: Sequence[int]) -> Guess:
-    """The same guess with other inner steps."""
-    return replace(guess, steps=tuple(int(step) for step in steps))

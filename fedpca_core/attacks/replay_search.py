@@ -1,9 +1,8 @@
-"""The search of a replay attack: starts, stages, hidden inner steps, time and stopping."""
+"""The search of a replay attack: starts, stages, hidden inner steps, and a budget."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,9 +10,6 @@ import numpy as np
 from fedpca_core.attacks.least_squares import Fit, descend
 from fedpca_core.attacks.replay_model import Guess
 from fedpca_core.attacks.replay_setup import Setup
-
-#: Told the share of the time that is used and what is being done; False stops the attack.
-Progress = Callable[[float, str], bool]
 
 #: Jacobians a stage may form; the last one runs to the rounding floor.
 _PER_STAGE, _LAST = 12, 25
@@ -30,7 +26,7 @@ _WELL_BELOW = 1e-2
 
 @dataclass(frozen=True)
 class Stage:
-    """One Jacobian of the fit, for plotting.
+    """One evaluation of the fit (a replay with all its derivatives), for plotting.
 
     Attributes
     ----------
@@ -38,87 +34,71 @@ class Stage:
         Which start, from 0.
     rounds : int
         Rounds of the client that were fitted.
-    seconds : float
-        Since the attack began.
     residual : float
         Relative residual over these rounds.
     """
 
     start: int
     rounds: int
-    seconds: float
     residual: float
 
 
 @dataclass
 class Search:
-    """A search in progress; `best` and `history` can be read at any time.
+    """A search in progress: iterate over it; `best` and `history` can be read at any time.
 
     Attributes
     ----------
     setup : Setup
-    starts, seconds : int, float
+    seed : int
+        Of the starts.
+    counts : sequence of int or None
+        Numbers of inner steps to try in every round; None where they are public.
+    starts, evaluations : int
         Budget.
-    progress : callable or None
-    ended : {"", "explained", "starts", "time", "stopped"}
+    ended : {"", "explained", "starts", "budget"}
         Why the search ended; empty while it runs.
     """
 
     setup: Setup
+    seed: int
+    counts: Sequence[int] | None
     starts: int
-    seconds: float
-    progress: Progress | None = None
+    evaluations: int
     ended: str = ""
     begun: int = 0
     history: list[Stage] = field(default_factory=list)
-    began: float = field(default_factory=time.perf_counter)
     _best: Fit | None = None
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the search began."""
-        return time.perf_counter() - self.began
+    _current: Guess | None = None
 
     @property
     def best(self) -> Fit:
         """The best guess so far, by its residual over all rounds."""
+        if self._current is not None:
+            self._finish(self._current, final=False)
         assert self._best is not None
         return self._best
 
-    def over(self, seed: int, counts: Sequence[int] | None, *, each_round: bool) -> None:
-        """Go through the starts until one explains the messages or the budget ends.
-
-        Parameters
-        ----------
-        seed : int
-        counts : sequence of int or None
-            Inner-step counts to try; None where they are public.
-        each_round : bool
-            Whether every round has a count of its own.
-        """
+    def __iter__(self) -> Iterator[Stage]:
+        """Go through the starts until one explains the messages or the budget ends."""
         for start in range(self.starts):
             self.begun = start + 1
-            guess = self.setup.guess(start, seed)
-            if counts is None:
-                self._climb(guess)
-            elif each_round:
-                self._branch(guess, counts)
+            guess = self._current = self.setup.guess(start, self.seed)
+            if self.counts is None:
+                yield from self._climb(guess)
             else:
-                for count in counts:
-                    self._climb(replace(guess, steps=(count,) * self.setup.rounds))
-                    if self.ended:
-                        break
+                yield from self._branch(guess, self.counts)
             if self.ended:
                 return
         self.ended = "starts"
 
-    def _climb(self, guess: Guess) -> None:
+    def _climb(self, guess: Guess) -> Iterator[Stage]:
         """One start through all stages."""
         setup, damping = self.setup, 0.1
         stages = setup.stages()
         for position, rounds in enumerate(stages):
             last = position == len(stages) - 1
-            fit = self._descend(
+            fit = yield from self._descend(
                 guess,
                 rounds,
                 damping,
@@ -132,7 +112,7 @@ class Search:
                 break
         self._finish(guess)
 
-    def _branch(self, guess: Guess, counts: Sequence[int]) -> None:
+    def _branch(self, guess: Guess, counts: Sequence[int]) -> Iterator[Stage]:
         """Fit round after round, trying every inner-step count for each new round, best first."""
         setup = self.setup
         enough = setup.stages()[min(1, len(setup.stages()) - 1)]
@@ -145,14 +125,14 @@ class Search:
         while stack and not self.ended:
             guess, known, damping = stack.pop()
             if known == setup.rounds:
-                fit = self._descend(guess, known, damping, guided=False, jacobians=_LAST)
+                fit = yield from self._descend(guess, known, damping, guided=False, jacobians=_LAST)
                 self._finish(fit.guess)
                 continue
             fits: list[Fit] = []
             for count in counts:
                 assert guess.steps is not None
                 steps = (*guess.steps[:known], count, *guess.steps[known + 1 :])
-                fit = self._descend(
+                fit = yield from self._descend(
                     replace(guess, steps=steps),
                     known + 1,
                     damping,
@@ -169,38 +149,38 @@ class Search:
 
     def _descend(
         self, guess: Guess, rounds: int, damping: float, *, guided: bool, jacobians: int
-    ) -> Fit:
+    ) -> Generator[Stage, None, Fit]:
         setup = self.setup
-        extra = [*setup.every, *(setup.first if guided else ())]
-
-        def watch(fit: Fit) -> bool:
-            self.history.append(Stage(self.begun - 1, rounds, self.elapsed, fit.residual))
-            text = f"start {self.begun}, {rounds} rounds: residual {fit.residual:.1e}"
-            share = min(1.0, self.elapsed / self.seconds)
-            if self.progress is not None and not self.progress(share, text):
-                self.ended = "stopped"
-            elif self.elapsed > self.seconds:
-                self.ended = "time"
-            return not self.ended
-
-        return descend(
+        fits = descend(
             setup.model,
             guess,
             rounds,
-            extra=extra,
+            extra=[*setup.every, *(setup.first if guided else ())],
             damping=damping,
             jacobians=jacobians,
             target=_WELL_BELOW * setup.tolerance,
             polish=rounds == setup.rounds,
-            watch=watch,
         )
+        while True:
+            try:
+                fit = next(fits)
+            except StopIteration as end:
+                found: Fit = end.value
+                return found
+            self._current = fit.guess
+            self.history.append(Stage(self.begun - 1, rounds, fit.residual))
+            yield self.history[-1]
+            if len(self.history) >= self.evaluations:
+                self.ended = "budget"
+                return fit
 
     def _finish(self, guess: Guess, *, final: bool = True) -> None:
         """Compare a guess with the best so far over all rounds."""
+        self._current = None
         recorded = self.setup.model.target(self.setup.rounds)
         answers, _ = self.setup.model.answers(guess, self.setup.rounds)
         residual = float(np.linalg.norm(answers - recorded) / np.linalg.norm(recorded))
         if self._best is None or residual < self._best.residual:
             self._best = Fit(guess, residual, 0.0, 0)
-        if final and not self.ended and residual <= self.setup.tolerance:
+        if final and residual <= self.setup.tolerance:
             self.ended = "explained"

@@ -9,14 +9,12 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.evidence import is_single_precision
-from fedpca_core.attacks.replay_any import AnyReplay
+from fedpca_core.attacks.directional_derivatives import complement
+from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.replay_faps import FapsReplay, Message
-from fedpca_core.attacks.replay_model import Entries, Extra, Guess, Guides, ReplayModel, Shrinkage
-from fedpca_core.attacks.tangents import complement
+from fedpca_core.attacks.replay_model import Entries, Extra, Guess, Guides, Shrinkage
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
-from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
 
@@ -64,7 +62,7 @@ class Setup:
 
     Attributes
     ----------
-    model : ReplayModel
+    model : FapsReplay
     basis : (features, features) float64
         Orthogonal; original coordinates = basis @ those of the guesses.
     prior : (features, features) float64
@@ -82,7 +80,7 @@ class Setup:
     fit_frame, fit_penalty : bool
     """
 
-    model: ReplayModel
+    model: FapsReplay
     basis: Array
     prior: Array
     trace: float
@@ -100,7 +98,7 @@ class Setup:
     def of(
         cls,
         transcript: Transcript,
-        algorithm: Algorithm,
+        algorithm: FAPS,
         client: int,
         prior: Array,
         trace: float | None,
@@ -108,25 +106,53 @@ class Setup:
         seeded: bool,
         noise: float,
     ) -> Setup:
-        """Prepare a replay of one client; see `replay` for the parameters."""
-        if isinstance(algorithm, FAPS):
-            return _faps(transcript, algorithm, client, prior, trace, seeded, noise)
-        model = AnyReplay(algorithm, transcript, client)
-        rounds = len(transcript.seen(client))
-        frame = next(iter(transcript.exchanges[0].downlink.values()), np.empty(0))
-        recorded = model.target(rounds)
+        """Prepare a replay of one client; see `Replaying` for the parameters."""
+        messages = [
+            Message(exchange.round, exchange.downlink["frame"], _product(exchange.uploads)[row])
+            for exchange, row in transcript.seen(client)
+        ]
+        single = is_single_precision(messages[0].frame)
+        leaking = seeded and not algorithm.private_start
+        # Rounding or noise in round 1 would be frozen into S, so there the leak is only a start.
+        exact = leaking and not single and noise == 0
+        basis = np.eye(transcript.features)
+        if leaking:
+            # Unit vectors for the first broadcast: QR returns it up to signs, which are put back.
+            first = messages[0].frame
+            basis = np.concatenate([first, complement(first)], axis=1)
+            messages = [
+                Message(each.round, basis.T @ each.frame, basis.T @ each.upload)
+                for each in messages
+            ]
+        leak = Leak.of(messages[0]) if leaking else None
+        entries = Entries.of(transcript.features, algorithm.components if exact else 0)
+        fit_penalty = not exact if leaking else algorithm.private_penalty
+        model = FapsReplay(
+            algorithm,
+            transcript,
+            client,
+            messages,
+            entries,
+            fit_penalty=fit_penalty,
+            fit_frame=algorithm.private_start,
+        )
+        norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
+        guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
+        turned = basis.T @ prior @ basis
         return cls(
             model=model,
-            basis=np.eye(transcript.features),
-            prior=prior,
+            basis=basis,
+            prior=turned,
             trace=float(np.trace(prior)) if trace is None else trace,
-            rounds=rounds,
-            tolerance=_tolerance(is_single_precision(frame), noise),
-            first=[Guides(trace=trace)] if seeded else [],
-            every=_shrinkage(noise, recorded, prior),
-            leak=None,
+            rounds=len(messages),
+            tolerance=_tolerance(single, noise),
+            first=[guides] if seeded else [],
+            every=_shrinkage(noise, model.target(len(messages)), turned),
+            leak=leak,
             components=algorithm.components,
-            penalty_factor=1.0,
+            penalty_factor=algorithm.penalty_factor,
+            fit_frame=algorithm.private_start,
+            fit_penalty=fit_penalty,
         )
 
     @property
@@ -160,63 +186,6 @@ class Setup:
         if self.fit_frame:
             frame = uniform_frame(generator, features, self.components)
         return Guess(matrix, penalty, frame)
-
-
-def _faps(
-    transcript: Transcript,
-    algorithm: FAPS,
-    client: int,
-    prior: Array,
-    trace: float | None,
-    seeded: bool,
-    noise: float,
-) -> Setup:
-    messages = [
-        Message(exchange.round, exchange.downlink["frame"], _product(exchange.uploads)[row])
-        for exchange, row in transcript.seen(client)
-    ]
-    single = is_single_precision(messages[0].frame)
-    leaking = seeded and not algorithm.private_start
-    # Rounding or noise in round 1 would be frozen into S, so there the leak is only a start.
-    exact = leaking and not single and noise == 0
-    basis = np.eye(transcript.features)
-    if leaking:
-        # Unit vectors for the first broadcast: QR returns it up to signs, which are put back.
-        first = messages[0].frame
-        basis = np.concatenate([first, complement(first)], axis=1)
-        messages = [
-            Message(each.round, basis.T @ each.frame, basis.T @ each.upload) for each in messages
-        ]
-    leak = Leak.of(messages[0]) if leaking else None
-    entries = Entries.of(transcript.features, algorithm.components if exact else 0)
-    fit_penalty = not exact if leaking else algorithm.private_penalty
-    model = FapsReplay(
-        algorithm,
-        transcript,
-        client,
-        messages,
-        entries,
-        fit_penalty=fit_penalty,
-        fit_frame=algorithm.private_start,
-    )
-    norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
-    guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
-    turned = basis.T @ prior @ basis
-    return Setup(
-        model=model,
-        basis=basis,
-        prior=turned,
-        trace=float(np.trace(prior)) if trace is None else trace,
-        rounds=len(messages),
-        tolerance=_tolerance(single, noise),
-        first=[guides] if seeded else [],
-        every=_shrinkage(noise, model.target(len(messages)), turned),
-        leak=leak,
-        components=algorithm.components,
-        penalty_factor=algorithm.penalty_factor,
-        fit_frame=algorithm.private_start,
-        fit_penalty=fit_penalty,
-    )
 
 
 def _product(uploads: object) -> Array:

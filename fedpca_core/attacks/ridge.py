@@ -9,12 +9,14 @@ given it is chosen by the likelihood of the messages themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.evidence import Decomposition, growing, read
-from fedpca_core.attacks.linear import AttackPath, follow
+from fedpca_core.attacks.linear import Estimate, follow
+from fedpca_core.attacks.linear_system import Decomposition, growing, read
 from fedpca_core.attacks.symmetric import filtered, symmetric_prior
 from fedpca_core.errors import require
 from fedpca_core.protocol.transcript import Transcript
@@ -63,7 +65,7 @@ def ridge(
     return _solve(read(transcript, client, rounds).decompose(known), known, trace, strength, noise)
 
 
-def ridge_path(
+def ridge_rounds(
     transcript: Transcript,
     client: int = 0,
     rounds: int | None = None,
@@ -72,13 +74,13 @@ def ridge_path(
     trace: float | None = None,
     strength: float | None = None,
     noise: float | None = None,
-) -> AttackPath:
-    """`ridge` after each round at once, the strength chosen anew each time unless given."""
+) -> Iterator[Estimate]:
+    """`ridge` after each round, the strength chosen anew each time unless given."""
     known = _prior(prior, trace, transcript.features)
     _check(strength, noise)
     return follow(
         growing(transcript, client, rounds),
-        lambda evidence: evidence.decompose(known),
+        lambda system: system.decompose(known),
         lambda decomposition: _solve(decomposition, known, trace, strength, noise),
     )
 

@@ -7,11 +7,19 @@ reconstruction from uploads). A known trace fills that block with its most even 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.evidence import Decomposition, Evidence, check_prior, growing, read
-from fedpca_core.attacks.linear import AttackPath, follow
+from fedpca_core.attacks.linear import Estimate, follow
+from fedpca_core.attacks.linear_system import (
+    Decomposition,
+    LinearSystem,
+    check_prior,
+    growing,
+    read,
+)
 from fedpca_core.protocol.transcript import Transcript
 
 
@@ -50,7 +58,7 @@ def symmetric(
     return complete(read(transcript, client, rounds), known, trace, cutoff)[0]
 
 
-def symmetric_path(
+def symmetric_rounds(
     transcript: Transcript,
     client: int = 0,
     rounds: int | None = None,
@@ -58,21 +66,21 @@ def symmetric_path(
     *,
     trace: float | None = None,
     cutoff: float | None = None,
-) -> AttackPath:
-    """`symmetric` after each round at once; parameters as there."""
+) -> Iterator[Estimate]:
+    """`symmetric` after each round; parameters as there."""
     known = symmetric_prior(prior, transcript.features)
     return follow(
         growing(transcript, client, rounds),
-        lambda evidence: evidence.decompose(known, cutoff),
+        lambda system: system.decompose(known, cutoff),
         lambda decomposition: _solve(decomposition, known, trace),
     )
 
 
 def complete(
-    evidence: Evidence, prior: Array | None, trace: float | None, cutoff: float | None
+    system: LinearSystem, prior: Array | None, trace: float | None, cutoff: float | None
 ) -> tuple[Array, int]:
     """Symmetric completion of stacked pairs, and the number of directions they span."""
-    found = evidence.decompose(prior, cutoff)
+    found = system.decompose(prior, cutoff)
     return _solve(found, prior, trace), found.rank
 
 

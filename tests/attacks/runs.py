@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import fedpca_core as fp
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.linear import AttackPath, Estimate
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 
@@ -45,3 +47,8 @@ def transcript(
 
 def relative(estimate: Array, target: Array) -> float:
     return float(np.linalg.norm(estimate - target) / np.linalg.norm(target))
+
+
+def followed(rounds: Callable[..., Iterator[Estimate]], *given: Any, **options: Any) -> AttackPath:
+    """All rounds of an attack at once."""
+    return AttackPath.of(rounds(*given, **options))

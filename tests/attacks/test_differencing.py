@@ -9,7 +9,7 @@ import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import from_blocks, images, without_record
-from tests.attacks.runs import faps, problem, transcript
+from tests.attacks.runs import faps, followed, problem, transcript
 
 SECURE = fp.Channel(secure_aggregation=True)
 AFTER = problem(20, 60, clients=4)
@@ -65,7 +65,7 @@ def test_the_replay_reads_the_joining_from_faps():
     for of in (before, after):
         run = transcript(of, algorithm, 20)
         trace = float(np.trace(of.client_data.dense()[1]))
-        matrices.append(attacks.replay(run, algorithm, 1, trace=trace, seconds=20.0).estimate)
+        matrices.append(attacks.replay(run, algorithm, 1, trace=trace).estimate)
     found = attacks.differencing(*matrices, 59, 60)
     assert cosine(found.records, after.blocks[1][:, 7]) > 1 - 1e-6
 
@@ -102,7 +102,7 @@ def test_an_image_that_joins_is_seen():
     before = without_record(after, 3, 11)
     runs = [transcript(of, fp.SSI(5), 30) for of in (before, after)]
     counts = [attacks.records_behind(run, 3) for run in runs]
-    paths = [attacks.symmetric_path(run, 3).estimates for run in runs]
+    paths = [followed(attacks.symmetric_rounds, run, 3).estimates for run in runs]
     found = attacks.differencing(*paths, *counts)
     assert found.records.shape == (31, 64)
     assert cosine(found.records[-1], after.blocks[3][:, 11]) > 0.999

@@ -8,9 +8,9 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks import baselines, scores
-from fedpca_core.attacks.evidence import read
+from fedpca_core.attacks.linear_system import read
 from fedpca_core.errors import InvalidInput
-from tests.attacks.runs import faps, problem, relative, transcript, truth
+from tests.attacks.runs import faps, followed, problem, relative, transcript, truth
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +61,8 @@ def test_symmetric_equals_its_closed_form_and_keeps_the_trace(ssi):
 
 def test_structure_helps_at_every_round(ssi):
     private = truth(problem())
-    linear = scores.relative_errors(attacks.linear_path(ssi).estimates, private)
-    path = attacks.symmetric_path(ssi, trace=float(np.trace(private)))
+    linear = scores.relative_errors(followed(attacks.linear_rounds, ssi).estimates, private)
+    path = followed(attacks.symmetric_rounds, ssi, trace=float(np.trace(private)))
     symmetric = scores.relative_errors(path.estimates, private)
     assert (symmetric[1:10] < 0.9 * linear[1:10]).all()
     assert symmetric[-1] < linear[-1]
@@ -71,7 +71,7 @@ def test_structure_helps_at_every_round(ssi):
 @pytest.mark.parametrize("name", ["linear", "symmetric", "ridge"])
 def test_paths_equal_the_single_calls(name):
     run = transcript(problem(20, 60), fp.SSI(3), 14, participation=0.6)
-    attack, path = getattr(attacks, name), getattr(attacks, f"{name}_path")(run, 2)
+    attack, path = getattr(attacks, name), followed(getattr(attacks, f"{name}_rounds"), run, 2)
     assert path.estimates.shape == (15, 20, 20)
     for rounds in (3, 4, 7, 14):
         if len(run.until(rounds).seen(2)):
@@ -82,20 +82,22 @@ def test_paths_equal_the_single_calls(name):
 
 
 def test_the_rank_says_how_many_directions_are_known(ssi):
-    assert attacks.linear_path(ssi).ranks.tolist() == [min(5 * k, 50) for k in range(21)]
+    assert followed(attacks.linear_rounds, ssi).ranks.tolist() == [
+        min(5 * k, 50) for k in range(21)
+    ]
 
 
 def test_long_runs_are_compressed_without_losing_what_was_seen():
     run = transcript(problem(12, 60), fp.SSI(2), 60)
     private = truth(problem(12, 60))
-    errors = scores.relative_errors(attacks.symmetric_path(run).estimates, private)
+    errors = scores.relative_errors(followed(attacks.symmetric_rounds, run).estimates, private)
     assert errors[5] > 1e-2
     assert errors[-1] < 1e-12
 
 
 def test_only_rounds_with_one_product_count_for_local_power():
     run = transcript(problem(20, 80), fp.LocalPower(4), 30)
-    path = attacks.linear_path(run)
+    path = followed(attacks.linear_rounds, run)
     private = truth(problem(20, 80))
     assert relative(path.estimates[3], private) > 0.5  # no single product yet
     assert path.ranks[3] == 12 and path.ranks[4] == 4
@@ -118,7 +120,7 @@ def test_directions_below_the_rounding_of_the_messages_are_left_out():
     run = transcript(of, fp.SSI(5), 40)
     assert relative(attacks.linear(run, cutoff=1e-18), truth(of)) > 1
     assert relative(attacks.linear(run), truth(of)) < 0.05
-    assert attacks.linear_path(run).ranks[-1] < 150
+    assert followed(attacks.linear_rounds, run).ranks[-1] < 150
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.3])

@@ -67,7 +67,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LinearSystem:
     """Pairs of a client stacked side by side.
 
     Attributes
@@ -90,7 +90,7 @@ class Evidence:
     single_precision: bool = True
 
     @classmethod
-    def empty(cls, features: int) -> Evidence:
+    def empty(cls, features: int) -> LinearSystem:
         """No message seen yet."""
         nothing = np.zeros((features, 0))
         return cls(nothing, nothing)
@@ -100,8 +100,8 @@ class Evidence:
         """Relative cut-off on singular values for messages of a format; see `CUTOFFS`."""
         return CUTOFFS["float32" if single_precision else "float64"]
 
-    def with_pair(self, probe: Array, answer: Array) -> Evidence:
-        """The same evidence and one more round.
+    def with_pair(self, probe: Array, answer: Array) -> LinearSystem:
+        """The same system and one more round.
 
         Once there are more columns than features they are rotated into as many columns as
         features (an LQ decomposition), which keeps every solution of the equations.
@@ -115,7 +115,7 @@ class Evidence:
             # From the residual: a difference of squares could not see below 1e-8 of the answers.
             lost += float(np.linalg.norm(answers - rotated @ rotation.T)) ** 2
             probes, answers = triangle.T, rotated
-        return Evidence(
+        return LinearSystem(
             probes,
             answers,
             self.equations + answer.size,
@@ -159,14 +159,16 @@ def is_single_precision(message: Array) -> bool:
     return bool(np.array_equal(message, message.astype(np.float32)))
 
 
-def read(transcript: Transcript, client: int, rounds: int | None = None) -> Evidence:
+def read(transcript: Transcript, client: int, rounds: int | None = None) -> LinearSystem:
     """Stack what the first ``rounds`` rounds say about one client."""
     *_, everything = growing(transcript, client, rounds)
     return everything
 
 
-def growing(transcript: Transcript, client: int, rounds: int | None = None) -> Iterator[Evidence]:
-    """Evidence after round 0 (none), 1, 2, ...: one item more than rounds.
+def growing(
+    transcript: Transcript, client: int, rounds: int | None = None
+) -> Iterator[LinearSystem]:
+    """The system after round 0 (empty), 1, 2, ...: one item more than rounds.
 
     Rounds with several local products are skipped as soon as a round with a single one was seen
     (LocalPower): only the latter say ``S_i Z = Y``. A method that never makes a plain product
@@ -178,7 +180,7 @@ def growing(transcript: Transcript, client: int, rounds: int | None = None) -> I
     seen = {
         exchange.round: pair for (exchange, _), pair in zip(chosen.seen(client), pairs, strict=True)
     }
-    plain = Evidence.empty(transcript.features)
+    plain = LinearSystem.empty(transcript.features)
     anything = plain
     yield plain
     for exchange in chosen.exchanges:

@@ -1,4 +1,8 @@
-"""Products with stacks of tangents, (features, directions, columns), as single matrix products."""
+"""Products with stacks of directional derivatives, as single matrix products.
+
+A stack is (features, directions, columns): how a frame moves when the client's matrix moves in each
+of many directions.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +17,25 @@ def complement(frame: Array) -> Array:
     return np.ascontiguousarray(full[:, frame.shape[1] :])
 
 
-def left(matrix: Array, tangents: Array) -> Array:
-    """``matrix @ T`` for every direction of tangents (features, directions, columns)."""
-    flat = matrix @ tangents.reshape(len(tangents), -1)
-    return flat.reshape(len(matrix), *tangents.shape[1:])
+def left(matrix: Array, derivatives: Array) -> Array:
+    """``matrix @ T`` for every direction."""
+    flat = matrix @ derivatives.reshape(len(derivatives), -1)
+    return flat.reshape(len(matrix), *derivatives.shape[1:])
 
 
-def right(tangents: Array, matrix: Array) -> Array:
+def right(derivatives: Array, matrix: Array) -> Array:
     """``T @ matrix`` for every direction."""
-    flat = tangents.reshape(-1, tangents.shape[2]) @ matrix
-    return flat.reshape(*tangents.shape[:2], matrix.shape[1])
+    flat = derivatives.reshape(-1, derivatives.shape[2]) @ matrix
+    return flat.reshape(*derivatives.shape[:2], matrix.shape[1])
 
 
-def cross(tangents: Array, frame: Array) -> Array:
+def cross(derivatives: Array, frame: Array) -> Array:
     """``T^T frame`` for every direction, (columns of T, directions, columns of the frame)."""
-    flat = frame.T @ tangents.reshape(len(tangents), -1)
-    return flat.reshape(frame.shape[1], *tangents.shape[1:]).transpose(2, 1, 0)
+    flat = frame.T @ derivatives.reshape(len(derivatives), -1)
+    return flat.reshape(frame.shape[1], *derivatives.shape[1:]).transpose(2, 1, 0)
 
 
-def answer_tangent(
+def answer_derivative(
     penalty: float,
     frame: Array,
     weight: Array,
@@ -40,7 +44,7 @@ def answer_tangent(
     d_weight: Array,
     d_penalty: Array,
 ) -> Array:
-    """Tangent of ``Q Z`` with ``Q = beta X X^T - X W^T - W X^T``."""
+    """Derivative of ``Q Z`` with ``Q = beta X X^T - X W^T - W X^T``."""
     along, across = frame.T @ received, weight.T @ received
     d_along, d_across = cross(change, received), cross(d_weight, received)
     result = right(change, penalty * along - across) - right(d_weight, along)
