@@ -29,10 +29,12 @@ class Spending:
     ----------
     releases : (clients,) int64
     epsilon : (clients,) float64
+    clip_norm : float
     """
 
     releases: IntArray
     epsilon: Array
+    clip_norm: float
 
     @property
     def range(self) -> tuple[int, int]:
@@ -103,7 +105,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         )
         norm = build.treatment(c)[1]
         true = spent(trace, run, delta=c.delta, clip_norm=norm)
-        return PrivateRuns(runs, floor, Spending(releases_made(trace), true))
+        return PrivateRuns(runs, floor, Spending(releases_made(trace), true, norm))
 
     def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         curves = [run.table("noise", kind) for kind, run in result.runs.items()]

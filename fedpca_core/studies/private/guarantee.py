@@ -77,7 +77,7 @@ class Promise(Study[PrivacySettings, Promises]):
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Promises]:
         yield Step(0.0, "Accounting")
-        return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings)
+        return promised(settings)
 
     def tables(self, result: Promises, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         if result.refusal:
@@ -96,6 +96,17 @@ class Promise(Study[PrivacySettings, Promises]):
             for each in result.stated
         ]
         return {"guarantee": pd.DataFrame(rows)}
+
+
+def promised(settings: PrivacySettings) -> Promises:
+    """What the open view guarantees.
+
+    Raises
+    ------
+    InvalidInput
+        Raw records with noise on, or a run that cannot be made.
+    """
+    return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings)
 
 
 def _of_a_run(c: PrivacySettings) -> Promises:

@@ -180,6 +180,8 @@ class Tested:
     gaussian, permitted : (budgets,) float64
         The largest area that Gaussian noise with this guarantee permits, and (epsilon, delta)-DP
         alone, whatever the mechanism.
+    gaussian_roc, permitted_roc : pair of (points,) float64
+        The same as false alarms and detections, at the budget that is set; empty without noise.
     """
 
     tests: Mapping[str, Membership]
@@ -187,6 +189,8 @@ class Tested:
     expected: Mapping[str, Array]
     gaussian: Array
     permitted: Array
+    gaussian_roc: tuple[Array, Array]
+    permitted_roc: tuple[Array, Array]
 
 
 class RecordMembership(Study[PrivacySettings, Tested]):
@@ -217,12 +221,15 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         tests: dict[str, Membership] = {}
         expected = {kind: np.full(len(BUDGETS), np.nan) for kind in CALIBRATIONS}
         mus = [float(mu_of(epsilon, c.delta)) for epsilon in BUDGETS]
-        budgets = np.array(BUDGETS)
+        budgets, nothing = np.array(BUDGETS), (np.empty(0), np.empty(0))
+        private = math.isfinite(c.epsilon)
         ceilings = (
             np.array([theoretical_auc(mu) for mu in mus]),
             np.array([_area(*permitted_roc(epsilon, c.delta)) for epsilon in BUDGETS]),
+            gaussian_roc(c.epsilon, c.delta) if private else nothing,
+            permitted_roc(c.epsilon, c.delta) if private else nothing,
         )
-        for position, kind in enumerate(CALIBRATIONS if math.isfinite(c.epsilon) else ()):
+        for position, kind in enumerate(CALIBRATIONS if private else ()):
             begin = position / 2
             tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, begin + 0.4)
             for index, epsilon in enumerate(BUDGETS):

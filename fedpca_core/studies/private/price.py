@@ -117,3 +117,11 @@ def best_length(swept: Swept, calibration: str) -> tuple[int, bool] | None:
         return None
     index = int(np.argmin(found.middle))
     return int(found.x[index]), index in (0, len(found.x) - 1)
+
+
+def last_value(swept: Swept, series: str) -> float | None:
+    """Median of a series where it was measured last: of one that does not vary, its value."""
+    measures = swept.table.loc[swept.table["series"] == series, "measure"]
+    if measures.empty:
+        return None
+    return float(swept.band(series, measures.iloc[0]).middle[-1])

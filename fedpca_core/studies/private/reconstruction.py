@@ -19,7 +19,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import Value
 from fedpca_core.studies.private import build
-from fedpca_core.studies.private.price import QUIET, WITH_INFINITE, PrivateSweep, noises
+from fedpca_core.studies.private.price import WITH_INFINITE, PrivateSweep, last_value, noises
 from fedpca_core.studies.private.repeated import run_seeds, traced
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.study import Part, part
@@ -107,24 +107,14 @@ class Reconstruction(PrivateSweep):
         return found
 
 
-def guess(swept: Swept, name: str) -> float:
-    """Error of a guess."""
-    return float(swept.band(name, "error").middle[0])
-
-
-def without_noise(swept: Swept) -> float | None:
-    """Median error without noise, once it is measured."""
-    found = swept.band(QUIET, "error").middle
-    return float(found[0]) if len(found) else None
-
-
 def beats_guess_from(swept: Swept, calibration: str) -> tuple[float | None, bool]:
     """The smallest budget from which on the server beats the public guess, if any.
 
     The second says whether that is the smallest budget tried, so that the border may lie below.
     """
-    found = swept.band(calibration, "error")
-    beaten = found.middle < BEATEN * guess(swept, PUBLIC)
+    found, guess = swept.band(calibration, "error"), last_value(swept, PUBLIC)
+    assert guess is not None
+    beaten = found.middle < BEATEN * guess
     if not len(beaten) or not beaten[-1]:
         return None, False
     first = len(beaten) - int(np.argmin(beaten[::-1])) if not beaten.all() else 0
