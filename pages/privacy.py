@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -16,7 +17,7 @@ from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.private.guarantee import promised
 from fedpca_core.studies.private.settings import PrivacySettings
 
-DRAW: dict[str, Callable[[Any, PrivacySettings], None]] = {
+DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
     "private_run": run.draw,
     "price_of_epsilon": price.draw_budgets,
     "price_of_products": price.draw_lengths,
@@ -73,9 +74,8 @@ columns = len(shown) if view == "utility" else 1
 places = st.columns(columns, gap="medium")
 results: dict[Any, Any] = {guarantee: promises}
 for index, study in enumerate(shown):
-    draw = DRAW[study.key]
     with places[index % columns]:
-        job = jobs.study(study, settings, lambda found, draw=draw: draw(found, settings))
+        job = jobs.study(study, settings, partial(DRAW[study.key], settings))
     results[study] = job.result
 
 if view != "figures":

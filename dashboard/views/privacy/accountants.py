@@ -11,7 +11,7 @@ from fedpca_core.studies.private.accountants import Accounts
 from fedpca_core.studies.private.settings import PrivacySettings
 
 
-def draw(result: Accounts, settings: PrivacySettings) -> None:
+def draw(settings: PrivacySettings, result: Accounts) -> None:
     """The table, both sensitivities, and the other way round."""
     together = result.counted < settings.products
     columns = {

@@ -22,7 +22,7 @@ from fedpca_core.studies.sweep import Swept
 
 
 # ---------------------------------------------------------------------- reconstruction
-def draw_reconstruction(result: Swept, settings: PrivacySettings) -> None:
+def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
     """Error of one attacker against epsilon, with guesses that need no message."""
     st.markdown(verdict(result, settings))
     bands = {kind: result.band(kind, "error") for kind in ("exact", "published")}
@@ -100,7 +100,7 @@ def verdict(result: Swept, settings: PrivacySettings) -> str:
 
 
 # ---------------------------------------------------------------------- membership
-def draw_membership(result: Tested, settings: PrivacySettings) -> None:
+def draw_membership(settings: PrivacySettings, result: Tested) -> None:
     """ROC and AUC against their ceilings."""
     layout.section(
         "Is one record in the data?",

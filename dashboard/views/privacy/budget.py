@@ -16,7 +16,7 @@ _COLOURS = ("series 9", "series 1", "series 7", "formal")
 _ZERO = 1e-14
 
 
-def draw(result: Budget, settings: PrivacySettings) -> None:
+def draw(settings: PrivacySettings, result: Budget) -> None:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
     panels = [_ablation(result)]
     lines = () if result.identity is None else _lines(result.identity)

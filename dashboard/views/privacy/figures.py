@@ -11,7 +11,7 @@ from fedpca_core.studies.private.figures import Curves
 from fedpca_core.studies.private.settings import PrivacySettings
 
 
-def draw(result: Curves, settings: PrivacySettings) -> None:
+def draw(settings: PrivacySettings, result: Curves) -> None:
     """The panel with its verdict."""
     entry = figure(settings.figure)
     st.markdown(entry.verdict)

@@ -15,7 +15,7 @@ from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.sweep import Swept
 
 
-def draw_budgets(result: Swept, settings: PrivacySettings) -> None:
+def draw_budgets(settings: PrivacySettings, result: Swept) -> None:
     """The final distance against the budget."""
     layout.section("Against the budget")
     curves = [_curve(result, kind) for kind in ("exact", "published") if kind in result.series]
@@ -50,7 +50,7 @@ def draw_budgets(result: Swept, settings: PrivacySettings) -> None:
     )
 
 
-def draw_lengths(result: Swept, settings: PrivacySettings) -> None:
+def draw_lengths(settings: PrivacySettings, result: Swept) -> None:
     """The final distance of runs of different lengths with one budget."""
     layout.section("Against the number of products")
     st.markdown(_advice(result, settings))

@@ -30,7 +30,7 @@ def curve(name: str, run: Repeated, colour: str) -> Curve:
     )
 
 
-def draw(result: PrivateRuns, settings: PrivacySettings) -> None:
+def draw(settings: PrivacySettings, result: PrivateRuns) -> None:
     """Projection distance against communications, with quartile bands."""
     st.markdown(verdict(result, settings))
     floor = result.floor
