@@ -387,7 +387,8 @@ class Settings:
         for key, texts in parameters.items():
             if key in also_known:
                 continue
-            many = key in names and described[names[key]].many
+            meant = described.get(names.get(key, ""))
+            many = meant is not None and meant.many
             content[key] = [text for text in texts if text] if many else texts[-1]
         return cls._read(content, names)
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, share
+from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views.privacy.attacks import attack, draw_attacks
-from dashboard.views.privacy.budget import decompose, draw_budget
-from dashboard.views.privacy.figures import account_all, draw_accountants, draw_figure, reproduce
-from dashboard.views.privacy.price import draw_price, price
-from dashboard.views.privacy.promise import explain, protection_card, show_guarantee
-from dashboard.views.privacy.run import converge, draw_convergence, table
-from fedpca_core.studies.private.run import accountable, build_problem
+from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.studies.catalogue import studies_of
+from fedpca_core.studies.private.guarantee import promised
 from fedpca_core.studies.private.settings import PrivacySettings
+
+DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
+    "private_run": run.draw,
+    "price_of_epsilon": price.draw_budgets,
+    "price_of_products": price.draw_lengths,
+    "error_budget": budget.draw,
+    "private_reconstruction": attacks.draw_reconstruction,
+    "record_membership": attacks.draw_membership,
+    "accountants": accountants.draw,
+    "fedpower_figure": figures.draw,
+}
 
 controls = Controls(PrivacySettings)
 layout.heading(
@@ -28,82 +38,50 @@ controls.show_notes()
 view = controls.parameter("view", as_buttons=True)
 
 with st.sidebar:
-    figures = view == "figures"
-    if not figures:
+    if view == "figures":
+        controls.draw("figure", "paper_size")
+    else:
         st.header("Budget", anchor=False)
         method = controls.parameter("method")
-        accounted = accountable(PrivacySettings(method=method))
-        if accounted:
-            private = controls.parameter("noise")
-            controls.parameter("epsilon", disabled=not private)
-            controls.draw("delta", "calibration", disabled=not private)
+        if METHODS[method].accounts:
+            epsilon = controls.parameter("epsilon")
+            controls.draw("delta", "calibration", disabled=math.isinf(epsilon))
         else:
-            controls.parameter("mask")
+            controls.parameter("upload_noise")
         st.header("Run", anchor=False)
         controls.parameter("products")
         if method == "fedpower":
-            controls.draw("period", "draws")
+            controls.draw("local_steps", "draws")
             with st.expander("Schedule and messages"):
-                controls.draw("decay", "alignment", "literal", "surplus")
+                controls.draw("decaying_gaps", "alignment", "literal", "surplus")
         st.header("Data", anchor=False)
-        model = controls.parameter("model")
+        problem = controls.parameter("problem")
         controls.draw("features", "clients", "components")
-        controls.parameter("networks" if model == "blocks" else "samples")
-        if model == "spiked":
+        controls.parameter("networks" if problem == "blocks" else "samples")
+        if problem == "spiked":
             controls.draw("treatment", "clip_norm")
-    else:
-        controls.draw("figure", "paper_size")
     controls.draw("repetitions", "seed")
     if view == "accountants":
         controls.parameter("multiplier")
 
 settings = controls.settings()
-if not figures:
-    with layout.guard(otherwise=st.stop):
-        show_guarantee(settings)
+guarantee, *shown = studies_of(settings)
+with layout.guard(otherwise=st.stop):
+    promises = promised(settings)
+    promise.show_guarantee(promises, settings)
 
+columns = len(shown) if view == "utility" else 1
+places = st.columns(columns, gap="medium")
+results: dict[Any, Any] = {guarantee: promises}
+for index, study in enumerate(shown):
+    with places[index % columns]:
+        job = jobs.study(study, settings, partial(DRAW[study.key], settings))
+    results[study] = job.result
 
-def on_data(work: Callable[..., Any]) -> Callable[[jobs.Job], Any]:
-    """The work of a view that needs the problem, drawn in the background too."""
-
-    def both(job: jobs.Job) -> Any:
-        job.report(0.0, "Drawing the data")
-        return work(settings, build_problem(settings), job)
-
-    return both
-
-
-WORK: dict[str, Callable[[jobs.Job], Any]] = {
-    "run": on_data(converge),
-    "utility": on_data(price),
-    "budget": on_data(decompose),
-    "attacks": on_data(attack),
-    "accountants": lambda job: account_all(settings, job),
-    "figures": lambda job: reproduce(settings, job),
-}
-DRAW: dict[str, Callable[[Any, PrivacySettings], None]] = {
-    "run": draw_convergence,
-    "utility": draw_price,
-    "budget": draw_budget,
-    "attacks": draw_attacks,
-    "accountants": draw_accountants,
-    "figures": draw_figure,
-}
-shown = settings if figures else settings.run_key()
-job = jobs.show(
-    ("privacy", view, shown),
-    WORK[view],
-    lambda result: DRAW[view](result, settings),
-    name="privacy",
-    seconds=300,
-)
-
-if not figures:
+if view != "figures":
     layout.section("What this protects, and what not")
-    protection_card(settings)
-    explain()
+    promise.protection_card(promises, settings)
+promise.explain()
+script.fold(settings, [guarantee, *shown])
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.copy_link(key="privacy")
-    share.download_json(settings.to_json(), name="privacy")
-    if view == "run" and job.result is not None:
-        share.download_csv(lambda: table(job.result), name="distances")
+    share.take_away(settings, results)

@@ -12,17 +12,35 @@ from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.papers import faps
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.preset import Preset
+from fedpca_core.studies.private.accountants import Accountants
+from fedpca_core.studies.private.convergence import PrivateRun
+from fedpca_core.studies.private.error_budget import ErrorBudget
+from fedpca_core.studies.private.figures import PaperFigure
+from fedpca_core.studies.private.guarantee import Promise
+from fedpca_core.studies.private.membership import RecordMembership
+from fedpca_core.studies.private.price import PriceOfBudget, PriceOfProducts
+from fedpca_core.studies.private.reconstruction import Reconstruction
+from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.study import Study, registered
 
 #: Every study by key; those of one page follow each other in the order in which it shows them.
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Convergence(),
+    Promise(),
+    PrivateRun(),
+    PriceOfBudget(),
+    PriceOfProducts(),
+    ErrorBudget(),
+    Reconstruction(),
+    RecordMembership(),
+    Accountants(),
+    PaperFigure(),
 )
 
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
     kind: settings
-    for settings in (ConvergeSettings, AttackSettings)
+    for settings in (ConvergeSettings, AttackSettings, PrivacySettings)
     for kind in (settings.kind, *settings.former_kinds)
 }
 

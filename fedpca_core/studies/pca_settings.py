@@ -159,14 +159,7 @@ class ConvergeSettings(Settings):
         choices={"float64": "float64", "float32": "float32"},
     )
     secure_aggregation: bool = shared("secure_aggregation")
-    upload_noise: float = parameter(
-        0.0,
-        key="noise",
-        label="Noise on uploads",
-        help="Gaussian noise each client adds to every upload, relative to the root mean "
-        "square of the upload itself. Masking only: no ε follows from it.",
-        grid=(0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0),
-    )
+    upload_noise: float = shared("upload_noise")
     # ---------------------------------------------------------------- attack
     client: int = shared(
         "client",

@@ -100,6 +100,13 @@ class Sweep(Study[S, Swept], Generic[S]):
         """The settings with the parameter at ``value``."""
         return replace(settings, **{self.parameter(settings): value, "seed": seed})
 
+    def point(self, settings: S, value: Value, seed: int, data: OwnData | None) -> Part[Measured]:
+        """What is done at one value from one seed: by default `measure`, with both set.
+
+        For a sweep whose seeds are of its runs only, while the data keep the settings' own.
+        """
+        return self.measure(self.at(settings, value, seed), data)
+
     def run(self, settings: S, data: OwnData | None = None) -> Run[Swept]:
         name = self.parameter(settings)
         label = settings.parameters()[name].label
@@ -111,7 +118,7 @@ class Sweep(Study[S, Swept], Generic[S]):
             text = f"{label} {settings.parameters()[name].text(value)}"
             yield Step(position / len(points), text, swept if rows else None)
             try:
-                measuring = self.measure(self.at(settings, value, seed), data)
+                measuring = self.point(settings, value, seed, data)
                 while True:
                     try:
                         step = next(measuring)

@@ -191,6 +191,14 @@ WORLD: dict[str, Parameter] = {
         help="The server receives only the sum of the participants' uploads.",
         travels=True,
     ),
+    "upload_noise": Parameter(
+        0.0,
+        key="noise",
+        label="Noise on uploads",
+        help="Gaussian noise each client adds to every upload, relative to the root mean "
+        "square of the upload itself. Masking only: no ε follows from it.",
+        grid=(0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0),
+    ),
     "client": Parameter(
         0,
         key="client",

@@ -2,212 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-import numpy as np
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import layout
-from dashboard.shell.jobs import Job
-from dashboard.views.privacy.price import BUDGETS
-from dashboard.views.privacy.run import COLOURS
-from fedpca_core.algorithms import FedPower
-from fedpca_core.arrays import Array
-from fedpca_core.attacks import theoretical_auc
-from fedpca_core.errors import InvalidInput
-from fedpca_core.privacy.gaussian import mu_of
-from fedpca_core.privacy.guarantee import short
-from fedpca_core.problems import Problem
-from fedpca_core.studies.private import record_attacks
-from fedpca_core.studies.private import run as private_run
-from fedpca_core.studies.private.record_attacks import Membership
+from dashboard.views.privacy.noises import COLOURS, NAMES
+from fedpca_core.settings import short
+from fedpca_core.studies.private.membership import TESTS, Tested
+from fedpca_core.studies.private.price import BUDGETS, last_value
+from fedpca_core.studies.private.reconstruction import (
+    CLIENT,
+    EVEN,
+    PUBLIC,
+    RUNS,
+    beats_guess_from,
+)
 from fedpca_core.studies.private.settings import PrivacySettings
-
-#: Runs with the record, and as many without it, for one ROC curve.
-TESTS = 120
-#: The client under attack: the reference, which uploads in every round whoever is drawn.
-CLIENT = 0
+from fedpca_core.studies.sweep import Swept
 
 
-@dataclass(frozen=True)
-class Attacked:
-    """Errors and membership scores by calibration.
-
-    Attributes
-    ----------
-    errors : calibration -> (budgets,) reconstruction errors
-    without : float
-        Error without noise.
-    guesses : name -> error of a guess that needs no message
-    tests : calibration -> Membership at the page's budget; empty without noise
-    separations : calibration -> (budgets,) mu of the worst pair
-    """
-
-    errors: Mapping[str, Array]
-    without: float
-    guesses: Mapping[str, float]
-    tests: Mapping[str, Membership]
-    separations: Mapping[str, Array]
-
-
-def attack(c: PrivacySettings, problem: Problem, job: Job) -> Attacked:
-    """Reconstruct one client at every budget, then test for one of its records."""
-    private_run.require_budget(c)
-    run = private_run.method(c, private_run.current_noise(c))
-    if not isinstance(run, FedPower):
-        raise InvalidInput(
-            "These attacks read FedPower's messages; choose FedPower as the method (with p = 1 it "
-            "sends what SSI sends)."
-        )
-    norm = private_run.treatment(c)[1]
-    errors: dict[str, Array] = {}
-    without = record_attacks.reconstruction_error(
-        problem, replace(run, noise=0.0), client=CLIENT, seed=c.seed
-    )
-    seeds = tuple(c.seed + 1009 * index for index in range(3))
-    for position, kind in enumerate(("exact", "published")):
-        found = []
-        for index, epsilon in enumerate(BUDGETS):
-            share = (position + index / len(BUDGETS)) / 4
-            if not job.report(share, f"Reconstruction at ε = {epsilon:g}, {kind} noise"):
-                break
-            noisy = replace(run, noise=private_run.noise_for(c, kind, epsilon))
-            found.append(
-                np.median(
-                    [
-                        record_attacks.reconstruction_error(
-                            problem, noisy, client=CLIENT, seed=seed
-                        )
-                        for seed in seeds
-                    ]
-                )
-            )
-        errors[kind] = np.array(found + [np.nan] * (len(BUDGETS) - len(found)))
-    # Membership has an exact likelihood without hidden products and without draws.
-    plain = replace(run, period=1, draws=None)
-    tests: dict[str, Membership] = {}
-    separations: dict[str, Array] = {}
-    for position, kind in enumerate(("exact", "published")):
-        noisy = replace(plain, noise=private_run.noise_for(c, kind))
-        if not c.noise or not job.wanted():
-            break
-
-        def progress(share: float, text: str, position: int = position) -> bool:
-            return job.report(0.5 + (position + share) / 4, text)
-
-        tests[kind] = record_attacks.membership(
-            problem,
-            noisy,
-            epsilon=c.epsilon,
-            delta=c.delta,
-            runs=TESTS,
-            client=CLIENT,
-            clip_norm=norm,
-            seed=c.seed,
-            progress=progress,
-        )
-        separations[kind] = np.array(
-            [
-                record_attacks.membership(
-                    problem,
-                    replace(plain, noise=private_run.noise_for(c, kind, epsilon)),
-                    epsilon=epsilon,
-                    delta=c.delta,
-                    runs=1,
-                    client=CLIENT,
-                    clip_norm=norm,
-                    seed=c.seed,
-                ).separation
-                for epsilon in BUDGETS
-            ]
-        )
-    guesses = record_attacks.public_guesses(problem, CLIENT)
-    return Attacked(errors, without, guesses, tests, separations)
-
-
-def draw_attacks(result: Attacked, c: PrivacySettings) -> None:
-    """Error against epsilon with the public guesses; ROC and AUC against their ceilings."""
-    st.markdown(_verdict(result, c))
-    chart(key="privacy_reconstruction", panels=[_reconstruction(result, c)])
-    st.caption(
-        "Without noise the server solves its equations. With noise it shrinks towards the pooled "
-        "S, by the strength that is best in hindsight: no server using ridge does better. "
-        f"Client {CLIENT + 1}, medians of three runs; simulation only."
-    )
-    layout.section(
-        "Is one record in the data?",
-        "The best test there is, for the pair of records that is easiest to tell apart, by an "
-        "adversary who knows everything else. Sent at p = 1 with everybody taking part.",
-    )
-    if not result.tests:
-        layout.sentence(
-            "Without noise one look at the answers decides membership: ε = ∞. Switch the noise on "
-            "to see what is left.",
-            kind="note",
-        )
-        return
-    chart(key="privacy_membership", panels=[_roc(result, c), _auc(result, c)])
-    st.caption(
-        f"{TESTS} runs with the record and {TESTS} with another in its place. Unit: one record, "
-        f"replaced; clip norm {private_run.treatment(c)[1]:g}; δ = {short(c.delta)}; accountant: "
-        "exact composition. Measured areas have a standard error of about "
-        f"{1 / np.sqrt(6 * TESTS):.2f}."
-    )
-
-
-def _reconstruction(result: Attacked, c: PrivacySettings) -> Panel:
+# ---------------------------------------------------------------------- reconstruction
+def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
+    """Error of one attacker against epsilon, with guesses that need no message."""
+    st.markdown(verdict(result, settings))
+    bands = {kind: result.band(kind, "error") for kind in ("exact", "published")}
     curves = tuple(
         Curve(
-            f"{kind} noise",
-            np.array(BUDGETS),
-            values,
+            NAMES[kind],
+            band.x,
+            band.middle,
+            lower=band.lower,
+            upper=band.upper,
             colour=COLOURS[kind],
             marker=True,
             simulation_only=True,
         )
-        for kind, values in result.errors.items()
-        if np.isfinite(values).any()
+        for kind, band in bands.items()
+        if len(band.x)
     )
-    baselines = [Baseline(f"{name}: {value:.2g}", value) for name, value in result.guesses.items()]
-    if result.without > 1e-4:
-        baselines.append(Baseline(f"without noise: {result.without:.2g}", result.without))
-    return Panel(
-        key="reconstruction",
-        title="Reconstructing one client's matrix",
-        x_title=f"budget ε (δ = {short(c.delta)})",
-        y_title="relative error of Sᵢ",
-        curves=curves,
-        baselines=tuple(baselines),
-        log_x=True,
-        log_y=True,
-        follows=False,
-        height=380,
-        description="Error of the server's best reconstruction of one client's second moments "
-        "against the budget, with guesses that need no message.",
+    if not curves:
+        return
+    flat = {name: last_value(result, name) for name in (PUBLIC, EVEN, "none")}
+    chart(
+        key="privacy_reconstruction",
+        panels=[
+            Panel(
+                key="reconstruction",
+                title="Reconstructing one client's matrix",
+                x_title=f"budget ε (δ = {short(settings.delta)})",
+                y_title="relative error of Sᵢ",
+                curves=curves,
+                baselines=tuple(
+                    Baseline(f"{NAMES.get(name, name)}: {value:.2g}", value, simulation_only=True)
+                    for name, value in flat.items()
+                    if value is not None and value > 1e-4
+                ),
+                log_x=True,
+                log_y=True,
+                follows=False,
+                height=380,
+                description="Error of the server's best reconstruction of one client's second "
+                "moments against the budget, with guesses that need no message.",
+            )
+        ],
+    )
+    st.caption(
+        "One attacker throughout: it starts from the pooled S and corrects it by what the messages "
+        "say, shrunk by the strength that is best in hindsight; without noise it does not shrink. "
+        f"No server using ridge does better. Client {CLIENT + 1}, medians and range of {RUNS} "
+        "runs; simulation only."
     )
 
 
-def _roc(result: Attacked, c: PrivacySettings) -> Panel:
-    curves = []
-    for kind, test in result.tests.items():
-        false, true = test.roc()
-        curves.append(
-            Curve(f"{kind} noise, area {test.auc:.2f}", false, true, colour=COLOURS[kind])
+def verdict(result: Swept, settings: PrivacySettings) -> str:
+    """What the server gets without noise, and from which budget on noise lets it gain anything."""
+    guess, quiet = last_value(result, PUBLIC), last_value(result, "none")
+    assert guess is not None
+    text = f"Guessing that client {CLIENT + 1} is like the average misses Sᵢ by {_percent(guess)}. "
+    if quiet is not None:
+        text += f"Without noise the server's messages bring that down to {_percent(quiet)}. "
+    start, at_the_edge = beats_guess_from(result, "exact")
+    if start is None:
+        text += f"With exact noise the server gains nothing at any ε up to {BUDGETS[-1]:g}."
+    elif at_the_edge:
+        text += (
+            f"With exact noise it still gains something at every ε tried, down to {start:g}: the "
+            "smallest ε here, so where the gain ends lies below this sweep."
         )
-    from scipy.special import ndtr, ndtri
+    else:
+        text += f"With exact noise it gains something only from ε = {start:g} on."
+    if guess < 0.15 and settings.problem != "distinct":
+        text += (
+            " Clients here are so alike that a small error proves nothing: choose **Distinct "
+            "clients** as the data."
+        )
+    return text
 
-    grid = np.linspace(1e-6, 1 - 1e-6, 101)
-    permitted = float(mu_of(c.epsilon, c.delta))
-    ceiling = ndtr(ndtri(grid) + permitted)
-    curves.append(
-        Curve(f"most that ε = {c.epsilon:g} permits", grid, ceiling, colour="text", guide=True)
+
+# ---------------------------------------------------------------------- membership
+def draw_membership(settings: PrivacySettings, result: Tested) -> None:
+    """ROC and AUC against their ceilings."""
+    layout.section(
+        "Is one record in the data?",
+        "The best test there is, for the pair of records that is easiest to tell apart, by an "
+        "adversary who knows everything else. Everybody takes part"
+        + (", and p = 1: every answer is seen." if settings.method == "fedpower" else "."),
     )
-    curves.append(Curve("coin toss", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True))
+    if not result.tests:
+        layout.sentence(
+            "Without noise one look at the answers decides membership: ε = ∞. Choose a finite ε "
+            "to see what is left.",
+            kind="note",
+        )
+        return
+    chart(key="privacy_membership", panels=[_roc(result, settings), _areas(result, settings)])
+    first = next(iter(result.tests.values()))
+    st.caption(
+        f"{TESTS} runs with the record and {TESTS} with another in its place; simulation only. "
+        "Two ceilings: Gaussian noise of this budget permits the lower one, and every run here "
+        "stays below it up to chance; (ε, δ) alone, whatever the mechanism, permits the upper one. "
+        f"Unit: one record, replaced; δ = {short(settings.delta)}; accountant: exact composition. "
+        f"Measured areas have a standard error of about {first.uncertainty:.2f}."
+    )
+
+
+def _roc(result: Tested, settings: PrivacySettings) -> Panel:
+    curves = [
+        Curve(
+            f"{NAMES[kind]}, area {test.auc:.2f}",
+            *test.roc(),
+            colour=COLOURS[kind],
+            simulation_only=True,
+        )
+        for kind, test in result.tests.items()
+    ]
+    curves += [
+        Curve("most with Gaussian noise", *result.gaussian_roc, colour="text", guide=True),
+        Curve("most that (ε, δ) permits", *result.permitted_roc, colour="accent", guide=True),
+        Curve("coin toss", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True),
+    ]
     return Panel(
         key="roc",
-        title=f"Telling two neighbours apart at ε = {c.epsilon:g}",
+        title=f"Telling two neighbours apart at ε = {short(settings.epsilon)}",
         x_title="false alarms",
         y_title="detections",
         curves=tuple(curves),
@@ -217,31 +153,48 @@ def _roc(result: Attacked, c: PrivacySettings) -> Panel:
         y_range=(0.0, 1.0),
         height=380,
         description="ROC curves of the likelihood-ratio test for both calibrations, with the "
-        "curve that the guarantee permits at most.",
+        "most that Gaussian noise and that (ε, δ) alone permit.",
     )
 
 
-def _auc(result: Attacked, c: PrivacySettings) -> Panel:
-    budgets = np.array(BUDGETS)
+def _areas(result: Tested, settings: PrivacySettings) -> Panel:
     curves = [
         Curve(
-            f"{kind} noise, Φ(μ/√2)",
-            budgets,
-            [theoretical_auc(value) for value in values],
+            f"{NAMES[kind]}, Φ(μ/√2)",
+            result.budgets,
+            areas,
             colour=COLOURS[kind],
+            simulation_only=True,
         )
-        for kind, values in result.separations.items()
+        for kind, areas in result.expected.items()
     ]
     curves += [
-        Curve(f"{kind} noise, measured", [c.epsilon], [test.auc], colour=COLOURS[kind], marker=True)
+        Curve(
+            f"{NAMES[kind]}, measured",
+            [settings.epsilon],
+            [test.auc],
+            colour=COLOURS[kind],
+            marker=True,
+            simulation_only=True,
+        )
         for kind, test in result.tests.items()
     ]
-    most = [theoretical_auc(float(mu_of(epsilon, c.delta))) for epsilon in BUDGETS]
-    curves.append(Curve("most that ε permits", budgets, most, colour="text", guide=True))
+    curves += [
+        Curve(
+            "most with Gaussian noise", result.budgets, result.gaussian, colour="text", guide=True
+        ),
+        Curve(
+            "most that (ε, δ) permits",
+            result.budgets,
+            result.permitted,
+            colour="accent",
+            guide=True,
+        ),
+    ]
     return Panel(
         key="auc",
         title="Area under the curve against ε",
-        x_title=f"budget ε (δ = {short(c.delta)})",
+        x_title=f"budget ε (δ = {short(settings.delta)})",
         y_title="area (½ is a coin toss)",
         curves=tuple(curves),
         log_x=True,
@@ -250,28 +203,8 @@ def _auc(result: Attacked, c: PrivacySettings) -> Panel:
         y_range=(0.48, 1.0),
         height=380,
         description="Area under the ROC curve against the budget, expected and measured, with "
-        "the ceiling that the guarantee sets.",
+        "the ceilings that Gaussian noise and (ε, δ) alone set.",
     )
-
-
-def _verdict(result: Attacked, c: PrivacySettings) -> str:
-    public = result.guesses["public answer S"]
-    text = f"Without noise client {CLIENT + 1} is reconstructed to {_percent(result.without)}. "
-    exact = result.errors["exact"]
-    better = [e for e, v in zip(BUDGETS, exact, strict=True) if v < 0.95 * public]
-    text += (
-        "With exact noise the server gains nothing over the public guess "
-        f"({_percent(public)}) at any ε up to {BUDGETS[-1]:g}."
-        if not better
-        else f"With exact noise it beats the public guess ({_percent(public)}) only from "
-        f"ε = {better[0]:g}."
-    )
-    if public < 0.15 and c.model != "distinct":
-        text += (
-            " Clients here are so alike that a small error proves nothing: choose **Distinct "
-            "clients** as the data."
-        )
-    return text
 
 
 def _percent(value: float) -> str:

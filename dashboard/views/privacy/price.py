@@ -2,161 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
 import numpy as np
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart
-from dashboard.shell.jobs import Job
-from dashboard.views.privacy.run import COLOURS, ROUNDING
-from fedpca_core.arrays import Array
-from fedpca_core.privacy.guarantee import short
-from fedpca_core.problems import Problem
-from fedpca_core.studies.private import run as private_run
+from dashboard.shell import layout
+from dashboard.views.privacy.noises import COLOURS, NAMES, ROUNDING
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
+from fedpca_core.studies.private.price import best_length, last_value
 from fedpca_core.studies.private.settings import PrivacySettings
-
-BUDGETS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
-#: Local products T, each with the whole budget spread over it.
-LENGTHS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)
+from fedpca_core.studies.sweep import Swept
 
 
-@dataclass(frozen=True)
-class Price:
-    """Final distances by calibration; NaN where not computed.
-
-    Attributes
-    ----------
-    budgets : calibration -> (budgets, repetitions)
-    lengths : calibration -> (lengths, repetitions)
-    without : (repetitions,)
-        Without noise, at the configured T.
-    """
-
-    budgets: Mapping[str, Array]
-    lengths: Mapping[str, Array]
-    without: Array
-
-
-def price(c: PrivacySettings, problem: Problem, job: Job) -> Price:
-    """Final distance against the budget and against T, for both calibrations."""
-    private_run.require_budget(c)
-    seeds = [c.seed + 1009 * index for index in range(c.repetitions)]
-    wire = private_run.channel(c)
-
-    def final(settings: PrivacySettings, noise: float) -> Array:
-        run, rounds = private_run.method(settings, noise), private_run.rounds_of(settings)
-        found: Array = private_run.repeat(problem, run, rounds, wire, seeds).sines[:, -1]
-        return found
-
-    kinds = ("exact", "published")
-    budgets = {kind: np.full((len(BUDGETS), len(seeds)), np.nan) for kind in kinds}
-    lengths = {kind: np.full((len(LENGTHS), len(seeds)), np.nan) for kind in kinds}
-    steps = [(budgets, kind, index) for index in range(len(BUDGETS)) for kind in kinds]
-    steps += [(lengths, kind, index) for index in range(len(LENGTHS)) for kind in kinds]
-    without = final(c, 0.0)
-    for position, (table, kind, index) in enumerate(steps):
-        if table is budgets:
-            settings, text = c, f"ε = {BUDGETS[index]:g}, {kind} noise"
-            noise = private_run.noise_for(c, kind, BUDGETS[index])
-        else:
-            products = LENGTHS[index]
-            settings = replace(c, products=products, period=min(c.period, products))
-            noise, text = private_run.noise_for(settings, kind), f"T = {products}, {kind} noise"
-        if not job.report(position / len(steps), text):
-            break
-        table[kind][index] = final(settings, noise)
-    return Price(budgets, lengths, without)
-
-
-def draw_price(result: Price, c: PrivacySettings) -> None:
-    """The utility curve against epsilon, and the best number of products."""
-    quiet = float(np.median(result.without))
-    panels = []
-    if curves := _curves(BUDGETS, result.budgets):
-        panels.append(
+def draw_budgets(settings: PrivacySettings, result: Swept) -> None:
+    """The final distance against the budget."""
+    layout.section("Against the budget")
+    curves = [_curve(result, kind) for kind in ("exact", "published") if kind in result.series]
+    if not curves:
+        return
+    quiet = last_value(result, "none")
+    chart(
+        key="privacy_price",
+        panels=[
             Panel(
                 key="price",
-                title="Against the budget",
-                x_title=f"budget ε (δ = {short(c.delta)}, T = {c.products})",
+                title="",
+                x_title=f"budget ε (δ = {short(settings.delta)}, T = {settings.products})",
                 y_title="final projection distance, sin θ",
-                curves=curves,
-                baselines=(Baseline(f"without noise {quiet:.1e}", max(quiet, ROUNDING)),)
-                if quiet > 1e-5
-                else (),
+                curves=tuple(curves),
+                baselines=()
+                if quiet is None or quiet <= 1e-5
+                else (Baseline(f"without noise {quiet:.1e}", quiet, simulation_only=True),),
                 log_x=True,
                 follows=False,
                 height=400,
                 description="Distance after the last communication against the privacy budget, "
-                "median and quartiles, for exact and published noise.",
+                "median and range, for exact and published noise.",
             )
-        )
-    if curves := _curves(LENGTHS, result.lengths):
-        panels.append(
+        ],
+    )
+    st.caption(
+        "ε per record (replaced), total over all products; sampling gives no amplification; "
+        "accountant: exact composition for exact noise, Theorem 6 for published noise, which is "
+        "placed at the ε it claims (its true ε is smaller). Bands span "
+        f"{settings.repetitions} repetitions."
+    )
+
+
+def draw_lengths(settings: PrivacySettings, result: Swept) -> None:
+    """The final distance of runs of different lengths with one budget."""
+    layout.section("Against the number of products")
+    st.markdown(_advice(result, settings))
+    chart(
+        key="privacy_length",
+        panels=[
             Panel(
                 key="length",
-                title="Against the number of products",
-                x_title=f"local products T (ε = {c.epsilon:g}, δ = {short(c.delta)})",
+                title="",
+                x_title=f"local products T (ε = {short(settings.epsilon)}, "
+                f"δ = {short(settings.delta)})",
                 y_title="final projection distance, sin θ",
-                curves=curves,
+                curves=tuple(_curve(result, kind) for kind in result.series),
                 follows=False,
                 integer_x=True,
                 height=400,
                 description="Distance at the end of runs of different lengths that spend the same "
-                "budget, median and quartiles.",
+                "budget, median and range.",
             )
-        )
-    st.markdown(_advice(result, c))
-    if panels:
-        chart(key="privacy_price", panels=panels)
-    st.caption(
-        f"ε per record (replaced), total over all products; clip norm "
-        f"{private_run.treatment(c)[1]:g}; δ = {short(c.delta)}; sampling gives no amplification; "
-        "accountant: exact composition for exact noise, Theorem 6 for published noise, which is "
-        "placed at the ε it claims (its true ε is smaller). Bands: quartiles of "
-        f"{c.repetitions} repetitions."
+        ],
     )
 
 
-def _curves(at: tuple[float, ...], finals: Mapping[str, Array]) -> tuple[Curve, ...]:
-    curves = []
-    for kind, values in finals.items():
-        done = np.isfinite(values).all(axis=1)
-        if not done.any():
-            continue
-        low, middle, high = np.maximum(
-            np.quantile(values[done], [0.25, 0.5, 0.75], axis=1), ROUNDING
-        )
-        curves.append(
-            Curve(
-                name=f"{kind} noise",
-                x=np.array(at, dtype=float)[done],
-                y=middle,
-                lower=low,
-                upper=high,
-                colour=COLOURS[kind],
-                marker=True,
-                simulation_only=True,
-            )
-        )
-    return tuple(curves)
+def _curve(result: Swept, kind: str) -> Curve:
+    band = result.band(kind, "sin_theta")
+    return Curve(
+        name=NAMES[kind],
+        x=band.x,
+        y=np.maximum(band.middle, ROUNDING),
+        lower=np.maximum(band.lower, ROUNDING),
+        upper=np.maximum(band.upper, ROUNDING),
+        colour=COLOURS[kind],
+        marker=True,
+        simulation_only=True,
+    )
 
 
-def _advice(result: Price, c: PrivacySettings) -> str:
-    if c.method == "block_krylov":
+def _advice(result: Swept, settings: PrivacySettings) -> str:
+    if "none" in result.series:
+        return "Without noise nothing is spent, and products more can only help."
+    if METHODS[settings.method].accounts == "orthogonal":
         return (
             "With exact noise a run of block Krylov costs what one product costs, whatever its "
             "length: its probes are orthogonal to each other, so one record cannot move all of "
             "them. Published noise knows nothing of that and grows with T (not in the papers)."
         )
-    medians = np.median(result.lengths[c.calibration], axis=1)
-    done = np.isfinite(medians)
-    if not done.any():
-        return "The budget is spread over all products, so each product more makes all noisier."
-    best = LENGTHS[int(np.argmin(np.where(done, medians, np.inf)))]
+    spread = "The budget is spread over all products, so each product more makes all noisier. "
+    best = best_length(result, settings.calibration)
+    if best is None:
+        return spread
+    length, at_the_edge = best
     return (
-        "The budget is spread over all products, so each product more makes all of them noisier. "
-        f"At ε = {c.epsilon:g} with {c.calibration} noise the best of these lengths is "
-        f"**T = {best}**: fewer have not converged, more only add noise."
+        spread + f"At ε = {short(settings.epsilon)} with {settings.calibration} noise the best of "
+        f"these lengths is **T = {length}**: "
+        + (
+            "an end of what is tried here, so the best may lie beyond."
+            if at_the_edge
+            else "fewer have not converged, more only add noise."
+        )
     )

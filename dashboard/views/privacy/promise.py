@@ -2,47 +2,87 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Sequence
+
+import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
-from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon, warn_delta
-from fedpca_core.privacy.guarantee import Guarantee, Refusal, short
-from fedpca_core.studies.private import run as private_run
-from fedpca_core.studies.private.settings import METHODS, PrivacySettings
+from fedpca_core.settings import short
+from fedpca_core.studies.private.guarantee import Promises, Stated
+from fedpca_core.studies.private.settings import PrivacySettings
 
 
-def show_guarantee(configuration: PrivacySettings) -> None:
+def show_guarantee(promises: Promises, settings: PrivacySettings) -> None:
     """The guarantee with everything that must stand beside epsilon, or why there is none."""
-    found = private_run.stated(configuration)
-    if isinstance(found, Refusal):
-        with st.container(border=True):
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown("**No ε can be stated**", width="content")
-                masked = configuration.mask > 0
-                st.badge(
-                    "Masked, heuristically" if masked else "Unprotected",
-                    color="orange" if masked else "gray",
-                )
-            st.markdown(found.reason)
+    if promises.refusal:
+        _refused(promises.refusal, masked=settings.upload_noise > 0)
         return
-    _cards(found, configuration)
-    beside = " · ".join(f"**{label}** {text}" for label, text in found.terms().items())
+    if len(promises.stated) == 1:
+        _cards(promises, settings)
+    else:
+        _table(promises.stated)
+    beside = " · ".join(f"**{label}** {text}" for label, text in _shared(promises.stated).items())
     st.markdown(beside)
-    warning = warn_delta(configuration.delta, private_run.public_setting(configuration).samples)
-    if warning is not None and found.private:
-        layout.sentence(warning)
+    if promises.record:
+        layout.sentence(promises.record, kind="note")
+    if promises.warning:
+        layout.sentence(promises.warning)
 
 
-def _cards(found: Guarantee, configuration: PrivacySettings) -> None:
-    c = configuration
-    published = c.calibration == "published" and found.private
+def _refused(reason: str, *, masked: bool) -> None:
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("**No ε can be stated**", width="content")
+            st.badge(
+                "Masked, heuristically" if masked else "Unprotected",
+                color="orange" if masked else "gray",
+            )
+        st.markdown(reason)
+
+
+def _shared(stated: Sequence[Stated]) -> dict[str, str]:
+    """The terms that all guarantees have in common."""
+    terms = [each.guarantee.terms() for each in stated]
+    return {
+        label: text
+        for label, text in terms[0].items()
+        if all(other[label] == text for other in terms)
+    }
+
+
+def _table(stated: Sequence[Stated]) -> None:
+    """One row for each curve of a figure."""
+    common = _shared(stated)
+    rows = [
+        {
+            "Curve": each.label,
+            "ε asked for": short(each.asked),
+            "Guaranteed ε": each.guarantee.budget,
+            "Noise ν": f"{each.guarantee.noise:.2e}" if each.guarantee.private else "off",
+            "Products released": str(each.guarantee.releases),
+            **{
+                label.capitalize(): text
+                for label, text in each.guarantee.terms().items()
+                if label not in common
+            },
+        }
+        for each in stated
+    ]
+    numbers = ["ε asked for", "Guaranteed ε", "Noise ν", "Products released"]
+    layout.small_table(pd.DataFrame(rows), label="What each curve guarantees", numbers=numbers)
+
+
+def _cards(promises: Promises, settings: PrivacySettings) -> None:
+    found = promises.stated[0].guarantee
+    published = settings.calibration == "published" and found.private
     layout.metric_cards(
         [
             layout.Card(
                 "Guaranteed ε",
                 found.budget,
-                f"asked for: {c.epsilon:g}" if published else "for the whole run",
+                f"asked for: {settings.epsilon:g}" if published else "for the whole run",
                 help="By exact composition. Published noise buys a smaller ε than it claims."
                 if published
                 else "Total over all releases, by exact composition.",
@@ -66,33 +106,33 @@ def _cards(found: Guarantee, configuration: PrivacySettings) -> None:
             ),
             layout.Card(
                 "Published noise",
-                f"{_ratio(c):.1f}×" if found.private else "–",
+                "–" if promises.excess is None else f"{promises.excess:.1f}×",
                 "of the exact one, same budget",
                 help="FedPower's Theorem 6 is valid but larger than needed: its sensitivity grows "
-                "with √r, and it halves a Rényi bound instead of solving it.",
+                "with √r, it halves a Rényi bound instead of solving it"
+                + (
+                    ", and it counts every product although the probes are orthogonal."
+                    if found.composition == 1 < found.releases
+                    else "."
+                ),
             ),
         ]
     )
 
 
-def _ratio(configuration: PrivacySettings) -> float:
-    return private_run.noise_for(configuration, "published") / private_run.noise_for(
-        configuration, "exact"
-    )
-
-
-def protection_card(configuration: PrivacySettings) -> None:
+def protection_card(promises: Promises, settings: PrivacySettings) -> None:
     """Who sees what, what the guarantee covers and what it leaves open."""
-    found = private_run.stated(configuration)
-    private = isinstance(found, Guarantee) and found.private
-    masked = isinstance(found, Refusal) and configuration.mask > 0
-    hidden = configuration.method == "fedpower" and configuration.period > 1
+    private = promises.private
+    masked = bool(promises.refusal) and settings.upload_noise > 0
+    hidden = settings.method == "fedpower" and settings.local_steps > 1
     layout.threat_card(
         "An honest-but-curious server, alone or together with other clients",
         sees="every upload of every client, one by one"
         + (" (with the client's own frame, where gaps are longer than one)" if hidden else ""),
         does="anything at all with them, knowing every record but one",
-        outcome=_outcome(found) if private else "whatever the messages say; nothing is promised",
+        outcome=_outcome(promises.stated[0])
+        if private
+        else "whatever the messages say; nothing is promised",
         protection="formal" if private else "heuristic" if masked else "none",
     )
     left, right = st.columns(2)
@@ -131,35 +171,10 @@ def explain() -> None:
     )
 
 
-def _outcome(found: Guarantee | Refusal) -> str:
-    assert isinstance(found, Guarantee)
-    factor = (
-        f"{np.exp(found.epsilon):.3g}"
-        if found.epsilon < 20
-        else f"10^{found.epsilon / np.log(10):.0f}"
-    )
+def _outcome(stated: Stated) -> str:
+    epsilon = stated.guarantee.epsilon
+    factor = f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
     return (
         f"no message that is more than {factor} times (e to the ε) as likely with a record as with "
-        f"another in its place, save for a chance of {short(found.delta)}"
+        f"another in its place, save for a chance of {short(stated.guarantee.delta)}"
     )
-
-
-def two_way(configuration: PrivacySettings) -> str:
-    """The sentence that turns a noise multiplier into epsilon."""
-    c = configuration
-    samples = private_run.samples(c)
-    columns = 2
-    norm = private_run.treatment(c)[1]
-    step = float(exact_sensitivity(columns, samples, norm))
-    epsilon = float(true_epsilon(c.multiplier * step, c.delta, c.products, columns, samples, norm))
-    return (
-        f"Noise of {c.multiplier:g} sensitivities, ν = {c.multiplier * step:.3g}, on "
-        f"{c.products} products means **ε = {epsilon:.4g}** at δ = {short(c.delta)} for one record "
-        f"(clip norm {norm:g}, no amplification by sampling, exact "
-        "composition)."
-    )
-
-
-def method_name(configuration: PrivacySettings) -> str:
-    """Screen name of the configured method."""
-    return METHODS[configuration.method]

@@ -8,77 +8,109 @@ also give similar curves, but then the noise protects nothing; that variant is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from fedpca_core.algorithms.fedpower import FedPower
-from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.privacy.calibration import Calibration
+from fedpca_core.privacy import Calibration
 from fedpca_core.problems.block_model import block_model
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.spiked import spiked_covariance
-from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import simulate
-from fedpca_core.studies.private.error_budget import communication_times
 
 #: Common to all panels (the paper): T, delta, and the values swept one at a time.
 PRODUCTS, DELTA = 10, 1e-4
 PERIODS, EPSILONS, DRAWS = (1, 2, 4), (10.0, 1.0, 0.5), (20, 12, 8)
 CLIENTS = 20
 
-#: Told how far a computation has come; answers whether to go on.
-Progress = Callable[[float, str], bool]
+
+@dataclass(frozen=True)
+class Size:
+    """Features, and records of each client."""
+
+    features: int
+    samples: int
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model at paper size and at a size that answers at once with the same picture.
+    """A model at the paper's size and at one that answers at once with the same picture.
 
     Live sizes keep the ratio of averaged noise to eigengap, which decides where curves end.
+
+    Attributes
+    ----------
+    title : str
+    components, columns : int
+        k and r.
+    sizes : mapping of {"paper", "live"} to Size
+    draw : callable
+        The problem of a size and a seed.
+    record : str
+        What one record is, where that needs saying beside an epsilon.
     """
 
     title: str
     components: int
     columns: int
-    paper: Callable[[int], Problem]
-    live: Callable[[int], Problem]
+    sizes: Mapping[str, Size]
+    draw: Callable[[Size, int], Problem]
+    record: str = ""
 
+
+def _spiked(size: Size, seed: int) -> Problem:
+    return spiked_covariance(features=size.features, samples=size.samples, seed=seed)
+
+
+def _blocks(size: Size, seed: int) -> Problem:
+    networks = size.samples // size.features
+    return block_model(nodes=size.features, networks=networks, seed=seed)
+
+
+#: A record of Model II.
+ROW_OF_A_NETWORK = (
+    "A record is one row of a network's adjacency matrix. An undirected edge sits in two rows and "
+    "changes the norms of both, so this ε protects rows: neither edges nor nodes."
+)
 
 MODELS: Mapping[str, Model] = {
     "spiked": Model(
         "Model I: spiked covariance",
         4,
         5,
-        paper=lambda seed: spiked_covariance(seed=seed),
-        live=lambda seed: spiked_covariance(features=40, samples=30_000, seed=seed),
+        {"paper": Size(100, 100_000), "live": Size(40, 30_000)},
+        _spiked,
     ),
     "blocks": Model(
         "Model II: block model, one network a machine",
         2,
         2,
-        paper=lambda seed: block_model(seed=seed),
-        live=lambda seed: block_model(nodes=300, networks=2, seed=seed),
+        {"paper": Size(1000, 1000), "live": Size(300, 2 * 300)},
+        _blocks,
+        ROW_OF_A_NETWORK,
     ),
     "many blocks": Model(
         "Model II: block model, many networks a machine",
         2,
         2,
-        paper=lambda seed: block_model(networks=64, seed=seed),
-        live=lambda seed: block_model(nodes=150, networks=164, seed=seed),
+        {"paper": Size(1000, 64 * 1000), "live": Size(150, 164 * 150)},
+        _blocks,
+        ROW_OF_A_NETWORK,
     ),
 }
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One curve of a panel: what is varied, everything else at the paper's default."""
+class Variant:
+    """One curve of a panel: what is varied, everything else at the paper's default.
+
+    An infinite epsilon is a run without noise.
+    """
 
     label: str
     period: int = 2
-    epsilon: float | None = 0.5
+    epsilon: float = 0.5
     draws: int | None = None
 
 
@@ -88,10 +120,11 @@ class Figure:
 
     Attributes
     ----------
-    key, title : str
+    key, title, menu : str
+        ``menu`` is its name in the list of figures, and in links.
     model : str
         Key of `MODELS`.
-    settings : tuple of Setting
+    variants : tuple of Variant
     calibration : {"published", "exact"}
     verdict : str
         What our runs say about it.
@@ -99,19 +132,20 @@ class Figure:
 
     key: str
     title: str
+    menu: str
     model: str
-    settings: tuple[Setting, ...]
+    variants: tuple[Variant, ...]
     calibration: str
     verdict: str
 
 
-_BY_PERIOD = tuple(Setting(f"p = {p}", period=p) for p in PERIODS)
-_BY_EPSILON = tuple(Setting(f"ε = {e:g}", epsilon=e) for e in EPSILONS)
+_BY_PERIOD = tuple(Variant(f"p = {p}", period=p) for p in PERIODS)
+_BY_EPSILON = tuple(Variant(f"ε = {e:g}", epsilon=e) for e in EPSILONS)
 _BY_DRAWS = (
-    Setting("all machines"),
-    *(Setting(f"K = {k} with replacement", draws=k) for k in DRAWS),
+    Variant("all machines"),
+    *(Variant(f"K = {k} with replacement", draws=k) for k in DRAWS),
 )
-_QUIET = tuple(Setting(f"p = {p}, no noise", period=p, epsilon=None) for p in PERIODS)
+_QUIET = tuple(Variant(f"p = {p}, no noise", period=p, epsilon=math.inf) for p in PERIODS)
 
 _FAILS = (
     "**Does not reproduce as described.** With rows normalised and the noise of Theorem 6 the "
@@ -124,6 +158,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "3a",
         "Figure 3(a): local products p",
+        "3(a) Model I, local products p",
         "spiked",
         _BY_PERIOD,
         "published",
@@ -134,6 +169,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "3b",
         "Figure 3(b): budget ε",
+        "3(b) Model I, budget ε",
         "spiked",
         _BY_EPSILON,
         "published",
@@ -142,6 +178,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "3c",
         "Figure 3(c): machines drawn K",
+        "3(c) Model I, clients drawn K",
         "spiked",
         _BY_DRAWS,
         "published",
@@ -152,17 +189,43 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "3d",
         "Model I with exact noise (ours)",
+        "Model I with exact noise (ours)",
         "spiked",
         _BY_EPSILON,
         "exact",
         "**Same guarantee, less noise.** Exact sensitivity and accounting lower the plateau "
         "about nine times at ε = 0.5.",
     ),
-    Figure("4a", "Figure 4(a): local products p", "blocks", _BY_PERIOD, "published", _FAILS),
-    Figure("4b", "Figure 4(b): budget ε", "blocks", _BY_EPSILON, "published", _FAILS),
-    Figure("4c", "Figure 4(c): machines drawn K", "blocks", _BY_DRAWS, "published", _FAILS),
+    Figure(
+        "4a",
+        "Figure 4(a): local products p",
+        "4(a) Model II, local products p",
+        "blocks",
+        _BY_PERIOD,
+        "published",
+        _FAILS,
+    ),
+    Figure(
+        "4b",
+        "Figure 4(b): budget ε",
+        "4(b) Model II, budget ε",
+        "blocks",
+        _BY_EPSILON,
+        "published",
+        _FAILS,
+    ),
+    Figure(
+        "4c",
+        "Figure 4(c): machines drawn K",
+        "4(c) Model II, clients drawn K",
+        "blocks",
+        _BY_DRAWS,
+        "published",
+        _FAILS,
+    ),
     Figure(
         "4d",
+        "Model II without noise (ours)",
         "Model II without noise (ours)",
         "blocks",
         _QUIET,
@@ -173,6 +236,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "4e",
         "Model II that works: many networks, exact noise (ours)",
+        "Model II that works (ours)",
         "many blocks",
         _BY_EPSILON,
         "exact",
@@ -190,141 +254,20 @@ def figure(key: str) -> Figure:
     return found[0]
 
 
-def algorithm(entry: Figure, setting: Setting, samples: int) -> FedPower:
+def algorithm(entry: Figure, variant: Variant, samples: int) -> FedPower:
     """FedPower as one curve of a panel runs it, with clients of so many records."""
     model = MODELS[entry.model]
     noise = 0.0
-    if setting.epsilon is not None:
+    if math.isfinite(variant.epsilon):
         calibration = Calibration(
-            entry.calibration, setting.epsilon, DELTA, PRODUCTS, model.columns
+            entry.calibration, variant.epsilon, DELTA, PRODUCTS, model.columns
         )
         noise = float(calibration.noise(samples))
     return FedPower(
         components=model.components,
         columns=model.columns,
         products=PRODUCTS,
-        period=setting.period,
+        period=variant.period,
         noise=noise,
-        draws=setting.draws,
+        draws=variant.draws,
     )
-
-
-@dataclass(frozen=True)
-class Band:
-    """Angles of repeated runs.
-
-    Attributes
-    ----------
-    label : str
-    times : (communications + 1,)
-        Local products finished at each communication.
-    sines : (repetitions, communications + 1) float64
-    """
-
-    label: str
-    times: Array
-    sines: Array
-
-    @property
-    def median(self) -> Array:
-        """Median over the repetitions."""
-        return np.asarray(np.median(self.sines, axis=0), dtype=float)
-
-    @property
-    def quartiles(self) -> tuple[Array, Array]:
-        """Lower and upper quartile over the repetitions."""
-        low, high = np.quantile(self.sines, [0.25, 0.75], axis=0)
-        return low, high
-
-    @property
-    def plateau(self) -> float:
-        """Median of the final angle."""
-        return float(self.median[-1])
-
-
-def angles(problem: Problem, run: FedPower, seeds: Sequence[int]) -> Array:
-    """sin(theta_k) after every communication, one row for each seed."""
-    from fedpca_core.linalg.stiefel import largest_sine
-
-    target, quiet = problem.target(run.components), Channel(record="estimates")
-    return np.stack(
-        [
-            largest_sine(
-                simulate(problem, run, rounds=run.rounds, seed=seed, channel=quiet).estimates,
-                target,
-            )
-            for seed in seeds
-        ]
-    )
-
-
-def curves(
-    entry: Figure,
-    *,
-    size: str = "live",
-    data_seeds: Sequence[int] = (0,),
-    repetitions: int = 10,
-    progress: Progress = lambda fraction, text: True,
-) -> Iterator[Band]:
-    """The curves of a panel, one after the other.
-
-    Parameters
-    ----------
-    size : {"live", "paper"}
-    data_seeds : sequence of int
-        Data sets; the paper does not say how many it used.
-    repetitions : int
-        Starts and noise draws on each data set.
-    progress : callable
-        Gets the fraction done and a text; answers False to stop.
-
-    Raises
-    ------
-    InvalidInput
-        Unknown size, no repetition.
-    """
-    require(size in ("live", "paper"), f"A figure has a live and a paper size, not {size!r}.")
-    require(repetitions >= 1, f"At least 1 repetition is needed, not {repetitions}.")
-    model = MODELS[entry.model]
-    make = model.live if size == "live" else model.paper
-    parts: dict[str, list[Array]] = {setting.label: [] for setting in entry.settings}
-    total, done = len(data_seeds) * (1 + len(entry.settings)), 0
-    for data_seed in data_seeds:
-        if not progress(done / total, "Drawing the data"):
-            return
-        problem = make(data_seed)
-        done += 1
-        for setting in entry.settings:
-            if not progress(done / total, setting.label):
-                return
-            run = algorithm(entry, setting, int(problem.client_data.samples[0]))
-            seeds = [1000 * data_seed + index for index in range(repetitions)]
-            parts[setting.label].append(angles(problem, run, seeds))
-            done += 1
-            if data_seed == data_seeds[-1]:
-                times = communication_times(run).astype(float)
-                yield Band(setting.label, times, np.concatenate(parts[setting.label]))
-
-
-def utility(
-    problem: Problem,
-    run: FedPower,
-    *,
-    calibration: str,
-    epsilons: Sequence[float],
-    delta: float,
-    clip_norm: float,
-    seeds: Sequence[int],
-    progress: Progress = lambda fraction, text: True,
-) -> Array:
-    """Final angle against the budget, (budgets, seeds); NaN where it was stopped."""
-    finals = np.full((len(epsilons), len(seeds)), np.nan)
-    fewest = float(problem.client_data.samples.mean())
-    for index, epsilon in enumerate(epsilons):
-        if not progress(index / len(epsilons), f"ε = {epsilon:g}, {calibration}"):
-            break
-        noise = Calibration(calibration, epsilon, delta, run.products, run.width, clip_norm).noise(
-            fewest
-        )
-        finals[index] = angles(problem, replace(run, noise=float(noise)), seeds)[:, -1]
-    return finals

@@ -1,1 +1,1 @@
-"""Private runs: data, method, noise and guarantee."""
+"""Private runs: what a budget costs, what it protects, and how it is accounted."""

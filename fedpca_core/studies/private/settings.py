@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from fedpca_core.settings import Settings, parameter
+from fedpca_core.algorithms.registry import Titles
+from fedpca_core.settings import INFINITY, Settings, parameter
+from fedpca_core.studies.papers.fedpower import FIGURES
+from fedpca_core.studies.world import PROBLEMS, shared
 
-MODELS = {
-    "spiked": "Spiked covariance (Model I)",
-    "blocks": "Block model (Model II)",
-    "distinct": "Distinct clients",
-}
-
-METHODS = {
-    "fedpower": "FedPower",
-    "ssi": "SSI",
-    "block_krylov": "Block Krylov",
-    "faps": "FAPS",
-    "local_power": "LocalPower",
-    "fedpe": "FedPE",
-    "fedpg": "FedPG",
-}
+#: What seeks the pooled subspace, whether its noise can be accounted or not.
+PRIVATE = Titles(lambda method: method.compared or bool(method.accounts))
 
 VIEWS = {
     "run": "Convergence",
@@ -39,41 +30,50 @@ class PrivacySettings(Settings):
 
     kind: ClassVar[str] = "privacy"
     family: ClassVar[str] = "privacy"
+    former_keys: ClassVar[Mapping[str, str]] = {
+        "model": "problem",
+        "dp": "noise",
+        "eps": "epsilon",
+        "period": "local_steps",
+        "decay": "decaying_gaps",
+        "mask": "upload_noise",
+    }
+    former_fields: ClassVar[Mapping[str, str]] = {
+        "model": "problem",
+        "noise": "noise",
+        "period": "local_steps",
+        "decay": "decaying_gaps",
+        "mask": "upload_noise",
+    }
 
     # ---------------------------------------------------------------- data
-    model: str = parameter(
-        "spiked",
-        key="model",
-        label="Data",
+    problem: str = shared(
+        "problem",
+        default="spiked",
+        choices={key: PROBLEMS[key] for key in ("spiked", "blocks", "distinct")},
         help="Model I: Gaussian records with a few strong directions. Model II: rows of the "
         "adjacency matrices of two-community networks. Distinct clients: shared and private "
         "directions, for attacks.",
-        choices=MODELS,
     )
-    features: int = parameter(
-        40,
-        key="features",
-        label="Features",
-        help="Entries of a record (d in FedPower; the nodes of a network in Model II).",
+    features: int = shared(
+        "features",
+        default=40,
         low=10,
         high=200,
         step=5,
+        help="Entries of a record (d in FedPower; the nodes of a network in Model II).",
     )
-    clients: int = parameter(
-        20,
-        key="clients",
-        label="Clients",
-        help="How many machines hold data (m in FedPower). Averaging over them averages noise.",
-        low=2,
+    clients: int = shared(
+        "clients",
+        default=20,
         high=50,
-        step=1,
+        help="How many machines hold data (m in FedPower). Averaging over them averages noise.",
     )
-    samples: int = parameter(
-        30000,
-        key="samples",
-        label="Samples per client",
-        help="Records of each client (n_i in FedPower). Noise is in proportion to 1/n_i.",
+    samples: int = shared(
+        "samples",
+        default=30000,
         grid=(500, 1000, 2000, 5000, 10000, 20000, 30000, 50000, 100000),
+        help="Records of each client (n_i in FedPower). Noise is in proportion to 1/n_i.",
     )
     networks: int = parameter(
         2,
@@ -82,14 +82,8 @@ class PrivacySettings(Settings):
         help="Model II: each network gives as many records as it has nodes. The paper has one.",
         grid=(1, 2, 4, 8, 16, 32, 64, 128, 164, 256),
     )
-    components: int = parameter(
-        4,
-        key="components",
-        label="Components",
-        help="Dimension of the subspace sought (k in FedPower).",
-        low=1,
-        high=8,
-        step=1,
+    components: int = shared(
+        "components", default=4, high=8, help="Dimension of the subspace sought (k in FedPower)."
     )
     surplus: int = parameter(
         1,
@@ -113,34 +107,18 @@ class PrivacySettings(Settings):
             "raw": "Left raw",
         },
     )
-    clip_norm: float = parameter(
-        1.0,
-        key="clip",
-        label="Clip norm",
+    clip_norm: float = shared(
+        "clip_norm",
         help="Largest Euclidean norm of a record. Sensitivity and noise grow with its square.",
-        grid=(0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),
     )
     # ---------------------------------------------------------------- budget
-    noise: bool = parameter(
-        True,
-        key="dp",
-        label="Noise on every product",
-        help="Gaussian noise on each product with S_i, hidden ones too. Off: ε is infinite.",
+    epsilon: float = shared(
+        "epsilon",
+        default=1.0,
+        help="Total over the whole run, of Gaussian noise on each product with S_i, hidden ones "
+        "too. Smaller is more private: below 1 is strong, above 10 weak; ∞ switches the noise off.",
     )
-    epsilon: float = parameter(
-        1.0,
-        key="eps",
-        label="Budget ε",
-        help="Total over the whole run. Smaller is more private; below 1 is strong, above 10 weak.",
-        grid=(0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0),
-    )
-    delta: float = parameter(
-        1e-6,
-        key="delta",
-        label="Failure probability δ",
-        help="Total over the whole run; should be well below one over a client's records.",
-        grid=(1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2),
-    )
+    delta: float = shared("delta")
     calibration: str = parameter(
         "exact",
         key="calibration",
@@ -156,7 +134,7 @@ class PrivacySettings(Settings):
         label="Method",
         help="FedPower, SSI and block Krylov touch the data through products only and can be "
         "accounted. The others cannot: noise on their uploads is masking, and the page says why.",
-        choices=METHODS,
+        choices=PRIVATE,
     )
     products: int = parameter(
         10,
@@ -168,18 +146,16 @@ class PrivacySettings(Settings):
         high=40,
         step=1,
     )
-    period: int = parameter(
-        2,
-        key="period",
-        label="Local steps p",
-        help="Products before the first communication. 1 communicates after every product.",
-        low=1,
+    local_steps: int = shared(
+        "local_steps",
+        default=2,
         high=10,
-        step=1,
+        help="Products before the first communication (p in FedPower). 1 communicates after every "
+        "product.",
     )
-    decay: bool = parameter(
+    decaying_gaps: bool = parameter(
         True,
-        key="decay",
+        key="gaps",
         label="Decaying gaps",
         help="Gaps p, p − 1, …, 1, 1, … as in the paper's experiments, rather than p, p, p, …",
     )
@@ -206,32 +182,24 @@ class PrivacySettings(Settings):
         high=50,
         step=1,
     )
-    mask: float = parameter(
-        0.0,
-        key="mask",
-        label="Noise on uploads",
+    upload_noise: float = shared(
+        "upload_noise",
         help="For methods that cannot be accounted: Gaussian noise relative to the size of each "
         "upload. Masking only, no ε follows.",
-        grid=(0.0, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0),
     )
     repetitions: int = parameter(
         10,
         key="repetitions",
         label="Repetitions",
-        help="Starts and noise draws on one data set; bands are quartiles over them.",
+        help="Starts and noise draws on one data set; bands are over them.",
         low=1,
         high=30,
         step=1,
     )
-    seed: int = parameter(
-        0,
-        key="seed",
-        label="Seed",
+    seed: int = shared(
+        "seed",
         help="Seed of data, start, sampling and noise. A deployment draws noise from secret "
         "entropy instead.",
-        low=0,
-        high=99999,
-        step=1,
     )
     # ---------------------------------------------------------------- view
     view: str = parameter(
@@ -252,17 +220,7 @@ class PrivacySettings(Settings):
         key="figure",
         label="Figure",
         help="The panels of FedPower's Figures 3 and 4, and three of our own.",
-        choices={
-            "3a": "3(a) Model I, local products p",
-            "3b": "3(b) Model I, budget ε",
-            "3c": "3(c) Model I, clients drawn K",
-            "3d": "Model I with exact noise (ours)",
-            "4a": "4(a) Model II, local products p",
-            "4b": "4(b) Model II, budget ε",
-            "4c": "4(c) Model II, clients drawn K",
-            "4d": "Model II without noise (ours)",
-            "4e": "Model II that works (ours)",
-        },
+        choices={figure.key: figure.menu for figure in FIGURES},
         view=True,
     )
     paper_size: bool = parameter(
@@ -273,3 +231,11 @@ class PrivacySettings(Settings):
         "minutes (many networks).",
         view=True,
     )
+
+    @classmethod
+    def _modernised(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A noise that was switched off is an infinite budget."""
+        modern = dict(values)
+        if str(modern.pop("noise", True)).casefold() == "false":
+            modern["epsilon"] = INFINITY
+        return modern

@@ -1,0 +1,137 @@
+"""How close does a private run come: with its noise, with the other calibration's, without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms import FedPower
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.privacy import CALIBRATIONS, releases_made, spent
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.private import build
+from fedpca_core.studies.private.repeated import Repeated, repeat, run_seeds, traced
+from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.private.theory_terms import noise_floor
+from fedpca_core.studies.study import Run, Step, Study, part
+
+
+@dataclass(frozen=True, eq=False)
+class Spending:
+    """What each client has released and spent in one run.
+
+    Attributes
+    ----------
+    releases : (clients,) int64
+    epsilon : (clients,) float64
+    clip_norm : float
+    """
+
+    releases: IntArray
+    epsilon: Array
+    clip_norm: float
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Fewest and most releases of any client."""
+        return int(self.releases.min()), int(self.releases.max())
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateRuns:
+    """Repeated runs that differ in their noise.
+
+    Attributes
+    ----------
+    runs : mapping of str to Repeated
+        By noise: "exact", "published", "masked" or "none"; the run as it is set comes first.
+    floor : float or None
+        Predicted sine of the final angle where one is predicted, at most that of tangent ½
+        (simulation only).
+    spending : Spending or None
+        Of the first repetition, where clients are drawn.
+    """
+
+    runs: Mapping[str, Repeated]
+    floor: float | None = None
+    spending: Spending | None = None
+
+    @property
+    def rounds(self) -> int:
+        """Communications of the longest run."""
+        return max(run.sines.shape[1] for run in self.runs.values()) - 1
+
+
+class PrivateRun(Study[PrivacySettings, PrivateRuns]):
+    """The run as it is set, the same with the other calibration, and without noise."""
+
+    key: ClassVar[str] = "private_run"
+    title: ClassVar[str] = "Convergence under a budget"
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view == "run"
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[PrivateRuns]:
+        c = settings
+        yield Step(0.0, "Drawing the data")
+        problem = build.build_problem(c)
+        seeds = run_seeds(c.seed, c.repetitions)
+        noises = _noises(c)
+        runs: dict[str, Repeated] = {}
+        for position, (kind, noise) in enumerate(noises.items()):
+            wire = build.channel(c if kind == "masked" else replace(c, upload_noise=0.0))
+            text = "Without noise" if kind == "none" else f"With {kind} noise"
+            steps = repeat(problem, build.method(c, noise), build.rounds(c), wire, seeds, text)
+            share = position / len(noises), (position + 1) / len(noises)
+            runs[kind] = yield from part(steps, *share)
+            yield Step(share[1], text, PrivateRuns(dict(runs)))
+        run = build.method(c, build.current_noise(c))
+        if not (isinstance(run, FedPower) and run.noise > 0):
+            return PrivateRuns(runs)
+        tangent = noise_floor(problem, run, build.public_setting(c))
+        floor = float(np.sin(np.arctan(tangent))) if tangent < 0.5 else None
+        if not c.draws:
+            return PrivateRuns(runs, floor)
+        quiet = Channel(record="estimates")
+        trace = yield from part(
+            traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent"), 0.99, 1.0
+        )
+        norm = build.treatment(c)[1]
+        true = spent(trace, run, delta=c.delta, clip_norm=norm)
+        return PrivateRuns(runs, floor, Spending(releases_made(trace), true, norm))
+
+    def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        curves = [run.table("noise", kind) for kind, run in result.runs.items()]
+        ends = [run.table("noise", kind).iloc[[-1]] for kind, run in result.runs.items()]
+        tables = {
+            "summary": pd.concat(ends, ignore_index=True),
+            "curves": pd.concat(curves, ignore_index=True),
+        }
+        if result.spending is not None:
+            tables["spending"] = pd.DataFrame(
+                {
+                    "client": np.arange(len(result.spending.releases)),
+                    "releases": result.spending.releases,
+                    "epsilon": result.spending.epsilon,
+                }
+            )
+        return tables
+
+
+def _noises(c: PrivacySettings) -> dict[str, float]:
+    """Standard deviation on every product by kind of noise, the run as it is set first."""
+    current = build.current_noise(c)
+    noises: dict[str, float] = {}
+    if current:
+        others = [kind for kind in CALIBRATIONS if kind != c.calibration]
+        noises = {kind: build.noise_for(c, kind) for kind in (c.calibration, *others)}
+    elif not build.accountable(c) and c.upload_noise:
+        noises["masked"] = 0.0
+    return {**noises, "none": 0.0}

@@ -1,0 +1,140 @@
+"""What the runs of a view guarantee, with everything that must stand beside an epsilon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
+from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.papers import fedpower
+from fedpca_core.studies.private import build
+from fedpca_core.studies.private.figures import size_of
+from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.study import Run, Step, Study
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The guarantee of one run.
+
+    Attributes
+    ----------
+    label : str
+        Of the curve it belongs to, where a view has several.
+    asked : float
+        Epsilon that was asked for; published noise gives a smaller one.
+    guarantee : Guarantee
+    """
+
+    label: str
+    asked: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What a view guarantees.
+
+    Attributes
+    ----------
+    stated : tuple of Stated
+        Empty where no epsilon can be stated.
+    refusal : str
+        Why not.
+    excess : float or None
+        Published noise over exact noise for the same budget.
+    warning : str
+        What is wrong with delta, if anything.
+    record : str
+        What a record is, where that needs saying.
+    """
+
+    stated: tuple[Stated, ...]
+    refusal: str = ""
+    excess: float | None = None
+    warning: str = ""
+    record: str = ""
+
+    @property
+    def private(self) -> bool:
+        """Whether any epsilon is finite."""
+        return any(each.guarantee.private for each in self.stated)
+
+
+class Promise(Study[PrivacySettings, Promises]):
+    """The guarantee, or why there is none; needs no data and takes a moment."""
+
+    key: ClassVar[str] = "guarantee"
+    title: ClassVar[str] = "What is guaranteed"
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    reads: ClassVar[frozenset[str]] = frozenset(PrivacySettings.parameters())
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Promises]:
+        yield Step(0.0, "Accounting")
+        return promised(settings)
+
+    def tables(self, result: Promises, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        if result.refusal:
+            return {"guarantee": pd.DataFrame([{"epsilon": math.nan, "refusal": result.refusal}])}
+        rows = [
+            {
+                "run": each.label,
+                "asked_epsilon": each.asked,
+                "epsilon": each.guarantee.epsilon,
+                "noise": each.guarantee.noise,
+                "releases": each.guarantee.releases,
+                "counted": each.guarantee.composition,
+                "sensitivity": each.guarantee.sensitivity,
+                **each.guarantee.terms(),
+            }
+            for each in result.stated
+        ]
+        return {"guarantee": pd.DataFrame(rows)}
+
+
+def promised(settings: PrivacySettings) -> Promises:
+    """What the open view guarantees.
+
+    Raises
+    ------
+    InvalidInput
+        Raw records with noise on, or a run that cannot be made.
+    """
+    return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings)
+
+
+def _of_a_run(c: PrivacySettings) -> Promises:
+    found = build.stated(c)
+    if isinstance(found, Refusal):
+        return Promises((), found.reason)
+    warning = warn_delta(c.delta, build.public_setting(c).samples) if found.private else None
+    excess = (
+        build.noise_for(c, "published") / build.noise_for(c, "exact") if found.private else None
+    )
+    record = fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
+    return Promises((Stated("", c.epsilon, found),), "", excess, warning or "", record)
+
+
+def _of_a_figure(c: PrivacySettings) -> Promises:
+    entry = fedpower.figure(c.figure)
+    model = fedpower.MODELS[entry.model]
+    size = model.sizes[size_of(c)]
+    sizes = np.full(fedpower.CLIENTS, size.samples, dtype=np.int64)
+    setting = Setting(size.features, fedpower.CLIENTS, sizes, np.full(len(sizes), 1.0 / len(sizes)))
+    stated = []
+    for variant in entry.variants:
+        run = fedpower.algorithm(entry, variant, size.samples)
+        found = account(run, setting, delta=fedpower.DELTA, clip_norm=1.0)
+        assert isinstance(found, Guarantee)
+        stated.append(Stated(variant.label, variant.epsilon, found))
+    promises = Promises(tuple(stated), record=model.record)
+    if not promises.private:
+        return promises
+    warning = warn_delta(fedpower.DELTA, sizes)
+    return Promises(tuple(stated), warning=warning or "", record=model.record)

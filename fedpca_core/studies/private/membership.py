@@ -1,0 +1,278 @@
+"""Is one record in the data: the best test there is, against what the guarantee permits.
+
+The real method runs, with the record and with another in its place; the likelihood of the messages
+is known exactly (simulation only).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from fedpca_core.algorithms import FedPower, Noisy
+from fedpca_core.arrays import Array
+from fedpca_core.attacks import (
+    empirical_auc,
+    membership_score,
+    membership_separation,
+    theoretical_auc,
+)
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.privacy import CALIBRATIONS
+from fedpca_core.privacy.gaussian import mu_of
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.private import build
+from fedpca_core.studies.private.price import BUDGETS
+from fedpca_core.studies.private.reconstruction import CLIENT, noise_of
+from fedpca_core.studies.private.repeated import traced
+from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.study import Part, Run, Step, Study, part
+
+#: Runs with the record, and as many without it, for one ROC curve.
+TESTS = 120
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Scores of the best membership test over many runs.
+
+    Attributes
+    ----------
+    first, second : (runs,) float64
+        Log-likelihood ratios when the record is there and when it was replaced.
+    separation : float
+        Mean distance mu of the two hypotheses in these runs.
+    """
+
+    first: Array
+    second: Array
+    separation: float
+
+    @property
+    def auc(self) -> float:
+        """Measured area under the curve."""
+        return empirical_auc(self.first, self.second)
+
+    @property
+    def uncertainty(self) -> float:
+        """Standard error of the measured area, about."""
+        return 1.0 / math.sqrt(6 * len(self.first))
+
+    @property
+    def expected_auc(self) -> float:
+        """``Phi(mu/sqrt(2))`` at the runs' own mu."""
+        return theoretical_auc(self.separation)
+
+    def roc(self) -> tuple[Array, Array]:
+        """False and true positive rates of every threshold, from (0, 0) to (1, 1)."""
+        thresholds = np.sort(np.concatenate([self.first, self.second]))[::-1]
+        true = (self.first[None] >= thresholds[:, None]).mean(axis=1)
+        false = (self.second[None] >= thresholds[:, None]).mean(axis=1)
+        return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
+
+
+def gaussian_roc(epsilon: float, delta: float) -> tuple[Array, Array]:
+    """The most that Gaussian noise with this guarantee permits: ``Phi(Phi^-1(a) + mu)``."""
+    false = np.linspace(1e-6, 1 - 1e-6, 101)
+    return false, np.asarray(ndtr(ndtri(false) + float(mu_of(epsilon, delta))))
+
+
+def permitted_roc(epsilon: float, delta: float) -> tuple[Array, Array]:
+    """The most that (epsilon, delta)-DP alone permits, whatever the mechanism.
+
+    ``min{1, delta + e^eps a, 1 - e^-eps (1 - delta - a)}`` at false alarms a: straight lines, given
+    by their corners (Dong, Roth and Su, Gaussian differential privacy, Proposition 2.5).
+    """
+    corner = (1.0 - delta) / (1.0 + math.exp(epsilon))
+    return np.array([0.0, corner, 1.0 - delta, 1.0]), np.array([delta, 1.0 - corner, 1.0, 1.0])
+
+
+def worst_pair(
+    problem: Problem, client: int = CLIENT, clip_norm: float = 1.0
+) -> tuple[Array, Array]:
+    """Two neighbouring S_i that are easiest to tell apart, (features, features) each.
+
+    One record of the client lies along the first leading direction, or along the second: orthogonal
+    records inside the space that the run converges to attain the sensitivity.
+    """
+    samples = int(problem.client_data.samples[client])
+    require(samples >= 2, "A client of one record has no other record to hide among.")
+    target = problem.target(2)
+    rest = problem.client_data.dense()[client] * (samples - 1) / samples
+    first, second = (clip_norm**2 * np.outer(u, u) / samples for u in target.T)
+    return rest + first, rest + second
+
+
+def membership(
+    problem: Problem,
+    run: FedPower | Noisy,
+    *,
+    runs: int,
+    client: int = CLIENT,
+    clip_norm: float = 1.0,
+    seed: int = 0,
+) -> Part[Membership]:
+    """Test for one record in ``runs`` runs with it and as many with its neighbour.
+
+    Raises
+    ------
+    InvalidInput
+        Hidden local products (their answers are not seen), or no noise.
+    """
+    period = run.period if isinstance(run, FedPower) else 1
+    require(
+        period == 1,
+        f"The likelihood of the messages is known exactly at p = 1 only, not at p = {period}: "
+        "hidden products are not seen. Choose p = 1.",
+    )
+    if run.noise == 0:
+        raise InvalidInput(
+            "Without noise one look at the answers decides membership; choose a finite ε."
+        )
+    pair, noise = worst_pair(problem, client, clip_norm), noise_of(problem, run, client)
+    neighbours = [_with(problem, client, matrix) for matrix in pair]
+    scores: list[list[float]] = [[], []]
+    squares: list[float] = []
+    for index in range(runs):
+        share = index / runs, (index + 1) / runs
+        for truth, neighbour in enumerate(neighbours):
+            seen = yield from part(_transcript(neighbour, run, seed + 2 * index + truth), *share)
+            scores[truth].append(membership_score(seen, *pair, noise, client))
+        squares.append(membership_separation(seen, *pair, noise, client) ** 2)
+    return Membership(np.array(scores[0]), np.array(scores[1]), float(np.sqrt(np.mean(squares))))
+
+
+def _with(problem: Problem, client: int, matrix: Array) -> Problem:
+    grams = problem.client_data.dense().copy()
+    grams[client] = matrix
+    data = problem.client_data
+    return replace(problem, client_data=ClientData.from_grams(grams, data.samples, data.weights))
+
+
+def _transcript(problem: Problem, run: FedPower | Noisy, seed: int) -> Part[Transcript]:
+    rounds = run.rounds if isinstance(run, FedPower) else run.products
+    text = "Testing for one record"
+    trace = yield from traced(problem, run, rounds, seed, Channel(), text)
+    return trace.transcript
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Membership tests at the budget that is set, and what is expected at others.
+
+    Attributes
+    ----------
+    tests : calibration -> Membership
+        Empty without noise.
+    budgets : (budgets,) float64
+    expected : calibration -> (budgets,) float64
+        Areas under the curve, ``Phi(mu/sqrt(2))`` at the runs' mu.
+    gaussian, permitted : (budgets,) float64
+        The largest area that Gaussian noise with this guarantee permits, and (epsilon, delta)-DP
+        alone, whatever the mechanism.
+    gaussian_roc, permitted_roc : pair of (points,) float64
+        The same as false alarms and detections, at the budget that is set; empty without noise.
+    """
+
+    tests: Mapping[str, Membership]
+    budgets: Array
+    expected: Mapping[str, Array]
+    gaussian: Array
+    permitted: Array
+    gaussian_roc: tuple[Array, Array]
+    permitted_roc: tuple[Array, Array]
+
+
+class RecordMembership(Study[PrivacySettings, Tested]):
+    """The likelihood-ratio test for the pair of records that is easiest to tell apart."""
+
+    key: ClassVar[str] = "record_membership"
+    title: ClassVar[str] = "Is one record in the data?"
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view == "attacks"
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
+        c = settings
+        build.require_budget(c)
+        yield Step(0.0, "Drawing the data")
+        problem = build.build_problem(c)
+        norm = build.treatment(c)[1]
+        # Membership has an exact likelihood without hidden products and without draws.
+        plain = replace(c, local_steps=1, draws=0)
+
+        def runs(kind: str, epsilon: float, count: int) -> Part[Membership]:
+            run = build.method(plain, build.noise_for(plain, kind, epsilon))
+            assert isinstance(run, FedPower | Noisy)
+            return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
+
+        tests: dict[str, Membership] = {}
+        expected = {kind: np.full(len(BUDGETS), np.nan) for kind in CALIBRATIONS}
+        mus = [float(mu_of(epsilon, c.delta)) for epsilon in BUDGETS]
+        budgets, nothing = np.array(BUDGETS), (np.empty(0), np.empty(0))
+        private = math.isfinite(c.epsilon)
+        ceilings = (
+            np.array([theoretical_auc(mu) for mu in mus]),
+            np.array([_area(*permitted_roc(epsilon, c.delta)) for epsilon in BUDGETS]),
+            gaussian_roc(c.epsilon, c.delta) if private else nothing,
+            permitted_roc(c.epsilon, c.delta) if private else nothing,
+        )
+        for position, kind in enumerate(CALIBRATIONS if private else ()):
+            begin = position / 2
+            tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, begin + 0.4)
+            for index, epsilon in enumerate(BUDGETS):
+                yield Step(begin + 0.4 + 0.1 * index / len(BUDGETS), f"Expected at ε = {epsilon:g}")
+                single = yield from part(runs(kind, epsilon, 1), begin + 0.4, begin + 0.5)
+                expected[kind][index] = single.expected_auc
+            yield Step(begin + 0.5, "", Tested(dict(tests), budgets, dict(expected), *ceilings))
+        return Tested(tests, budgets, expected, *ceilings)
+
+    def tables(self, result: Tested, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        rocs = [
+            pd.DataFrame({"noise": kind, "false_alarms": false, "detections": true})
+            for kind, test in result.tests.items()
+            for false, true in [test.roc()]
+        ]
+        areas = {f"expected_{kind}": area for kind, area in result.expected.items()}
+        tables = {
+            "areas": pd.DataFrame(
+                {
+                    "epsilon": result.budgets,
+                    **areas,
+                    "gaussian_ceiling": result.gaussian,
+                    "permitted": result.permitted,
+                }
+            )
+        }
+        if rocs:
+            tables["measured"] = pd.DataFrame(
+                [
+                    {
+                        "noise": kind,
+                        "epsilon": settings.epsilon,
+                        "area": test.auc,
+                        "expected_area": test.expected_auc,
+                        "separation": test.separation,
+                        "runs": len(test.first),
+                    }
+                    for kind, test in result.tests.items()
+                ]
+            )
+            tables["roc"] = pd.concat(rocs, ignore_index=True)
+        return tables
+
+
+def _area(false: Array, true: Array) -> float:
+    return float(np.trapezoid(true, false))

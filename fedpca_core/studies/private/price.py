@@ -1,0 +1,127 @@
+"""The price of a budget: the final distance against epsilon, and against the number of products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from fedpca_core.privacy import CALIBRATIONS
+from fedpca_core.settings import Value
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.private import build
+from fedpca_core.studies.private.repeated import repeat, run_seeds
+from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.study import Part, Run, part
+from fedpca_core.studies.sweep import Measured, Sweep, Swept
+
+#: Finite budgets of every sweep over ε.
+BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+#: All of them, the run without noise first: everything else is compared with it.
+WITH_INFINITE = (math.inf, *BUDGETS)
+#: Local products T, each with the whole budget spread over it.
+LENGTHS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)
+#: Name of the series without noise.
+QUIET = "none"
+
+
+def noises(settings: PrivacySettings) -> dict[str, float]:
+    """Noise of every calibration for the budget; one without noise where it is infinite."""
+    if math.isinf(settings.epsilon):
+        return {QUIET: 0.0}
+    return {kind: build.noise_for(settings, kind) for kind in CALIBRATIONS}
+
+
+class PrivateSweep(Sweep[PrivacySettings]):
+    """A sweep whose seeds are of starts and noise; the data keep the settings' own seed."""
+
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def seeds(self, settings: PrivacySettings) -> Sequence[int]:
+        return run_seeds(settings.seed, settings.repetitions)
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Swept]:
+        build.require_budget(settings)
+        return (yield from super().run(settings, data))
+
+    def point(
+        self, settings: PrivacySettings, value: Value, seed: int, data: OwnData | None
+    ) -> Part[Measured]:
+        return self.once(self.at(settings, value, settings.seed), seed)
+
+    def measure(self, settings: PrivacySettings, data: OwnData | None) -> Part[Measured]:
+        return self.once(settings, settings.seed)
+
+    def once(self, settings: PrivacySettings, seed: int) -> Part[Measured]:
+        """The final distance by calibration, of the run from ``seed``."""
+        problem = build.build_problem(settings)
+        wire, rounds = build.channel(settings), build.rounds(settings)
+        found: dict[str, dict[str, float]] = {}
+        chosen = noises(settings)
+        for index, (kind, noise) in enumerate(chosen.items()):
+            steps = repeat(problem, build.method(settings, noise), rounds, wire, [seed], kind)
+            run = yield from part(steps, index / len(chosen), (index + 1) / len(chosen))
+            found[kind] = {"sin_theta": run.final}
+        return found
+
+
+class PriceOfBudget(PrivateSweep):
+    """The final distance against the budget."""
+
+    key: ClassVar[str] = "price_of_epsilon"
+    title: ClassVar[str] = "Price of ε"
+
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view == "utility"
+
+    def parameter(self, settings: PrivacySettings) -> str:
+        return "epsilon"
+
+    def values(self, settings: PrivacySettings) -> Sequence[Value]:
+        return WITH_INFINITE
+
+
+class PriceOfProducts(PrivateSweep):
+    """The final distance of runs of different lengths that spend the same budget."""
+
+    key: ClassVar[str] = "price_of_products"
+    title: ClassVar[str] = "One budget over more and more products"
+
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view == "utility"
+
+    def parameter(self, settings: PrivacySettings) -> str:
+        return "products"
+
+    def values(self, settings: PrivacySettings) -> Sequence[Value]:
+        return LENGTHS
+
+    def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
+        length = int(value)  # type: ignore[arg-type]
+        steps = min(settings.local_steps, length)
+        return replace(settings, products=length, local_steps=steps, seed=seed)
+
+
+def best_length(swept: Swept, calibration: str) -> tuple[int, bool] | None:
+    """The number of products with the smallest median distance, if any is measured.
+
+    The second says whether it is the first or the last of those tried, so that the best may lie
+    outside.
+    """
+    found = swept.band(calibration, "sin_theta")
+    if not len(found.x):
+        return None
+    index = int(np.argmin(found.middle))
+    return int(found.x[index]), index in (0, len(found.x) - 1)
+
+
+def last_value(swept: Swept, series: str) -> float | None:
+    """Median of a series where it was measured last: of one that does not vary, its value."""
+    measures = swept.table.loc[swept.table["series"] == series, "measure"]
+    if measures.empty:
+        return None
+    return float(swept.band(series, measures.iloc[0]).middle[-1])
