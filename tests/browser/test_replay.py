@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from dashboard.player import Curve, Panel
+from dashboard.player.component import frontend_script
+from dashboard.player.encode import encode
 from tests.browser.tools import ROOT, serious, serve, settled, watch
 
 HERE = Path(__file__).resolve().parent
@@ -264,3 +267,27 @@ def test_it_is_accessible_and_fits(address, new_page, width, scheme):
     assert described == "The error of three algorithms by round."
     label = page.locator("[data-testid=replay-canvas]").first.get_attribute("aria-label")
     assert label == "Estimate, round 20 of 20. frame 20"
+
+
+MOUNTED_TWICE = """async ([script, bytes]) => {
+  const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  const { default: mount } = await import(url);
+  const parentElement = document.createElement("div");
+  document.body.append(parentElement);
+  const data = () => Uint8Array.from(bytes);
+  const views = () => parentElement.querySelectorAll(":scope > .fp-replay").length;
+  const first = mount({ data: data(), parentElement });
+  const second = mount({ data: data(), parentElement });
+  first();
+  const afterFirst = views();
+  second();
+  return [afterFirst, views()];
+}"""
+
+
+def test_a_mount_that_a_newer_one_overtook_does_not_take_the_view_down(page) -> None:
+    """New data while the module loads: both mounts happen, then the first is cleaned up."""
+    curve = Curve("error", [0, 1, 2], [1.0, 0.1, 0.01])
+    panel = Panel(key="e", title="Error", x_title="round", y_title="error", curves=(curve,))
+    data = encode(key="twice", rounds=2, panels=[panel])
+    assert page.evaluate(MOUNTED_TWICE, [frontend_script(), list(data)]) == [1, 0]

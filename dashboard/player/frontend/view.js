@@ -8,6 +8,7 @@ class View {
     for (const stale of parent.querySelectorAll(":scope > .fp-replay")) stale.remove();
     views += 1;
     this.id = views;
+    this.mounts = 0;
     this.round = 0;
     this.touched = false;
     this.hidden = new Set();
@@ -163,8 +164,13 @@ class View {
 export default function mount({ data, parentElement }) {
   if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, new View(parentElement));
   const view = VIEWS.get(parentElement);
+  view.mounts += 1;
+  const mount = view.mounts;
   view.update(data);
   return () => {
+    // When new data come while this module still loads, Streamlit mounts twice and then cleans up
+    // after the first mount: by then the view belongs to the second.
+    if (mount !== view.mounts) return;
     view.destroy();
     VIEWS.delete(parentElement);
   };
