@@ -114,6 +114,7 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
         yield Step(0.0, "A short run from either start")
         problem = small.problem()
         errors: dict[str, Array] = {}
+        truth: list[tuple[float, float]] = []
         for index, start in enumerate(STARTS):
             algorithm = replace(small.personalised(), start_from=start)
             algorithm = algorithm.prepared(problem.client_data)
@@ -123,11 +124,10 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
             )
             errors[start] = _distances(followed, trace)
             if start == "common":
-                truth = [
-                    _data_errors(problem, algorithm, trace, client, tracked)
-                    for client, tracked in enumerate(followed)
-                ]
                 baseline = _looking_on(trace, len(followed))
+                for client, tracked in enumerate(followed):
+                    yield Step(0.5, f"Client {client}, covariance")
+                    truth.append(_data_errors(problem, algorithm, trace, client, tracked))
         moments, records = np.array(truth).T
         return Exposed(errors, baseline, moments, records)
 
