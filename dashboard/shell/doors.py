@@ -58,8 +58,8 @@ DOORS: tuple[Door, ...] = (
     ),
     Door(
         "What is proved?",
-        "Every convergence theorem of deterministic federated learning against measured "
-        "contraction; some are false as printed.",
+        "Theorems on deterministic federated learning against measured contraction; some are "
+        "false as printed.",
         "Check the theorems",
         "../pages/theory.py",
         ":material/function:",

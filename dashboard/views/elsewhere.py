@@ -6,21 +6,21 @@ from typing import Any, cast
 
 import streamlit as st
 
-from dashboard.player import chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
-from dashboard.views import personal as personal_view
+from dashboard.views import exposure
 from dashboard.views.anomaly import data as anomaly_data
 from dashboard.views.anomaly.leaks import leaks
 from dashboard.views.anomaly.view import View
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.personalised import Exposure, PersonaliseSettings, give_away
+from fedpca_core.studies.personalised.exposure import Exposure
+from fedpca_core.studies.personalised.settings import PersonaliseSettings
 
 #: Small enough that the whole covariance can be fitted while one waits.
 _TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100}
-_PERSONAL = PersonaliseSettings(features=12, components=3, samples=10)
+_PERSONAL = PersonaliseSettings(features=12, components=3, samples=10, exposure=True)
 
 
 def show(controls: Controls[AttackSettings]) -> None:
@@ -42,17 +42,7 @@ def show(controls: Controls[AttackSettings]) -> None:
             does="solves the upload for the client's private frame Uᵢ, and consecutive Uᵢ for Sᵢ",
             outcome="from a common start the frames exactly, and with them the covariances",
         )
-        jobs.show(
-            ("personal exposure", _PERSONAL),
-            lambda job: give_away(_PERSONAL, job.report),
-            _exposure,
-            name="elsewhere_personal",
-        )
-
-
-def _exposure(found: Exposure) -> None:
-    st.markdown(personal_view.exposure_sentence(found))
-    chart(key="elsewhere_exposure", panels=[personal_view.exposure_panel(found)])
+        jobs.study(Exposure(), _PERSONAL, exposure.draw)
 
 
 def _fedpg(controls: Controls[AttackSettings]) -> None:

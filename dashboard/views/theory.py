@@ -1,21 +1,20 @@
-"""Drawing the Theory page: runs against claims, sweeps, rivals, verdicts."""
+"""Drawing the Theory page: a run against its claims, and the other methods beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
+import streamlit as st
 
-from dashboard.player import Baseline, Curve, Panel
+from dashboard.player import Baseline, Curve, Panel, chart, replay
 from dashboard.shell import layout
-from fedpca_core.settings import short
-from fedpca_core.studies.theory import LOW, Study, Sweeps, TheorySettings
+from fedpca_core.studies.theory.method import Measured
+from fedpca_core.studies.theory.settings import LOW, TheorySettings
 
-CLAIM = "FedPower"  # palette colours, by role on this page
-OURS = "FAPS"
-MEASURED = "SSI"
-#: Curves of the other methods, in the order of `study`.
-RIVALS = ("LocalPower", "SSI", "FAPS", "VariableSplitting", "FedPG")
+#: Colours of this page by role; the methods here are none of the federated PCA.
+CLAIM, OURS, MEASURED = "series 1", "series 0", "series 2"
 
 BADGES: Mapping[str, tuple[str, str]] = {
     "holds": ("holds", "green"),
@@ -25,47 +24,63 @@ BADGES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def badge(study: Study) -> tuple[str, str]:
+def draw(found: Measured, settings: TheorySettings) -> None:
+    """The verdict on the claim, the run, its numbers, and the wrong fixed point of FedAvg."""
+    text, colour = badge(found)
+    st.badge(text, color=colour)  # type: ignore[arg-type]
+    st.markdown(summary(found))
+    replay(key="theory_view", rounds=found.course.rounds, panels=convergence(found))
+    cards(found, settings)
+    layout.section("The wrong fixed point of FedAvg", "Every method on the same problem, L/λ = κ.")
+    st.markdown(floor_sentence(found, settings))
+    chart(key="theory_rivals", panels=[rivals(found)])
+    work = work_table(found)
+    layout.small_table(work, label="What each method costs", numbers=list(work.columns[1:]))
+
+
+def badge(found: Measured) -> tuple[str, str]:
     """Text and colour of the verdict on the chosen theorem."""
-    text, colour = BADGES[study.verdict]
-    name = study.claim.name
-    if study.claim.factor is None:
+    text, colour = BADGES[found.verdict]
+    claim = found.claim
+    if claim.factor is None:
         return "No theorem speaks of this choice", colour
-    doubt = "" if study.claim.proved else " (proved for quadratics only)"
-    return f"{name}: {text}{doubt}", colour
+    doubt = "" if claim.proved else " (proved for quadratics only)"
+    return f"{claim.name}: {text}{doubt}", colour
 
 
-def summary(study: Study) -> str:
+def summary(found: Measured) -> str:
     """What the run did, in words."""
-    trace = study.trace
-    seen = trace.contractions[np.isfinite(trace.contractions)]
-    largest = f"{seen.max():.3f}" if len(seen) else "–"
-    if trace.diverged:
+    course = found.course
+    if course.diverged:
         return (
             "**The run diverged**: these step sizes are too long. The bound and the exact norm "
             "above 1 say so beforehand."
         )
-    reached = trace.rounds_to(1e-8)
-    far = float(trace.distances[-1])
+    largest = f"{course.largest:.3f}" if np.isfinite(course.largest) else "–"
     arrival = (
-        f"the average is within 1e-8 of the minimiser after **{reached} rounds**"
-        if reached is not None
-        else f"the average ends {far:.1e} away from the minimiser, relative to its size"
+        f"the average is within 1e-8 of the minimiser after **{course.arrived} rounds**"
+        if course.arrived is not None
+        else f"the average ends {float(course.distances[-1]):.1e} away from the minimiser, "
+        "relative to its size"
     )
     return f"Largest contraction factor seen in a round: **{largest}**; {arrival}."
 
 
-def convergence(study: Study) -> list[Panel]:
+def convergence(found: Measured) -> list[Panel]:
     """The norm of the theorem over rounds with its promises, and the factor of each round."""
-    trace, claim = study.trace, study.claim
-    norms = trace.norms / trace.norms[0]
-    rounds = np.arange(len(norms))
-    curves = [Curve("measured", rounds, np.maximum(norms, 1e-16), colour=MEASURED)]
-    factors = [
-        Curve("factor of the round", rounds[1:], trace.contractions, colour=MEASURED, marker=True)
+    course, claim = found.course, found.claim
+    rounds = np.arange(course.rounds + 1)
+    curves = [
+        Curve(
+            "measured",
+            rounds,
+            np.maximum(course.norms, 1e-16),
+            colour=MEASURED,
+            simulation_only=True,
+        )
     ]
     lines = [Baseline("no progress", 1.0)]
-    promises = [(claim.name, claim.factor, CLAIM), ("our bound ρ_spec", study.spectral, OURS)]
+    promises = [(claim.name, claim.factor, CLAIM), ("our bound ρ_spec", found.spectral, OURS)]
     for name, factor, colour in promises:
         if factor is None:
             continue
@@ -73,8 +88,9 @@ def convergence(study: Study) -> list[Panel]:
             promised = np.maximum(factor**rounds, 1e-16)
             curves.append(Curve(f"{name}, ρᵏ", rounds, promised, colour=colour, guide=True))
         lines.append(Baseline(f"{name}: {factor:.4f}", factor, colour=colour))
-    if study.norm is not None:
-        lines.append(Baseline(f"exact worst case here: {study.norm:.4f}", study.norm))
+    if found.norm is not None:
+        exact = f"exact worst case here: {found.norm:.4f}"
+        lines.append(Baseline(exact, found.norm, simulation_only=True))
     return [
         Panel(
             key="theory-norm",
@@ -92,7 +108,16 @@ def convergence(study: Study) -> list[Panel]:
             title="Contraction in each round",
             x_title="round",
             y_title="Φ after / Φ before",
-            curves=tuple(factors),
+            curves=(
+                Curve(
+                    "factor of the round",
+                    rounds[1:],
+                    course.contractions,
+                    colour=MEASURED,
+                    marker=True,
+                    simulation_only=True,
+                ),
+            ),
             baselines=tuple(lines),
             log_y=False,
             integer_x=True,
@@ -103,7 +128,7 @@ def convergence(study: Study) -> list[Panel]:
     ]
 
 
-def cards(study: Study, configuration: TheorySettings) -> None:
+def cards(found: Measured, settings: TheorySettings) -> None:
     """The numbers behind the lines."""
 
     def text(value: float | None) -> str:
@@ -112,50 +137,55 @@ def cards(study: Study, configuration: TheorySettings) -> None:
     layout.metric_cards(
         [
             layout.Card(
-                "Claimed factor", text(study.claim.factor), study.claim.remark or study.claim.name
+                "Claimed factor", text(found.claim.factor), found.claim.remark or found.claim.name
             ),
             layout.Card(
-                "Our bound ρ_spec", text(study.spectral),
-                f"any clients with λ = {LOW:g}, L = {configuration.high:g}",
+                "Our bound ρ_spec",
+                text(found.spectral),
+                f"any clients with λ = {LOW:g}, L = {settings.high:g}",
             ),
             layout.Card(
-                "Exact worst case", text(study.norm), "one round, on this very problem",
+                "Exact worst case",
+                text(found.norm),
+                "one round, on this very problem; simulation only",
                 help="Operator norm of one round. A trajectory shows less.",
             ),
             layout.Card(
-                "Asymptotic rate", text(study.radius), "spectral radius, on this very problem"
+                "Asymptotic rate",
+                text(found.radius),
+                "spectral radius, on this very problem; simulation only",
             ),
         ]
-    )  # fmt: skip
+    )
 
 
-def rivals(study: Study) -> Panel:
+def rivals(found: Measured) -> Panel:
     """Distance of the average to the minimiser, all methods on one problem."""
-    curves = [
-        Curve(
-            name,
-            np.arange(len(trace.distances)),
-            np.clip(trace.distances, 1e-16, 1e12),
-            colour=colour,
-        )
-        for (name, trace), colour in zip(study.rivals.items(), RIVALS, strict=True)
-    ]
     return Panel(
         key="theory-rivals",
         title="",
         x_title="communication round",
         y_title="distance of the average to the minimiser",
-        curves=tuple(curves),
+        curves=tuple(
+            Curve(
+                name,
+                np.arange(course.rounds + 1),
+                np.clip(course.distances, 1e-16, 1e12),
+                colour=f"series {index}",
+            )
+            for index, (name, course) in enumerate(found.rivals.items())
+        ),
         integer_x=True,
         description="Relative distance to the common minimiser for FedAvg, gradient descent, "
         "Scaffnew, exact Uzawa and ADMM. FedAvg stops at a floor.",
         height=400,
+        simulation_only=True,
     )
 
 
-def floor_sentence(study: Study, configuration: TheorySettings) -> str:
+def floor_sentence(found: Measured, settings: TheorySettings) -> str:
     """FedAvg's wrong fixed point, in words."""
-    distances = study.rivals["FedAvg"].distances
+    distances = found.rivals["FedAvg"].distances
     floor = float(distances[-1])
     if floor > 1e-8 and floor < 0.999 * float(distances[-2]):
         return (
@@ -165,100 +195,31 @@ def floor_sentence(study: Study, configuration: TheorySettings) -> str:
     if floor <= 1e-8:
         why = (
             "one local step is gradient descent"
-            if configuration.local_steps == 1
+            if settings.local_steps == 1
             else "the clients are alike, so there is nothing to correct"
         )
         return f"FedAvg converges here too, because {why}."
     return (
         f"**FedAvg stops {floor:.2g} away from the minimiser** (relative to its size) with "
-        f"{configuration.local_steps} local steps: every client walks towards its own minimiser, "
+        f"{settings.local_steps} local steps: every client walks towards its own minimiser, "
         "and the average of these walks has another fixed point. The multipliers of the other "
         "methods remove exactly that."
     )
 
 
-def sweep_panels(found: Sweeps, configuration: TheorySettings) -> list[Panel]:
-    """Factors against the penalty and against local steps."""
-    positive = found.penalties > 0
-    colours = (CLAIM, OURS, MEASURED, "VariableSplitting", "LocalPower", "FedPG")
-    ticks = Baseline("1: says nothing above", 1.0)
-    by_penalty = [
-        Curve(name, found.penalties[positive] / LOW, values[positive], colour=colour)
-        for (name, values), colour in zip(found.by_penalty.items(), colours, strict=False)
-    ]
-    claimed = found.by_penalty["ρ of Theorem 1"][positive]
-    by_penalty.append(
-        Curve("its square", found.penalties[positive] / LOW, claimed**2, colour=CLAIM, dash="dot")
-    )
-    if (claimed >= 1).any():
-        edge = np.where(claimed >= 1, 1.0, np.nan)
-        by_penalty.append(
-            Curve("Theorem 1 says nothing", found.penalties[positive] / LOW, edge,
-                  lower=edge, upper=np.where(claimed >= 1, claimed, np.nan), colour="heuristic")
-        )  # fmt: skip
-    best = found.best[0] / LOW
-    if best > 0:
-        by_penalty.append(_vertical("best r for Theorem 1", best, 0.6, found.best[1]))
-    marker = _vertical("√κ", found.root, 0.0, 1.2)
-    by_steps = [
-        Curve(name, found.steps, np.minimum(values, 3.0), colour=colour)
-        for (name, values), colour in zip(
-            found.by_steps.items(),
-            ("FedPower", "LocalPower", "FAPS", "SSI", "VariableSplitting", "FedPG"),
-            strict=False,
+def work_table(found: Measured) -> pd.DataFrame:
+    """Rounds, local gradients and bytes to an accuracy of 1e-8, method by method."""
+    rows = []
+    for name, course in found.rivals.items():
+        there = course.arrived is not None and course.bytes_up is not None
+        work = "exact solves" if course.gradients is None else f"{course.gradients:,}"
+        rows.append(
+            {
+                "Method": name,
+                "Rounds to 1e-8": f"{course.arrived}" if there else "not reached",
+                "Local gradients per client": work if there else "–",
+                "Kilobytes sent up": f"{(course.bytes_up or 0) / 1e3:,.1f}" if there else "–",
+                "Distance at the end": f"{float(course.distances[-1]):.1e}",
+            }
         )
-    ]
-    return [
-        Panel(
-            key="theory-penalty",
-            title="Against the penalty (exact solves)",
-            x_title="r / λ",
-            y_title="factor of a round",
-            curves=tuple(by_penalty),
-            baselines=(ticks,),
-            log_x=True,
-            log_y=False,
-            follows=False,
-            axes_id=f"theory-penalty-{configuration.condition}",
-            description="Claimed and measured factors against the penalty; above 1 the claim says "
-            "nothing.",
-            height=400,
-        ),
-        Panel(
-            key="theory-steps",
-            title="Against local steps (r = 0)",
-            x_title="local steps n",
-            y_title="factor of a round",
-            curves=(*by_steps, marker),
-            baselines=(ticks,),
-            log_x=True,
-            log_y=False,
-            y_range=(0.0, 1.6),
-            follows=False,
-            axes_id=f"theory-steps-{configuration.condition}",
-            description="Claimed and measured factors against the number of local steps, with a "
-            "mark at the square root of the condition number.",
-            height=400,
-        ),
-    ]
-
-
-def _vertical(name: str, at: float, low: float, high: float) -> Curve:
-    return Curve(name, [at, at], [low, high], colour="guide", guide=True)
-
-
-def window_sentence(found: Sweeps) -> str:
-    """Best penalty and vacuous window of Theorem 1, in words."""
-    penalty, factor = found.best
-    text = (
-        f"Theorem 1 promises most at **r = {short(round(penalty / LOW, 3))} λ**: a factor of "
-        f"{factor:.4f}, against {found.by_penalty['ρ of Theorem 1'][0]:.4f} at r = 0."
-    )
-    if found.window is None:
-        return text + " It speaks for every r at this condition number."
-    begin, end = (edge / LOW for edge in found.window)
-    last = f"{end:,.0f}" if end >= 100 else f"{end:.3g}"
-    return (
-        f"{text} Between **r = {begin:.2g} λ and {last} λ it says nothing** (factor of 1 or "
-        "more), although the method converges there."
-    )
+    return pd.DataFrame(rows)

@@ -13,7 +13,7 @@ Under secure aggregation the server sees the sum only, and none of this applies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -115,24 +115,32 @@ def frames(
     client: int = 0,
     rounds: int | None = None,
 ) -> list[Recovered]:
-    """Track U_i through all uploads, each solve starting from the answer before.
+    """Track U_i through all uploads; see `track`."""
+    return list(track(transcript, algorithm, client, rounds))
+
+
+def track(
+    transcript: Transcript,
+    algorithm: PersonalizedPCA,
+    client: int = 0,
+    rounds: int | None = None,
+) -> Iterator[Recovered]:
+    """Solve one upload after the other for U_i, each from the answer before.
 
     With a common start the first frame is the first broadcast itself, so round 0 is known and the
     natural branch is followed from there.
     """
     known: Array | None = None
-    found: list[Recovered] = []
     for number, (centre, sent) in _messages(transcript.until(rounds), algorithm, client).items():
         if known is None and algorithm.start_from == "common":
             known = centre
-            found.append(Recovered(number - 1, centre, 0.0))
+            yield Recovered(number - 1, centre, 0.0)
         best = _solve(number, centre, sent, guess=known)
         if known is not None and not best.exact:
             cold = _solve(number, centre, sent, guess=None)
             best = min(best, cold, key=lambda item: item.residual)
         known = best.frame
-        found.append(best)
-    return found
+        yield best
 
 
 def enclosing_space(

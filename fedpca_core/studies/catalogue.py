@@ -10,7 +10,12 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.papers import faps
+from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.personalised.comparison import Comparison
+from fedpca_core.studies.personalised.exposure import Exposure
+from fedpca_core.studies.personalised.settings import PersonaliseSettings
+from fedpca_core.studies.personalised.sweep import CollaborationSweep
 from fedpca_core.studies.preset import Preset
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.convergence import PrivateRun
@@ -22,6 +27,11 @@ from fedpca_core.studies.private.price import PriceOfBudget, PriceOfProducts
 from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.study import Study, registered
+from fedpca_core.studies.theory.bridge import Bridge
+from fedpca_core.studies.theory.method import AgainstClaims
+from fedpca_core.studies.theory.settings import TheorySettings
+from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
+from fedpca_core.studies.theory.verdicts import Statements
 
 #: Every study by key; those of one page follow each other in the order in which it shows them.
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
@@ -35,19 +45,35 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     RecordMembership(),
     Accountants(),
     PaperFigure(),
+    Comparison(),
+    CollaborationSweep(),
+    Exposure(),
+    AgainstClaims(),
+    PenaltyAndSteps(),
+    Statements(),
+    Bridge(),
 )
 
+#: The settings class of every page.
+PAGES: tuple[type[Settings], ...] = (
+    ConvergeSettings,
+    AttackSettings,
+    PrivacySettings,
+    PersonaliseSettings,
+    TheorySettings,
+)
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
-    kind: settings
-    for settings in (ConvergeSettings, AttackSettings, PrivacySettings)
-    for kind in (settings.kind, *settings.former_kinds)
+    kind: settings for settings in PAGES for kind in (settings.kind, *settings.former_kinds)
 }
 
 #: Every preset by name, in the order in which they are listed.
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
-    for preset in (*(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),)
+    for preset in (
+        *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
+        *perpca.PRESETS,
+    )
 }
 
 

@@ -1,0 +1,1 @@
+"""Who should collaborate: personalised PCA between training alone and one shared model."""

@@ -1,0 +1,1 @@
+"""What is proved about agreeing on one minimiser, beside what rounds really do."""
