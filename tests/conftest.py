@@ -9,6 +9,10 @@ import pytest
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+# Pages under test compute in their own process: there, a patch or a registered toy is seen.
+# The servers of the browser tests have workers, as a deployment has.
+os.environ.setdefault("FEDPCA_WORKERS", "0")
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
 

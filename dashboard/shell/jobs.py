@@ -1,9 +1,10 @@
 """Long computations as jobs: progress, stop, partial results, and a cache by configuration.
 
-A job runs in a thread of the server process, never touches Streamlit, survives reruns and page
-switches, and is shared by all visitors who ask for the same thing. It ends early when somebody
-presses Stop, when nobody has looked at it for a while (a closed tab), or at its deadline; what it
-had computed by then is kept.
+A job follows a study that runs in a worker process (`dashboard.shell.workers`; in a thread of
+the server where there are none), never touches Streamlit, survives reruns and page switches, and is
+shared by all visitors who ask for the same thing. It ends early when somebody presses Stop, when
+nobody has looked at it for a while (a closed tab), or at its deadline; what it had computed by then
+is kept.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from dashboard.shell import workers
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.own_data import OwnData
@@ -31,6 +33,8 @@ ABANDONED_SECONDS = 8.0
 KEPT = 96
 #: Jobs that compute at the same time; the others wait their turn.
 AT_ONCE = 2
+#: Jobs that may wait for their turn; whoever comes then is asked to try again.
+WAITING = 40
 
 
 @dataclass
@@ -122,18 +126,26 @@ class Registry:
                 job.touch()
                 return job
             job = Job(key=key, deadline=time.monotonic() + seconds)
+            if sum(not entry.done for entry in self._jobs.values()) >= AT_ONCE + WAITING:
+                job.refusal = (
+                    f"{WAITING} computations are waiting for this server already; try again in a "
+                    "minute, or run it on your own machine."
+                )
+                job._done.set()
+                return job
             self._jobs[key] = job
             finished = [name for name, entry in self._jobs.items() if entry.done]
             for name in finished[: max(0, len(self._jobs) - KEPT)]:
                 del self._jobs[name]
-        threading.Thread(target=self._run, args=(job, work), daemon=True).start()
+        threading.Thread(target=self._run, args=(job, work, seconds), daemon=True).start()
         return job
 
-    def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
+    def _run(self, job: Job, work: Callable[[Job], Any], seconds: float) -> None:
         try:
             with self._turns:
-                job.touch()
-                result = work(job)
+                job.deadline = time.monotonic() + seconds
+                # Whoever left while the job waited for its turn does not want it any more.
+                result = work(job) if job.wanted() else None
                 if result is not None:
                     job.result = result
         except InvalidInput as refusal:
@@ -178,7 +190,7 @@ def study(
     """
     return show(
         study.identity(settings, data),
-        lambda job: follow(job, study.run(settings, data)),
+        lambda job: follow(job, workers.run(study, settings, data)),
         draw,
         name=name or study.key,
         seconds=study.seconds,
@@ -232,30 +244,46 @@ def show(
     job = registry().submit(key, work, seconds)
     job.wait(patience)
     running = not job.done
+    picture = f"_drawn_{name}"
 
     @st.fragment(run_every=0.3 if running else None)
     def live() -> None:
         job.touch()
         if running and job.done:
             st.rerun()
-        status = st.container(key=f"{name}_status")
-        with status:
-            if not job.done:
-                bar, button = st.columns([6, 1], vertical_alignment="center")
-                bar.progress(job.fraction, text=job.text)
-                button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-            elif job.refusal is not None:
-                st.warning(job.refusal)
-            elif job.stopped:
-                line, button = st.columns([6, 1], vertical_alignment="center")
-                line.caption("Stopped early: what had been computed by then is shown.")
-                if button.button("Run again", key=f"{name}_again", width="stretch"):
-                    registry().submit(key, work, seconds, again=True)
-                    st.rerun()
+        _status(job, name, lambda: registry().submit(key, work, seconds, again=True))
+        old = st.session_state.get(picture)
         if job.result is not None:
-            draw(job.result)
+            st.session_state[picture] = draw, job.result
+            with st.container(key=f"{name}_picture"):
+                draw(job.result)
+        elif not job.done and old is not None:
+            # The picture before stays, dimmed, until there is something new to show.
+            with st.container(key=f"{name}_picture"):
+                st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
+                former, result = old
+                former(result)
         elif not job.done:
             st.skeleton(height=420)
 
     live()
     return job
+
+
+def _status(job: Job, name: str, again: Callable[[], object]) -> None:
+    """Progress and Stop while a job lasts (floating, so that nothing moves), and how it ended."""
+    if not job.done:
+        with st.container(key=f"{name}_busy"):
+            bar, button = st.columns([6, 1], vertical_alignment="center")
+            bar.progress(job.fraction, text=job.text)
+            button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
+        return
+    with st.container(key=f"{name}_status"):
+        if job.refusal is not None:
+            st.warning(job.refusal)
+        elif job.stopped:
+            line, button = st.columns([6, 1], vertical_alignment="center")
+            line.caption("Stopped early: what had been computed by then is shown.")
+            if button.button("Run again", key=f"{name}_again", width="stretch"):
+                again()
+                st.rerun()

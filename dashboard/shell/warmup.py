@@ -38,5 +38,7 @@ def warm() -> None:
     for name in _HEAVY:
         importlib.import_module(name)
     threadpool_limits(limits=1)
+    if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
+        workers.start()
     gc.collect()
     gc.freeze()

@@ -16,6 +16,7 @@ import resource
 import threading
 from collections.abc import Generator
 from contextlib import suppress
+from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -29,10 +30,6 @@ from fedpca_core.studies.study import Run, Step, Study
 GRACE_SECONDS = 0.3
 #: Megabytes of address space that a worker may use beyond what it has when it starts.
 MEMORY_MB = int(os.environ.get("FEDPCA_WORKER_MB", "3072"))
-
-
-class Stopped(Exception):
-    """The worker ended before its study did."""
 
 
 class Worker:
@@ -108,12 +105,21 @@ class Pool:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._free: queue.LifoQueue[Worker | None] = queue.LifoQueue()
+        # First in, first out: while starting, every turn meets a new place.
+        self._free: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
         for _ in range(size):
             self._free.put(None)
         self._all: set[Worker] = set()
         self._lock = threading.Lock()
         atexit.register(self.close)
+
+    def start(self) -> None:
+        """Start the workers before somebody needs them."""
+        for _ in range(self.size):
+            self._free.get()
+            worker = Worker()
+            self._all.add(worker)
+            self._free.put(worker)
 
     def run(self, study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
         """Run a study on the next free worker."""
@@ -146,6 +152,19 @@ class Pool:
             for worker in self._all:
                 worker.end()
             self._all.clear()
+
+
+@cache
+def pool() -> Pool | None:
+    """The workers of this server: as many as FEDPCA_WORKERS says, none for 0."""
+    size = int(os.environ.get("FEDPCA_WORKERS", "2"))
+    return Pool(size) if size > 0 else None
+
+
+def run(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
+    """Run a study in a worker, or here where there are none."""
+    workers = pool()
+    return study.run(settings, data) if workers is None else workers.run(study, settings, data)
 
 
 def serve(line: Connection, memory_mb: int) -> None:

@@ -1,0 +1,79 @@
+"""Workers: the same results as here, ended at once, and no worse for what a study does to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+
+from dashboard.shell.workers import Pool
+from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.study import outcome
+
+STUDY = STUDIES["convergence"]
+TINY = ConvergeSettings(features=12, clients=3, components=2, rounds=30, starts=1, decay=1.3)
+LONG = ConvergeSettings(features=200, clients=60, rounds=3000, methods=("variable_splitting",))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    workers = Pool(1)
+    workers.start()
+    yield workers
+    workers.close()
+
+
+def test_a_worker_gives_the_same_numbers(pool):
+    here, there = outcome(STUDY.run(TINY)), outcome(pool.run(STUDY, TINY, None))
+    pd.testing.assert_frame_equal(
+        here.curves().drop(columns="seconds"), there.curves().drop(columns="seconds")
+    )
+
+
+def test_own_files_travel_to_the_worker(pool):
+    own = OwnData(
+        "own.csv", b"x,y,z\n" + b"".join(b"%d,%d,%d\n" % (i, i * i % 7, i % 5) for i in range(40))
+    )
+    chosen = ConvergeSettings(problem="table", clients=2, components=1, starts=1, rounds=10)
+    assert outcome(pool.run(STUDY, chosen, own)).facts.features == 3
+
+
+def test_a_refusal_is_the_same_sentence(pool):
+    with pytest.raises(InvalidInput, match="choose the CSV file again"):
+        outcome(pool.run(STUDY, ConvergeSettings(problem="table"), None))
+
+
+def test_stopping_takes_a_moment_and_leaves_a_worker(pool):
+    run = pool.run(STUDY, LONG, None)
+    while next(run).fraction == 0.0:
+        pass
+    began = time.monotonic()
+    run.close()
+    assert time.monotonic() - began < 5.0
+    assert outcome(pool.run(STUDY, TINY, None)).complete
+
+
+def test_a_worker_that_dies_is_a_sentence_and_is_replaced(pool):
+    run = pool.run(STUDY, LONG, None)
+    next(run)
+    (worker,) = pool._all
+    os.kill(worker._process.pid, signal.SIGKILL)
+    with pytest.raises(InvalidInput, match="more memory than this server gives"):
+        outcome(run)
+    assert outcome(pool.run(STUDY, TINY, None)).complete
+
+
+def test_whoever_waits_is_told_so(pool):
+    first = pool.run(STUDY, LONG, None)
+    next(first)
+    second = pool.run(STUDY, TINY, None)
+    assert next(second).text == "Waiting for a free processor"
+    second.close()
+    first.close()
