@@ -72,6 +72,7 @@ class Worker:
                 raise RuntimeError(content)
         except (EOFError, OSError) as error:
             finished = True
+            self.end()
             raise InvalidInput(
                 "The computation took more memory than this server gives one visitor "
                 f"({MEMORY_MB} MB); choose smaller sizes, or run it on your own machine."
