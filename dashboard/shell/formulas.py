@@ -31,7 +31,7 @@ def rates() -> None:
         "Close to the solution $V$ a frame is the span of $V+T$ with a small $T$ across $V$, and a "
         "round maps the $T_i$ of the clients and the $T$ of the server linearly, with matrices "
         "that follow from the $S_i$ (simulation only). A dashed line starts from the frames of the "
-        "round in which all are within a distance of 0.1 and lets this map alone say the rest, so "
+        "round in which all are within a distance of 0.05 and lets this map alone say the rest, so "
         "it holds for clients that differ. It is drawn for SSI, for LocalPower once it takes "
         "single steps, and for FAPS with the inner rules “automatic” and “fixed number”; with "
         "everyone present and no noise. SSI's angle ends at the factor "

@@ -28,12 +28,13 @@ from fedpca_core.algorithms.local_power import LocalPower
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.linalg.stiefel import orthonormalise, projector_distance, remove_span, transpose
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.metrics.table import subspace_errors
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace import Trace
 
 #: A run is close once every frame is within this projector distance of the solution.
-CLOSE = 0.1
+CLOSE = 0.05
 
 
 def predicted(trace: Trace, problem: Problem) -> pd.DataFrame | None:
@@ -60,18 +61,15 @@ def predicted(trace: Trace, problem: Problem) -> pd.DataFrame | None:
     elif not isinstance(algorithm, SSI | LocalPower):
         return None
     target = problem.target(algorithm.components)
-    first = _first_close(trace, target)
-    if first is None:
-        return None
-    through = _faps if isinstance(algorithm, FAPS) else _power
-    tangents, gaps = through(trace, problem, first)
-    return pd.DataFrame(
-        {
-            "round": np.arange(first, trace.rounds + 1),
-            **subspace_errors(orthonormalise(target + tangents), problem),
-            "consensus_gap": gaps,
-        }
-    )
+    with one_thread(problem.features):
+        first = _first_close(trace, target)
+        if first is None:
+            return None
+        through = _faps if isinstance(algorithm, FAPS) else _power
+        tangents, gaps = through(trace, problem, first)
+        errors = subspace_errors(orthonormalise(target + tangents), problem)
+    rounds = np.arange(first, trace.rounds + 1)
+    return pd.DataFrame({"round": rounds, **errors, "consensus_gap": gaps})
 
 
 def _first_close(trace: Trace, target: Array) -> int | None:

@@ -125,16 +125,19 @@ def test_predicted_slopes_are_the_measured_ones(name: str) -> None:
 
 def test_the_closed_form_does_not_hold_for_small_clients() -> None:
     """Two samples a feature: the run is less than half as fast as clients all alike would be."""
-    problem = rotated(0.0, samples=48)
     algorithm = fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=5)
-    trace = finished(problem, algorithm, 300)
-    found = predicted(trace, problem)
-    assert found is not None
-    table = fp.metrics.frame(trace, problem).set_index("round")
-    measured, drawn = log_slopes(table["sin_theta"], found.set_index("round")["sin_theta"])
-    old = np.log(closed_form(problem.eigenvalues, 0.15 * float(problem.eigenvalues[0]), 5))
-    assert measured == pytest.approx(drawn, rel=0.05)
-    assert measured / old < 0.5
+    for problem in (
+        rotated(0.0, samples=48),
+        fp.problems.decay_spectrum(30, [60] * 12, 1.03, seed=0),  # penalties must rise first
+    ):
+        trace = finished(problem, algorithm, 500)
+        found = predicted(trace, problem)
+        assert found is not None
+        table = fp.metrics.frame(trace, problem).set_index("round")
+        measured, drawn = log_slopes(table["sin_theta"], found.set_index("round")["sin_theta"])
+        old = np.log(closed_form(problem.eigenvalues, 0.15 * float(problem.eigenvalues[0]), 5))
+        assert measured == pytest.approx(drawn, rel=0.05)
+        assert measured / old < 0.5
 
 
 def test_where_nothing_is_predicted() -> None:
