@@ -28,13 +28,13 @@ def local_path(
     everyone = len(data.samples)
     for step in range(plan.local_steps):
         products = data.apply(frames)
-        added = np.zeros(products.shape)
+        added: Array = np.zeros(products.shape)
         if noise.any():
             # Drawn for all machines and indexed, so that sampling never shifts the stream.
             generator = streams.generator("noise", time + step + 1)
             draws = generator.standard_normal((everyone, *products.shape[1:]))
             added = noise[:, None, None] * draws[data.members]
-        products = products + added
+            products = products + added
         yield frames, products, added
         if step + 1 < plan.local_steps:
             frames = orthonormalise(products)

@@ -12,7 +12,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.algorithms.noisy import Noisy
-from fedpca_core.privacy.gaussian import delta_of
+from fedpca_core.gaussian_privacy import delta_of
 from fedpca_core.problems import from_blocks
 
 FEATURES, COMPONENTS, RECORDS, RUNS = 6, 2, 8, 1500

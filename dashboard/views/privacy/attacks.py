@@ -17,8 +17,8 @@ from fedpca_core.algorithms import FedPower
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import theoretical_auc
 from fedpca_core.errors import InvalidInput
-from fedpca_core.privacy.gaussian import mu_of
-from fedpca_core.privacy.guarantee import short
+from fedpca_core.gaussian_privacy import mu_of
+from fedpca_core.guarantee import short
 from fedpca_core.problems import Problem
 from fedpca_core.studies.private import record_attacks
 from fedpca_core.studies.private import run as private_run

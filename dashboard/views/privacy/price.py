@@ -12,7 +12,7 @@ from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell.jobs import Job
 from dashboard.views.privacy.run import COLOURS, ROUNDING
 from fedpca_core.arrays import Array
-from fedpca_core.privacy.guarantee import short
+from fedpca_core.guarantee import short
 from fedpca_core.problems import Problem
 from fedpca_core.studies.private import run as private_run
 from fedpca_core.studies.private.settings import PrivacySettings

@@ -14,7 +14,7 @@ from dashboard.shell import layout
 from dashboard.shell.jobs import Job
 from dashboard.views.privacy.promise import method_name
 from fedpca_core.algorithms import FedPower
-from fedpca_core.privacy.guarantee import short
+from fedpca_core.guarantee import short
 from fedpca_core.problems import Problem
 from fedpca_core.studies.private import run as private_run
 from fedpca_core.studies.private.error_budget import noise_floor

@@ -22,9 +22,9 @@ from fedpca_core.attacks import (
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.privacy.calibration import Calibration
-from fedpca_core.privacy.gaussian import mu_of
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.records import treat

@@ -10,6 +10,7 @@ import numpy as np
 from fedpca_core.algorithms import FAPS, SSI, BlockKrylov, FedPE, FedPG, FedPower, LocalPower, Noisy
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.guarantee import Guarantee, Refusal
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy.accounting import (
     account,
@@ -18,7 +19,6 @@ from fedpca_core.privacy.accounting import (
     spent,
 )
 from fedpca_core.privacy.calibration import Calibration
-from fedpca_core.privacy.guarantee import Guarantee, Refusal
 from fedpca_core.problems import Problem, block_model, spiked_covariance
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
@@ -74,7 +74,14 @@ def public_setting(configuration: PrivacySettings) -> Setting:
     """What everybody knows about the run, without drawing any data."""
     c = configuration
     sizes = np.full(c.clients, samples(c), dtype=np.int64)
-    return Setting(c.features, c.clients, sizes, np.full(c.clients, 1.0 / c.clients))
+    kind, norm = treatment(c)
+    return Setting(
+        c.features,
+        c.clients,
+        sizes,
+        np.full(c.clients, 1.0 / c.clients),
+        record_norm=None if kind == "raw" else norm,
+    )
 
 
 def method(configuration: PrivacySettings, noise: float) -> Algorithm:
