@@ -13,9 +13,9 @@ from dashboard.shell import layout
 from dashboard.shell.jobs import Job
 from dashboard.views.privacy.promise import two_way
 from fedpca_core.algorithms import FedPower
+from fedpca_core.guarantee import short
 from fedpca_core.privacy import accountants
 from fedpca_core.privacy.calibration import exact_sensitivity, published_sensitivity
-from fedpca_core.guarantee import short
 from fedpca_core.studies.papers.fedpower import DELTA, MODELS, Band, curves, figure
 from fedpca_core.studies.private import run as private_run
 from fedpca_core.studies.private.settings import PrivacySettings

@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 
 from dashboard.shell import layout
-from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon, warn_delta
 from fedpca_core.guarantee import Guarantee, Refusal, short
+from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon, warn_delta
 from fedpca_core.studies.private import run as private_run
 from fedpca_core.studies.private.settings import METHODS, PrivacySettings
 

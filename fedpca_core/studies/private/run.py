@@ -14,7 +14,7 @@ from fedpca_core.guarantee import Guarantee, Refusal
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy.accounting import (
     account,
-    mutually_orthogonal,
+    noisy,
     releases_made,
     spent,
 )
@@ -103,10 +103,10 @@ def method(configuration: PrivacySettings, noise: float) -> Algorithm:
             draws=c.draws or None,
         )
     if c.method == "ssi":
-        return Noisy(SSI(c.components), noise, c.products)
+        return noisy(SSI(c.components), noise, c.products)
     if c.method == "block_krylov":
         # A basis that never restarts keeps all probes orthogonal: the run costs one product.
-        return Noisy(BlockKrylov(c.components, blocks=max(3, c.products)), noise, c.products)
+        return noisy(BlockKrylov(c.components, blocks=max(3, c.products)), noise, c.products)
     unaccounted: dict[str, Algorithm] = {
         "faps": FAPS(c.components),
         "local_power": LocalPower(c.components),
@@ -144,8 +144,7 @@ def noise_for(
         columns,
         treatment(c)[1],
     )
-    together = isinstance(run, Noisy) and mutually_orthogonal(run.method, c.products)
-    if chosen.kind == "exact" and together:
+    if chosen.kind == "exact" and isinstance(run, Noisy) and run.orthogonal:
         return float(replace(chosen, releases=1, columns=2).noise(samples(c)))
     return float(chosen.noise(samples(c)))
 
