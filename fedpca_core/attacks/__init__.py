@@ -12,8 +12,13 @@ from fedpca_core.attacks.differencing import Differencing, differencing, records
 from fedpca_core.attacks.linear import AttackPath, linear, linear_path
 from fedpca_core.attacks.membership import (
     empirical_auc,
+    gaussian_roc,
     membership_score,
+    membership_scores,
     membership_separation,
+    permitted_auc,
+    permitted_roc,
+    source_scores,
     theoretical_auc,
 )
 from fedpca_core.attacks.pooled import pooled, pooled_path
@@ -33,10 +38,14 @@ __all__ = [
     "collude",
     "differencing",
     "empirical_auc",
+    "gaussian_roc",
     "linear",
     "linear_path",
     "membership_score",
+    "membership_scores",
     "membership_separation",
+    "permitted_auc",
+    "permitted_roc",
     "personal",
     "pooled",
     "pooled_path",
@@ -47,6 +56,7 @@ __all__ = [
     "ridge_path",
     "scores",
     "simulation_only",
+    "source_scores",
     "stationary",
     "symmetric",
     "symmetric_path",

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dashboard.views.guides import guide_curves
 
 from dashboard.shell import presets
 from dashboard.shell.jobs import Job

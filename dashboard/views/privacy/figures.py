@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
 from dashboard.shell.jobs import Job
-from dashboard.views.privacy.promise import two_way
+from dashboard.views.privacy.promise import credit, two_way
 from fedpca_core.algorithms import FedPower
 from fedpca_core.guarantee import short
 from fedpca_core.privacy import accountants
@@ -29,7 +29,7 @@ def account_all(c: PrivacySettings, job: Job) -> pd.DataFrame:
     """Every accountant's noise for the budget, dp-accounting's included."""
     private_run.require_budget(c)
     job.report(0.1, "Asking every accountant")
-    return accountants.comparison(c.epsilon, c.delta, c.products)
+    return accountants.comparison(c.epsilon, c.delta, private_run.composed(c))
 
 
 def draw_accountants(result: pd.DataFrame, c: PrivacySettings) -> None:
@@ -50,9 +50,9 @@ def draw_accountants(result: pd.DataFrame, c: PrivacySettings) -> None:
         }
     )
     st.markdown(
-        f"One budget, ε = {c.epsilon:g} at δ = {short(c.delta)}, for **{c.products} products**: "
-        "five ways of asking how much noise it takes. All are valid; a larger figure is noise "
-        "wasted."
+        f"One budget, ε = {c.epsilon:g} at δ = {short(c.delta)}, for **{c.products} products**"
+        f"{credit(c)}: five ways of asking how much noise it takes. All are valid; a larger "
+        "figure is noise wasted."
     )
     st.dataframe(shown, hide_index=True, width="stretch")
     st.caption(

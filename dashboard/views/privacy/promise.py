@@ -69,7 +69,12 @@ def _cards(found: Guarantee, configuration: PrivacySettings) -> None:
                 f"{_ratio(c):.1f}×" if found.private else "–",
                 "of the exact one, same budget",
                 help="FedPower's Theorem 6 is valid but larger than needed: its sensitivity grows "
-                "with √r, and it halves a Rényi bound instead of solving it.",
+                "with √r, and it halves a Rényi bound instead of solving it"
+                + (
+                    "; it also counts orthogonal probes one by one."
+                    if private_run.composed(c) < c.products
+                    else "."
+                ),
             ),
         ]
     )
@@ -151,13 +156,19 @@ def two_way(configuration: PrivacySettings) -> str:
     columns = 2
     norm = private_run.treatment(c)[1]
     step = float(exact_sensitivity(columns, samples, norm))
-    epsilon = float(true_epsilon(c.multiplier * step, c.delta, c.products, columns, samples, norm))
+    counted = private_run.composed(c)
+    epsilon = float(true_epsilon(c.multiplier * step, c.delta, counted, columns, samples, norm))
     return (
         f"Noise of {c.multiplier:g} sensitivities, ν = {c.multiplier * step:.3g}, on "
-        f"{c.products} products means **ε = {epsilon:.4g}** at δ = {short(c.delta)} for one record "
-        f"(clip norm {norm:g}, no amplification by sampling, exact "
-        "composition)."
+        f"{c.products} products{credit(c)} means **ε = {epsilon:.4g}** at δ = {short(c.delta)} "
+        f"for one record (clip norm {norm:g}, no amplification by sampling, exact composition)."
     )
+
+
+def credit(configuration: PrivacySettings) -> str:
+    """What orthogonal probes save, where they do."""
+    once = private_run.composed(configuration) < configuration.products
+    return ", whose orthogonal probes count as one" if once else ""
 
 
 def method_name(configuration: PrivacySettings) -> str:

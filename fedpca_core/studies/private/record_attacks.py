@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.algorithms.fedpower import FedPower
+from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import (
     empirical_auc,
     membership_score,
     membership_separation,
+    permitted_auc,
     ridge,
     symmetric,
     theoretical_auc,
@@ -24,6 +26,7 @@ from fedpca_core.attacks import (
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.linalg.stiefel import uniform_frame
+from fedpca_core.privacy.audit import Audit, gaussian_audit, plain_audit, ranking_audit
 from fedpca_core.privacy.calibration import Calibration
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
@@ -145,13 +148,17 @@ class Membership:
     separation : float
         Mean distance mu of the two hypotheses in these runs.
     ceiling : float
-        The largest mu that (epsilon, delta) permits.
+        The largest mu of Gaussian noise with the stated (epsilon, delta).
+    epsilon, delta : float
+        The budget.
     """
 
     first: Array
     second: Array
     separation: float
     ceiling: float
+    epsilon: float
+    delta: float
 
     @property
     def auc(self) -> float:
@@ -165,8 +172,22 @@ class Membership:
 
     @property
     def auc_ceiling(self) -> float:
-        """``Phi(mu/sqrt(2))`` at the permitted mu."""
+        """``Phi(mu/sqrt(2))`` at the permitted mu: what Gaussian noise of this budget permits."""
         return theoretical_auc(self.ceiling)
+
+    @property
+    def auc_permitted(self) -> float:
+        """What (epsilon, delta) alone permits; other noise of the same budget may go so far."""
+        return permitted_auc(self.epsilon, self.delta)
+
+    def audits(self, confidence: float = 0.95) -> tuple[Audit, Audit, Audit]:
+        """Lower bounds on epsilon from these runs: plain, Gaussian, and by ranking."""
+        plain, gaussian = (
+            audit(self.first, self.second, self.delta, confidence=confidence)
+            for audit in (plain_audit, gaussian_audit)
+        )
+        ranking = ranking_audit(self.first, self.second, self.delta, confidence=confidence)
+        return plain, gaussian, ranking
 
     def roc(self) -> tuple[Array, Array]:
         """False and true positive rates of every threshold, from (0, 0) to (1, 1)."""
@@ -192,7 +213,7 @@ def worst_pair(problem: Problem, client: int = 1, clip_norm: float = 1.0) -> tup
 
 def membership(
     problem: Problem,
-    run: FedPower,
+    run: FedPower | Noisy,
     *,
     epsilon: float,
     delta: float,
@@ -204,14 +225,20 @@ def membership(
 ) -> Membership:
     """Test for one record in ``runs`` runs with it and as many with its neighbour.
 
+    Parameters
+    ----------
+    run : FedPower or Noisy
+        A method with noise on every product: FedPower at p = 1, SSI, block Krylov.
+
     Raises
     ------
     InvalidInput
         Hidden local products (their answers are not seen), or no noise.
     """
+    period = run.period if isinstance(run, FedPower) else 1
     require(
-        run.period == 1,
-        f"The likelihood of the messages is known exactly at p = 1 only, not at p = {run.period}: "
+        period == 1,
+        f"The likelihood of the messages is known exactly at p = 1 only, not at p = {period}: "
         "hidden products are not seen. Choose p = 1.",
     )
     if run.noise == 0:
@@ -219,6 +246,8 @@ def membership(
             "Without noise one look at the answers decides membership; switch the noise on."
         )
     pair = worst_pair(problem, client, clip_norm)
+    sizes = problem.client_data.samples
+    noise = run.noise * float(sizes.mean()) / float(sizes[client])
     scores: list[list[float]] = [[], []]
     separations: list[float] = []
     for index in range(runs):
@@ -226,22 +255,27 @@ def membership(
             break
         for truth, found in enumerate(scores):
             trace = _run_with(problem, run, client, pair[truth], seed + 2 * index + truth)
-            found.append(membership_score(trace.transcript, *pair, run.noise, client))
-        separations.append(membership_separation(trace.transcript, *pair, run.noise, client))
+            found.append(membership_score(trace.transcript, *pair, noise, client))
+        separations.append(membership_separation(trace.transcript, *pair, noise, client))
     require(len(separations) > 0, "The test was stopped before its first run; run it again.")
     return Membership(
         np.array(scores[0]),
         np.array(scores[1]),
         float(np.sqrt(np.mean(np.square(separations)))),
         float(mu_of(epsilon, delta)),
+        epsilon,
+        delta,
     )
 
 
-def _run_with(problem: Problem, run: FedPower, client: int, matrix: Array, seed: int) -> Trace:
+def _run_with(
+    problem: Problem, run: FedPower | Noisy, client: int, matrix: Array, seed: int
+) -> Trace:
     grams = problem.client_data.dense().copy()
     grams[client] = matrix
     client_data = ClientData.from_grams(
         grams, problem.client_data.samples, problem.client_data.weights
     )
     neighbour = replace(problem, client_data=client_data)
-    return simulate(neighbour, run, rounds=run.rounds, seed=seed)
+    rounds = run.rounds if isinstance(run, FedPower) else run.products
+    return simulate(neighbour, run, rounds=rounds, seed=seed)

@@ -149,6 +149,12 @@ def noise_for(
     return float(chosen.noise(samples(c)))
 
 
+def composed(configuration: PrivacySettings) -> int:
+    """Products that count in full: all of them, or one where all probes are orthogonal."""
+    run = method(configuration, 0.0)
+    return 1 if isinstance(run, Noisy) and run.orthogonal else configuration.products
+
+
 def current_noise(configuration: PrivacySettings) -> float:
     """nu of the run as it is set: 0 when the noise is off, or masking is all there is."""
     off = not configuration.noise or not accountable(configuration)
