@@ -168,12 +168,12 @@ def one_run_audit(
         0 <= correct <= guesses <= canaries and canaries >= 1,
         f"{correct} right guesses of {guesses} about {canaries} canaries do not fit together.",
     )
-    gaussian.check_delta(delta)
+    require(0 <= delta < 1, f"The failure probability δ must lie in [0, 1), not {delta:g}.")
     _check_confidence(confidence)
     low, high = 0.0, _LARGEST_EPSILON
     if _chance(canaries, guesses, correct, 0.0, delta) >= 1.0 - confidence:
         high = 0.0
-    for _ in range(60):
+    for _ in range(40):
         middle = 0.5 * (low + high)
         excluded = _chance(canaries, guesses, correct, middle, delta) < 1.0 - confidence
         low, high = (middle, high) if excluded else (low, middle)
@@ -184,6 +184,8 @@ def _chance(canaries: int, guesses: int, correct: int, epsilon: float, delta: fl
     """Bound on the chance of so many right guesses under (epsilon, delta)."""
     rate = 1.0 / (1.0 + np.exp(-epsilon))
     tail = float(binom.sf(correct - 1, guesses, rate))
+    if delta == 0:
+        return tail
     below = np.cumsum(binom.pmf(correct - np.arange(1, correct + 1), guesses, rate))
     slope = float((below / np.arange(1, correct + 1)).max(initial=0.0))
     return min(1.0, tail + 2.0 * canaries * delta * slope)
