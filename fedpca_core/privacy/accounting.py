@@ -7,6 +7,8 @@ applies; averaging, rotating, orthonormalising and sampling on the server are po
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedpca_core.algorithms.block_krylov import BlockKrylov
@@ -16,6 +18,7 @@ from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput
+from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.guarantee import (
     CHECKED,
     EACH_IN_FULL,
@@ -126,6 +129,39 @@ def account(
         released=TOGETHER if orthogonal else EACH_IN_FULL,
         towards=towards,
     )
+
+
+def within(
+    algorithm: FedPower | Noisy,
+    setting: Setting,
+    epsilon: float,
+    delta: float,
+    *,
+    clip_norm: float = 1.0,
+    trust: Trust | None = None,
+) -> FedPower | Noisy:
+    """The same algorithm with the least noise that keeps every client within (epsilon, delta).
+
+    Raises
+    ------
+    InvalidInput
+        No noise helps; the sentence says why.
+    """
+    worst = 0.0
+    for client in range(setting.clients):
+        found = account(
+            replace(algorithm, noise=1.0),
+            setting,
+            delta=delta,
+            clip_norm=clip_norm,
+            client=client,
+            trust=trust,
+        )
+        if isinstance(found, Refusal):
+            raise InvalidInput(found.reason)
+        worst = max(worst, found.mu)
+    # mu is in inverse proportion to the noise.
+    return replace(algorithm, noise=worst / float(mu_of(epsilon, delta)))
 
 
 def _in_the_sum(
