@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Rooms of the core, the lowest first; those of one line may lean on each other.
 FLOORS = (
-    ("errors", "arrays", "streams", "settings"),
+    ("errors", "arrays", "streams", "settings", "gaussian_privacy", "guarantee"),
     ("linalg",),
     ("problems",),
     ("protocol",),

@@ -66,8 +66,7 @@ class Centralized(Algorithm):
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
-        rows, columns = np.triu_indices(data.features)
-        return {"covariance": data.dense()[:, rows, columns]}, clients
+        return {"covariance": data.upper_triangles()}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         heard = server["heard"].copy()

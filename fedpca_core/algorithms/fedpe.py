@@ -48,6 +48,8 @@ class FedPE(ConsensusADMM):
     def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         frames, duals, multipliers = clients["frame"], clients["dual"], clients["multiplier"]
         scale = clients["scale"][:, None, None]
+        # Off the manifold f_i has no lower bound along a negative eigenvalue (noise makes them).
+        data = data.positive()
         penalty = clients["penalty"][:, None, None]
         for _ in range(self.local_steps):
             slope = smooth_gradient(scale * data.apply(frames), frames)

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.local_products import REFERENCE, align, local_path
+from fedpca_core.algorithms.local_products import REFERENCE, align, local_path, within_budget
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.algorithms.schedule import synchronisation_times
 from fedpca_core.arrays import Array, Arrays
@@ -110,7 +110,8 @@ class FedPower(Algorithm):
     # ------------------------------------------------------------------ steps
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
-        return {"frame": frame, "time": 0, "weights": setting.weights}, {}
+        server = {"frame": frame, "time": 0, "weights": setting.weights}
+        return server, {"made": np.zeros(setting.clients)}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         time: int = server["time"]
@@ -139,9 +140,14 @@ class FedPower(Algorithm):
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
         time: int = plan.extra["time"]
+        made = clients["made"] + plan.local_steps
+        frame = downlink["frame"]
+        if self.noise > 0:
+            frame = within_budget(frame, made, self.width, self.products)
         noise = (self.noise * data.samples.mean() / data.samples)[data.members]
-        path = local_path(data, downlink["frame"], time, plan, noise, streams)
+        path = local_path(data, frame, time, plan, noise, streams)
         frames, products, _ = deque(path, maxlen=1).pop()
+        clients = {"made": made}
         if plan.extra["output"]:
             return {"frame": orthonormalise(products)}, clients
         uplink = {"product": products}

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fedpca_core.algorithms.checked_probes import checked_probe
 from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, procrustes
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan
@@ -28,16 +30,46 @@ def local_path(
     everyone = len(data.samples)
     for step in range(plan.local_steps):
         products = data.apply(frames)
-        added = np.zeros(products.shape)
+        added: Array = np.zeros(products.shape)
         if noise.any():
             # Drawn for all machines and indexed, so that sampling never shifts the stream.
             generator = streams.generator("noise", time + step + 1)
             draws = generator.standard_normal((everyone, *products.shape[1:]))
             added = noise[:, None, None] * draws[data.members]
-        products = products + added
+            products = products + added
         yield frames, products, added
         if step + 1 < plan.local_steps:
             frames = orthonormalise(products)
+
+
+def within_budget(frame: Array, made: Array, width: int, products: int) -> Array:
+    """The broadcast, where the noise covers what a machine is asked for.
+
+    Parameters
+    ----------
+    frame : (features, columns) float64
+    made : (present,) float64
+        Products of each machine by the end of this round.
+    width, products : int
+        Columns and products that the noise was calibrated to.
+
+    Raises
+    ------
+    InvalidInput
+        More products or columns than that, or a frame whose columns are not orthonormal: all would
+        release more than was accounted, so no machine answers, whatever the server is.
+    """
+    require(
+        bool((made <= products).all()),
+        f"The noise was calibrated to {products} products and a machine is asked for "
+        f"{int(made.max(initial=0))}; it refuses, because its budget is spent.",
+    )
+    require(
+        frame.shape[-1] <= width,
+        f"The noise was calibrated to {width} columns and a machine is sent {frame.shape[-1]}; "
+        "it refuses.",
+    )
+    return checked_probe(frame)
 
 
 def align(frames: Array, participants: IntArray) -> Array:

@@ -7,20 +7,20 @@ orthonormal frames and refuses everything else, so nothing can leave a client un
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from fedpca_core.arrays import Array, Arrays, IntArray
-from fedpca_core.errors import InvalidInput, require
-from fedpca_core.linalg.stiefel import transpose
+from fedpca_core.algorithms.noisy_answers import NoisyAnswers
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.errors import require
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, ServerState, Setting, Start, Step
+from fedpca_core.protocol.linear_answers import LinearAnswers
 from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
 
-#: Departure from orthonormal columns that is rounding, not a larger sensitivity.
-_ORTHONORMAL = 1e-8
+#: Client state of the wrapper, which the wrapped method does not see.
+_OWN = ("answers", "answered")
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,41 @@ class Noisy(Wrapper):
         nu, standard deviation per entry for a client with the mean number of samples; client i
         adds nu (mean m)/m_i, in proportion to its sensitivity.
     products : int
-        T, products the noise was calibrated to; the run stops there.
+        T, products the noise was calibrated to; the run stops there, and a client that is asked
+        for more refuses.
+    orthogonal : bool
+        The noise is calibrated to mutually orthogonal probes, which cost together what one costs:
+        each client keeps the probes it has answered and refuses one that overlaps them, whatever
+        the method and whoever the server.
+    summed : bool
+        Clients share the noise, which protects sums only: they answer one question for all and
+        upload the answers as they are, and the run needs secure aggregation.
     """
 
     noise: float = 0.0
     products: int = 10
+    orthogonal: bool = False
+    summed: bool = False
 
     @property
     def title(self) -> str:
         """Name of the method, said to be noisy."""
         return f"{self.method.title} with noise"
 
+    @property
+    def shares_noise(self) -> bool:  # type: ignore[override]
+        """Whether only secure sums may be seen."""
+        return self.summed
+
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        return super().start(_noisy(data, np.zeros(setting.clients), None), setting, streams)
+        guarded = NoisyAnswers(data, np.zeros(setting.clients), None).as_data()
+        server, clients = super().start(guarded, setting, streams)
+        columns = self.products * self.components if self.orthogonal else 0
+        return server, {
+            **clients,
+            "answers": np.zeros(setting.clients),
+            "answered": np.zeros((setting.clients, setting.features, columns)),
+        }
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)
@@ -59,9 +81,30 @@ class Noisy(Wrapper):
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
-        scale = (self.noise * data.samples.mean() / data.samples)[data.members]
-        noisy = _noisy(data, scale, streams.generator("noise", plan.round))
-        return super().client(noisy, clients, plan, downlink, streams)
+        made = clients["answers"]
+        require(
+            bool((made < self.products).all()),
+            f"The noise was calibrated to {self.products} products and a client is asked for one "
+            "more; it refuses, because its budget is spent.",
+        )
+        guarded = NoisyAnswers(
+            data,
+            (self.noise * data.samples.mean() / data.samples)[data.members],
+            streams.generator("noise", plan.round),
+            clients["answered"] if self.orthogonal else None,
+            self.components,
+        )
+        own = {name: array for name, array in clients.items() if name not in _OWN}
+        if self.summed:
+            answers = LinearAnswers(guarded.as_data(), plan)
+            uplink, stepped = super().client(answers.as_data(), own, plan, downlink, streams)
+            answers.check(uplink)
+        else:
+            uplink, stepped = super().client(guarded.as_data(), own, plan, downlink, streams)
+        answered = clients["answered"]
+        if self.orthogonal and guarded.probes is not None:
+            answered = _with(answered, guarded.probes, made, self.components)
+        return uplink, {**stepped, "answers": made + 1, "answered": answered}
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
@@ -72,48 +115,10 @@ class Noisy(Wrapper):
         require(self.products >= 1, f"A run makes at least 1 product, not {self.products}.")
 
 
-class NoisyClientData:
-    """What a wrapped method sees of the data: public sizes and one noisy product a round."""
-
-    def __init__(
-        self, data: ClientData, noise: Array, generator: np.random.Generator | None
-    ) -> None:
-        self._client_data, self._noise, self._generator = data, noise, generator
-        self.features: int = data.features
-        self.clients: int = data.clients
-        self.samples: IntArray = data.samples
-        self.weights: Array = data.weights
-        self.members: IntArray = data.members
-
-    def apply(self, frames: Array, active: Array | None = None) -> Array:
-        """Noisy products ``S_i Q + N_i``, (clients, features, columns); once a round.
-
-        Raises
-        ------
-        InvalidInput
-            A second product in the round, frames without orthonormal columns, or clients left
-            out: all three would release more than was accounted.
-        """
-        if self._generator is None or active is not None:
-            raise InvalidInput(_REFUSAL.format(asked="a product outside the one of its round"))
-        gram = transpose(frames) @ frames
-        if np.abs(gram - np.eye(gram.shape[-1])).max() > _ORTHONORMAL:
-            raise InvalidInput(_REFUSAL.format(asked="a product with a frame not orthonormal"))
-        products = self._client_data.apply(frames)
-        # Drawn for all clients and indexed, so that participation never shifts the stream.
-        draws = self._generator.standard_normal((len(self.samples), *products.shape[1:]))
-        self._generator = None
-        return products + self._noise[:, None, None] * draws[self.members]
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise InvalidInput(_REFUSAL.format(asked=f"“{name}” of the data"))
-
-
-_REFUSAL = (
-    "This method asks for {asked}, which the noise does not cover, so no ε can be stated; "
-    "choose SSI, block Krylov or FedPower."
-)
-
-
-def _noisy(data: Any, noise: Array, generator: np.random.Generator | None) -> ClientData:
-    return cast(ClientData, NoisyClientData(data, noise, generator))
+def _with(answered: Array, probes: Array, made: Array, columns: int) -> Array:
+    """Each client's memory with the probe of this round in its own place."""
+    kept = answered.copy()
+    for client, count in enumerate(made.astype(int)):
+        begin = count * columns
+        kept[client, :, begin : begin + probes.shape[2]] = probes[client]
+    return kept

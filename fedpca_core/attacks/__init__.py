@@ -12,8 +12,13 @@ from fedpca_core.attacks.differencing import Differencing, differencing, records
 from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
 from fedpca_core.attacks.membership import (
     empirical_auc,
+    gaussian_roc,
     membership_score,
+    membership_scores,
     membership_separation,
+    permitted_auc,
+    permitted_roc,
+    source_scores,
     theoretical_auc,
 )
 from fedpca_core.attacks.pooled import pooled, pooled_rounds
@@ -34,10 +39,14 @@ __all__ = [
     "collude",
     "differencing",
     "empirical_auc",
+    "gaussian_roc",
     "linear",
     "linear_rounds",
     "membership_score",
+    "membership_scores",
     "membership_separation",
+    "permitted_auc",
+    "permitted_roc",
     "personal",
     "pooled",
     "pooled_rounds",
@@ -48,6 +57,7 @@ __all__ = [
     "ridge_rounds",
     "scores",
     "simulation_only",
+    "source_scores",
     "stationary",
     "symmetric",
     "symmetric_rounds",

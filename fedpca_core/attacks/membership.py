@@ -67,6 +67,101 @@ def membership_separation(
     return float(np.sqrt(squared) / noise)
 
 
+def membership_scores(
+    transcript: Transcript, first: Array, second: Array, noise: Array, rounds: int | None = None
+) -> Array:
+    """`membership_score` of every client at once, with candidates that are the same for all.
+
+    Parameters
+    ----------
+    noise : (clients,) float64
+        Standard deviation of each client's noise.
+
+    Returns
+    -------
+    (clients,) float64
+    """
+    _check_noise(float(np.min(noise)))
+    for candidate in (first, second):
+        check_prior(candidate, transcript.features)
+    middle, difference = 0.5 * (first + second), first - second
+    scores = np.zeros(transcript.clients)
+    for exchange in transcript.until(rounds).exchanges:
+        transcript.seen(int(exchange.participants[0]))  # refuses sums and unrecorded messages
+        assert exchange.uploads is not None
+        answers, probe = exchange.uploads["product"], exchange.downlink["frame"]
+        scores[exchange.participants] += np.tensordot(
+            answers - middle @ probe, difference @ probe, axes=2
+        )
+    result: Array = scores / np.asarray(noise) ** 2
+    return result
+
+
+def source_scores(transcript: Transcript, first: Array, second: Array, noise: Array) -> Array:
+    """Log-likelihood ratio of two candidates for S_i from each client's released ``S_i + E_i``.
+
+    E_i has variance nu^2 on the diagonal and nu^2/2 off it, so every entry of the whole matrix
+    counts alike: ``<M_i - (A + A')/2, A - A'> / nu^2``, N(+-mu^2/2, mu^2) with
+    ``mu = ||A - A'||_F / nu``.
+
+    Parameters
+    ----------
+    transcript : Transcript
+        Of a run in which clients upload their matrices (the one-round covariance); every other
+        method's messages are made from the same matrices and cannot say more.
+
+    Returns
+    -------
+    (participants,) float64
+    """
+    _check_noise(float(np.min(noise)))
+    for candidate in (first, second):
+        check_prior(candidate, transcript.features)
+    exchange = transcript.exchanges[0]
+    transcript.seen(int(exchange.participants[0]))
+    assert exchange.uploads is not None
+    if "covariance" not in exchange.uploads:
+        raise InvalidInput(
+            f"This attack reads whole matrices, but round {exchange.round} carried "
+            f"{sorted(exchange.uploads)}; run the one-round covariance."
+        )
+    upper = np.triu_indices(transcript.features)
+    twice = np.where(upper[0] == upper[1], 1.0, 2.0)
+    off = exchange.uploads["covariance"] - (0.5 * (first + second))[upper]
+    spread = np.asarray(noise, dtype=float)[exchange.participants]
+    result: Array = off @ (twice * (first - second)[upper]) / spread**2
+    return result
+
+
+def gaussian_roc(mu: float, false_alarms: Array) -> Array:
+    """Most detections at these rates of false alarms under mu-GDP, ``Phi(Phi^-1(a) + mu)``.
+
+    What the Gaussian noise of this laboratory permits; (epsilon, delta) alone permits more.
+    """
+    from scipy.special import ndtr, ndtri
+
+    return np.asarray(ndtr(ndtri(np.asarray(false_alarms, dtype=float)) + mu), dtype=float)
+
+
+def permitted_roc(epsilon: float, delta: float, false_alarms: Array) -> Array:
+    """Most detections that (epsilon, delta)-differential privacy permits, whatever the noise.
+
+    ``min(delta + e^epsilon a, 1 - e^-epsilon (1 - delta - a), 1)`` (Kairouz, Oh and Viswanath,
+    2015).
+    """
+    alarms = np.asarray(false_alarms, dtype=float)
+    upper = 1.0 - np.exp(-epsilon) * (1.0 - delta - alarms)
+    return np.asarray(np.minimum(np.minimum(delta + np.exp(epsilon) * alarms, upper), 1.0))
+
+
+def permitted_auc(epsilon: float, delta: float) -> float:
+    """Largest area under the curve that (epsilon, delta)-differential privacy permits.
+
+    ``1 - (1 - delta)^2 / (1 + e^epsilon)``, the area under `permitted_roc`.
+    """
+    return float(1.0 - (1.0 - delta) ** 2 / (1.0 + np.exp(epsilon)))
+
+
 def theoretical_auc(separation: float) -> float:
     """Area under the curve of the best test, ``Phi(mu / sqrt(2))``."""
     from scipy.special import ndtr
@@ -96,13 +191,17 @@ def _pairs(
     client: int,
     rounds: int | None,
 ) -> list[tuple[Array, Array]]:
-    if not (np.isfinite(noise) and noise > 0):
-        raise InvalidInput(
-            f"Membership is a question about noisy answers, and the noise is {noise}; give its "
-            "positive standard deviation (without noise one look at the answers decides)."
-        )
+    _check_noise(noise)
     for candidate in (first, second):
         check_prior(candidate, transcript.features)
     chosen = transcript.until(rounds)
     check_client(chosen, client)
     return chosen.pairs(client)
+
+
+def _check_noise(noise: float) -> None:
+    if not (np.isfinite(noise) and noise > 0):
+        raise InvalidInput(
+            f"Membership is a question about noisy answers, and the noise is {noise}; give its "
+            "positive standard deviation (without noise one look at the answers decides)."
+        )

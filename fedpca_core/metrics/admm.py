@@ -96,6 +96,8 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     require(every >= 1, f"Rows are kept for every 1st, 2nd, ... round, not {every}.")
     algorithm = trace.algorithm
     client_data = problem.client_data.metered()
+    if isinstance(algorithm, FedPE):
+        client_data = client_data.positive()  # as its clients do
     scale = problem.clients * client_data.weights[:, None, None]
     traces = scale[:, 0, 0] * client_data.traces()
     components = trace.estimates.shape[-1]

@@ -35,7 +35,7 @@ def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
 
 def training_ratios(estimates: Array, problem: PersonalProblem) -> Array:
     """Each client's error on its own training data over the noise floor, (clients,)."""
-    client_data = problem.client_data.metered()
+    client_data = problem.unperturbed.client_data.metered()
     explained = (estimates * client_data.apply(estimates)).sum(axis=(-2, -1))
     return (client_data.traces() - explained) / _floor(problem)
 
@@ -49,7 +49,7 @@ def oracles(problem: PersonalProblem) -> dict[str, Array]:
     """Closed-form limits of the baselines: ``"local"`` (per client) and ``"global"`` (shared)."""
     components = problem.centre.shape[1]
     return {
-        "local": problem.client_data.top_eigenvectors(components)[1],
+        "local": problem.unperturbed.client_data.top_eigenvectors(components)[1],
         "global": problem.target(components),
     }
 

@@ -1,5 +1,6 @@
 """Differential privacy of single records: clipping, calibration, accounting, guarantees."""
 
+from fedpca_core.guarantee import Guarantee, Refusal, guarantee
 from fedpca_core.privacy.accounting import (
     account,
     accountable,
@@ -20,7 +21,6 @@ from fedpca_core.privacy.calibration import (
     warn_delta,
 )
 from fedpca_core.privacy.clipping import check_norms, clip, normalise, treated
-from fedpca_core.privacy.guarantee import Guarantee, Refusal, guarantee
 
 __all__ = [
     "CALIBRATIONS",

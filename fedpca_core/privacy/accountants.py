@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpca_core.privacy import gaussian
+from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.privacy.calibration import (
     exact_multiplier,
     published_multiplier,

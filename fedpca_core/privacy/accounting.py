@@ -7,6 +7,8 @@ applies; averaging, rotating, orthonormalising and sampling on the server are po
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedpca_core.algorithms.block_krylov import BlockKrylov
@@ -16,15 +18,21 @@ from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput
-from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon
-from fedpca_core.privacy.guarantee import (
+from fedpca_core.gaussian_privacy import mu_of
+from fedpca_core.guarantee import (
+    CHECKED,
+    EACH_IN_FULL,
     FULL,
+    TOGETHER,
     WITH_REPLACEMENT,
     WITHOUT_REPLACEMENT,
     Guarantee,
     Refusal,
     guarantee,
 )
+from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon
+from fedpca_core.problems.perturbation import Trust
+from fedpca_core.problems.records import NORM_ROUNDING, check_clip_norm
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.trace import Trace
 
@@ -61,50 +69,134 @@ def account(
     delta: float,
     clip_norm: float = 1.0,
     client: int = 0,
+    trust: Trust | None = None,
 ) -> Guarantee | Refusal:
     """What a run of ``algorithm`` guarantees a client, before it starts, or why nothing.
 
     Parameters
     ----------
+    setting : Setting
+        Public facts of the run, with the bound on the records' norms that the clients enforce and
+        what their noise at the source guarantees.
     delta : float
         Failure probability, total over the run.
     clip_norm : float
-        Norm that every record was clipped to; see `clipping.check_norms`.
+        Norm that every record was clipped to.
     client : int
         Sizes may differ; noise is in proportion to sensitivity, so epsilon does not.
+    trust : Trust, optional
+        Who the clients of a run with shared noise rely on; by default nobody colludes or drops
+        out. Ignored where every client adds its noise in full.
     """
-    spread = float(setting.samples.mean() / setting.samples[client])
+    if setting.guarantee is not None:
+        return setting.guarantee  # whatever follows the one release is post-processing
+    method = algorithm.method if isinstance(algorithm, Noisy) else algorithm
+    if not (isinstance(algorithm, FedPower | Noisy) or accountable(algorithm)):
+        return Refusal(REFUSALS.get(type(method).__name__, _OTHER.format(title=method.title)))
+    own_noise = algorithm.noise if isinstance(algorithm, FedPower | Noisy) else 0.0
+    if own_noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
+        return Refusal(reason)
+    noise = own_noise * float(setting.samples.mean() / setting.samples[client])
     samples = int(setting.samples[client])
     if isinstance(algorithm, FedPower):
         drawn = algorithm.drawn(setting)
         return guarantee(
-            algorithm.noise * spread,
+            noise,
             delta,
             algorithm.products,
             float(exact_sensitivity(algorithm.width, samples, clip_norm)),
             clip_norm,
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
         )
+    products, orthogonal = 1, False
+    if isinstance(algorithm, Noisy):
+        products, orthogonal = algorithm.products, algorithm.orthogonal
+    size = float(exact_sensitivity(2 if orthogonal else algorithm.components, samples, clip_norm))
+    towards = CHECKED
+    if algorithm.shares_noise:
+        trust = Trust(0) if trust is None else trust
+        towards = trust.sentence(setting.clients)
+        size, noise = _in_the_sum(size, own_noise, setting, trust, client)
     subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
-    sampling = FULL if setting.participation == 1 else subset
-    if isinstance(algorithm, Noisy) and accountable(algorithm.method):
-        orthogonal = mutually_orthogonal(algorithm.method, algorithm.products)
-        columns = algorithm.components if not orthogonal else 2
-        return guarantee(
-            algorithm.noise * spread,
-            delta,
-            algorithm.products,
-            float(exact_sensitivity(columns, samples, clip_norm)),
-            clip_norm,
-            composition=1.0 if orthogonal else None,
-            sampling=sampling,
+    return guarantee(
+        noise,
+        delta,
+        products,
+        size,
+        clip_norm,
+        composition=1.0 if orthogonal else None,
+        sampling=FULL if setting.participation == 1 else subset,
+        released=TOGETHER if orthogonal else EACH_IN_FULL,
+        towards=towards,
+    )
+
+
+def within(
+    algorithm: FedPower | Noisy,
+    setting: Setting,
+    epsilon: float,
+    delta: float,
+    *,
+    clip_norm: float = 1.0,
+    trust: Trust | None = None,
+) -> FedPower | Noisy:
+    """The same algorithm with the least noise that keeps every client within (epsilon, delta).
+
+    Raises
+    ------
+    InvalidInput
+        No noise helps; the sentence says why.
+    """
+    worst = 0.0
+    for client in range(setting.clients):
+        found = account(
+            replace(algorithm, noise=1.0),
+            setting,
+            delta=delta,
+            clip_norm=clip_norm,
+            client=client,
+            trust=trust,
         )
-    if accountable(algorithm):
-        columns = algorithm.components
-        size = float(exact_sensitivity(columns, samples, clip_norm))
-        return guarantee(0.0, delta, 1, size, clip_norm, sampling=sampling)
-    method = algorithm.method if isinstance(algorithm, Noisy) else algorithm
-    return Refusal(REFUSALS.get(type(method).__name__, _OTHER.format(title=method.title)))
+        if isinstance(found, Refusal):
+            raise InvalidInput(found.reason)
+        worst = max(worst, found.mu)
+    # mu is in inverse proportion to the noise.
+    return replace(algorithm, noise=worst / float(mu_of(epsilon, delta)))
+
+
+def _in_the_sum(
+    size: float, noise: float, setting: Setting, trust: Trust, client: int
+) -> tuple[float, float]:
+    """Sensitivity of the weighted sum, and the noise in it of the h quietest clients."""
+    shares = np.sort(setting.weights * noise * setting.samples.mean() / setting.samples)
+    heard = shares[: trust.honest(setting.clients)]
+    return float(setting.weights[client]) * size, float(np.linalg.norm(heard))
+
+
+def unbounded(setting: Setting, clip_norm: float) -> str | None:
+    """Why noise protects nothing on these records, as a sentence; None where it does.
+
+    Sensitivity rests on a norm that the clients enforce on each record by itself.
+    """
+    check_clip_norm(clip_norm)
+    if setting.own_moments:
+        return (
+            "The records were centred or scaled by moments of their own, so one record moves all "
+            "others and noise gives no ε; leave them as they are, or pay for a noisy mean at the "
+            "source."
+        )
+    if setting.record_norm is None:
+        return (
+            "Nothing bounds the norms of the records, so one of them may change an answer by any "
+            "amount and noise gives no ε; clip or normalise the records first."
+        )
+    if setting.record_norm > clip_norm * (1 + NORM_ROUNDING):
+        return (
+            f"Records may have norm {setting.record_norm:.4g}, above the clip norm {clip_norm:g}, "
+            "so the stated noise protects nothing and gives no ε; clip or normalise the records "
+            "first."
+        )
+    return None
 
 
 def accountable(method: Algorithm) -> bool:
@@ -112,8 +204,16 @@ def accountable(method: Algorithm) -> bool:
     return isinstance(method, SSI | DistributedPower | BlockKrylov)
 
 
-def noisy(method: Algorithm, noise: float, products: int) -> Noisy:
+def noisy(method: Algorithm, noise: float, products: int, *, summed: bool = False) -> Noisy:
     """The method with accounted noise on each of its products.
+
+    Where its probes are orthogonal to each other the clients are told to insist on that, and the
+    whole run then costs what one product costs.
+
+    Parameters
+    ----------
+    summed : bool
+        The clients share the noise under secure aggregation.
 
     Raises
     ------
@@ -122,15 +222,23 @@ def noisy(method: Algorithm, noise: float, products: int) -> Noisy:
     """
     if not accountable(method):
         raise InvalidInput(REFUSALS.get(type(method).__name__, _OTHER.format(title=method.title)))
-    return Noisy(method, noise, products)
+    return Noisy(
+        method,
+        noise,
+        products,
+        orthogonal=mutually_orthogonal(method, products),
+        summed=summed,
+    )
 
 
 def mutually_orthogonal(method: Algorithm, products: int) -> bool:
     """Whether all probes of the run are orthogonal to each other (block Krylov before a restart).
 
-    Then ``sum_j ||(S - S') Q_j||_F^2 = ||(S - S') [Q_1 ... Q_T]||_F^2 <= 2 C^4/m_i^2`` for every
-    pair of neighbours and every outcome. Budgets of Gaussian releases add in squares even where
-    each depends on all answers before (Smith and Thakurta, "Fully Adaptive Composition for Gaussian
+    Only a hint which way of counting suits a method: the credit rests on `Noisy.orthogonal`, with
+    which each client refuses a probe that overlaps an earlier one. Then
+    ``sum_j ||(S - S') Q_j||_F^2 = ||(S - S') [Q_1 ... Q_T]||_F^2 <= 2 C^4/m_i^2`` for every pair
+    of neighbours and every outcome. Budgets of Gaussian releases add in squares even where each
+    depends on all answers before (Smith and Thakurta, "Fully Adaptive Composition for Gaussian
     Differential Privacy", arXiv:2210.17520), so the whole run costs what a single product costs
     (our addition; the tests audit it by the likelihood ratios of many runs). The probe made just
     before a restart is still orthogonal to all, later ones to the kept Ritz vectors only: a longer

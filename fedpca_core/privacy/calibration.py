@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
-from fedpca_core.privacy import gaussian
 from fedpca_core.problems.records import check_clip_norm
 
 CALIBRATIONS = ("exact", "published")

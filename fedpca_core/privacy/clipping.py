@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.problem import Problem, from_blocks
-from fedpca_core.problems.records import check_clip_norm, clip, normalise, norms, treat
+from fedpca_core.problems.records import (
+    NORM_ROUNDING,
+    check_clip_norm,
+    clip,
+    normalise,
+    norms,
+    treat,
+)
 
 __all__ = ["check_norms", "clip", "largest_norm", "normalise", "norms", "treated"]
-
-#: Rounding in a norm of 1 that is not a violation.
-_ROUNDING = 1e-9
 
 
 def treated(problem: Problem, treatment: str, norm: float = 1.0) -> Problem:
@@ -28,6 +32,11 @@ def treated(problem: Problem, treatment: str, norm: float = 1.0) -> Problem:
             f"“{problem.name}” keeps second moments only, and a record cannot be clipped after "
             "they are formed; clip the records where the data are made."
         )
+    require(
+        treatment == "raw" or not problem.own_moments,
+        f"The records of “{problem.name}” were centred or scaled by moments of their own, so no "
+        "clip norm bounds what one of them changes; leave them as they are.",
+    )
     blocks: Sequence[Array] = [treat(block, treatment, norm) for block in problem.blocks]
     return from_blocks(
         blocks,
@@ -37,6 +46,9 @@ def treated(problem: Problem, treatment: str, norm: float = 1.0) -> Problem:
         client_names=problem.client_names,
         feature_names=problem.feature_names,
         note=f"{problem.note} Records {treatment} at norm {norm:g}.".strip(),
+        record_norm=None if treatment == "raw" else norm,
+        own_mean=problem.own_mean,
+        own_scale=problem.own_scale,
     )
 
 
@@ -63,7 +75,7 @@ def check_norms(problem: Problem, clip_norm: float = 1.0) -> None:
     check_clip_norm(clip_norm)
     longest = largest_norm(problem)
     require(
-        longest <= clip_norm * (1 + _ROUNDING),
+        longest <= clip_norm * (1 + NORM_ROUNDING),
         f"The longest record has norm {longest:.4g}, above the clip norm {clip_norm:g}, so the "
         "stated noise protects nothing; switch clipping on or normalise the records first.",
     )

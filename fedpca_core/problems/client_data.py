@@ -56,6 +56,8 @@ class ClientData:
     members: IntArray = field(repr=False, compare=False)
     #: What was computed once from all clients' data and is shared by every view of it.
     facts: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    #: Whether the matrices held carry noise and may have negative eigenvalues.
+    indefinite: bool = False
 
     # ------------------------------------------------------------------ construction
     @classmethod
@@ -242,6 +244,26 @@ class ClientData:
         assert self.factors is not None
         return np.array([float(np.vdot(self.factors[i], self.factors[i])) for i in self.members])
 
+    def upper_triangles(self) -> Array:
+        """S_i on and above the diagonal, by rows, (clients, features (features + 1)/2)."""
+        rows, columns = np.triu_indices(self.features)
+        return self.dense()[:, rows, columns]
+
+    def positive(self) -> ClientData:
+        """The same data with negative eigenvalues of the S_i replaced by 0.
+
+        Only noise makes S_i indefinite (`Problem.private`), and replacing the eigenvalues is
+        post-processing. For methods whose local problem is unbounded without it.
+        """
+        if not self.indefinite:
+            return self
+        if "positive" not in self.facts:
+            assert self.grams is not None
+            values, vectors = np.linalg.eigh(self.grams)
+            kept = vectors * np.sqrt(np.clip(values, 0.0, None))[:, None, :]
+            self.facts["positive"] = kept @ kept.swapaxes(-1, -2)
+        return replace(self, grams=self.facts["positive"], indefinite=False, facts={})
+
     def spectral_norms(self) -> Array:
         """||S_i||_2, shape (clients,). What a client computes once from its own data."""
         if "spectral_norms" not in self.facts:
@@ -250,6 +272,8 @@ class ClientData:
 
     def _spectral_norms(self) -> Array:
         if self.grams is not None:
+            if self.indefinite:
+                return np.asarray(np.abs(np.linalg.eigvalsh(self.grams)).max(axis=1), dtype=float)
             if self.features <= _DENSE_FEATURES:
                 return np.asarray(np.linalg.eigvalsh(self.grams)[:, -1], dtype=float)
             return np.array([_largest_eigenvalue(matrix) for matrix in self.grams])

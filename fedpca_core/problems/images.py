@@ -115,6 +115,7 @@ def images(
         name=SOURCES[name].title,
         image_shape=(side, side),
         note=f"{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
+        own_mean=dealt.mean,
     )
 
 
@@ -123,6 +124,7 @@ class _Dealt:
     """Everything about the images that does not depend on the parameter."""
 
     records: Array
+    mean: Array | None
     home: IntArray
     sizes: tuple[int, ...]
     way: Way
@@ -150,11 +152,12 @@ def _dealt(
     chosen = Streams(seed).generator("data").permutation(len(pixels))[:max_samples]
     sizes = samples_per_client(split, clients, len(chosen), seed=seed)
     records = _resampled(pixels[chosen], SOURCES[name].side, resolution)
-    if centre:
-        records -= records.mean(axis=0)
+    centre_of = records.mean(axis=0) if centre else None
+    if centre_of is not None:
+        records -= centre_of
     # A stable sort of shuffled images: those of a class stay in random order.
     home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
-    return _Dealt(records, home, sizes, steady_way(records, home, sizes, seed))
+    return _Dealt(records, centre_of, home, sizes, steady_way(records, home, sizes, seed))
 
 
 def _resampled(pixels: AnyArray, side: int, resolution: int | None) -> Array:

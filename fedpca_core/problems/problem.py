@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.guarantee import RECORD, Guarantee, Unit
 from fedpca_core.problems.client_data import ClientData, checked_blocks
+from fedpca_core.problems.perturbation import (
+    Budget,
+    SourceRelease,
+    Trust,
+    records_of,
+    release_source,
+)
+from fedpca_core.streams import Streams
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +44,16 @@ class Problem:
         One sentence on how the data were made, split or cleaned.
     record_norm : float or None
         Upper bound on the Euclidean norm of every record, where the generator guarantees one.
+    own_mean : (features,) float64, or None
+        The pooled mean of the records themselves, where it was subtracted from them. No guarantee
+        covers it: one record moves all others.
+    own_scale : bool
+        Whether records were divided by deviations of their own, which no guarantee covers either.
+    source : SourceRelease or None
+        Set by `private`: what each client released once.
+    truth : Problem or None
+        Set by `private`: the problem without clipping and noise (simulation only). Target and
+        errors are those of the truth.
     spectrum : (features,) float64, or None
         Set by generators that make S exactly diagonal: its diagonal, largest first. The truth is
         then known without decomposing anything.
@@ -49,6 +68,10 @@ class Problem:
     note: str = ""
     record_norm: float | None = None
     spectrum: Array | None = None
+    own_mean: Array | None = None
+    own_scale: bool = False
+    source: SourceRelease | None = None
+    truth: Problem | None = None
 
     @property
     def features(self) -> int:
@@ -60,13 +83,112 @@ class Problem:
         """Number of clients."""
         return self.client_data.clients
 
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What every method on this problem guarantees its clients; None without noise."""
+        return None if self.source is None else self.source.guarantee
+
+    @property
+    def own_moments(self) -> bool:
+        """Whether the records were centred or scaled by moments of their own."""
+        return self.own_scale or self.own_mean is not None
+
+    @property
+    def unperturbed(self) -> Problem:
+        """The problem without clipping and noise; itself where there is neither."""
+        return self if self.truth is None else self.truth
+
+    def private(
+        self,
+        epsilon: float,
+        delta: float,
+        clip: float,
+        streams: Streams,
+        *,
+        unit: Unit = RECORD,
+        trust: Trust | None = None,
+        mean_share: float = 0.0,
+        release: int = 0,
+    ) -> Problem:
+        """The same problem with noise at the source: every method on it has the same epsilon.
+
+        Each client clips its records, forms S_i and adds symmetric Gaussian noise E_i once. From
+        then on its data are M_i = S_i + E_i, and whatever a method does with them, in any number
+        of rounds, is post-processing of this one release. The target stays that of this problem,
+        without clipping and noise: both count as errors.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Totals, for any number of rounds.
+        clip : float
+            Norm C at which every record is clipped.
+        streams : Streams
+            Its streams "source noise" and "mean noise" give the noise.
+        unit : Unit
+            One record, a person with several, or a whole client.
+        trust : Trust, optional
+            Clients share the noise under secure aggregation: `simulate` then refuses every method
+            whose server sees more than ``sum_i w_i M_i``. By default each adds it in full.
+        mean_share : float
+            Share of the squared GDP budget that pays for a noisy mean to centre on. Needed where
+            the records were centred on their own mean; 0 uses the records as they are.
+        release : int
+            Number of this release; another number draws other noise, and the two releases compose
+            (`fedpca_core.guarantee.together`). The same number on other records would give both
+            away, so give each run of its own a number of its own.
+
+        Raises
+        ------
+        InvalidInput
+            Records scaled by their own deviations, or centred on their own mean with nothing paid
+            for it; second moments whose records cannot be clipped any more; a problem that is
+            private already; a budget out of range.
+        """
+        budget = Budget(epsilon, delta, clip, unit, trust, mean_share)
+        require(
+            self.source is None,
+            "This problem carries noise at the source already; call private() on its truth, and "
+            "count a second release.",
+        )
+        require(
+            not self.own_scale,
+            f"The records of “{self.name}” were divided by deviations of their own, which no ε "
+            "here covers; leave them unscaled, or scale them by numbers that were public before.",
+        )
+        require(
+            self.own_mean is None or mean_share > 0,
+            f"The records of “{self.name}” were centred on their own mean, so one record moves all "
+            "others and no ε covers it; leave them uncentred, or pay for a noisy mean "
+            "(mean_share, for example 0.1).",
+        )
+        records = records_of(self.client_data, self.blocks)
+        if records is not None and self.own_mean is not None:
+            records = [block + self.own_mean[:, None] for block in records]
+        source = release_source(
+            self.client_data, records, self.record_norm, budget, streams, release
+        )
+        return replace(
+            self,
+            client_data=source.data,
+            source=source,
+            truth=self,
+            record_norm=clip,
+            own_mean=None,
+            note=f"{self.note} {source.guarantee.sentence()}".strip(),
+        )
+
     @cached_property
     def covariance(self) -> Array:
         """S = sum_i w_i S_i, (features, features): the matrix whose leading space is sought."""
+        if self.truth is not None:
+            return self.truth.covariance
         return self.client_data.mean() if self.spectrum is None else np.diag(self.spectrum)
 
     @cached_property
     def _eigen(self) -> tuple[Array, Array]:
+        if self.truth is not None:
+            return self.truth._eigen
         if self.spectrum is not None:
             return self.spectrum, np.eye(self.features)
         values, vectors = np.linalg.eigh(self.covariance)
@@ -85,7 +207,8 @@ class Problem:
     @cached_property
     def heterogeneity(self) -> float:
         """eta = max_i ||S_i - S||_2 / ||S||_2 (FedPower's measure; simulation only)."""
-        return float(self.client_data.gaps(self.covariance).max()) / float(self.eigenvalues[0])
+        data = self.unperturbed.client_data
+        return float(data.gaps(self.covariance).max()) / float(self.eigenvalues[0])
 
     @cached_property
     def digest(self) -> str:
@@ -122,6 +245,9 @@ def from_blocks(
     client_names: Sequence[str] = (),
     feature_names: Sequence[str] = (),
     note: str = "",
+    record_norm: float | None = None,
+    own_mean: Array | None = None,
+    own_scale: bool = False,
 ) -> Problem:
     """Problem from the clients' own blocks.
 
@@ -132,6 +258,8 @@ def from_blocks(
     weights : {"records", "equal"} or sequence of float
         How clients count in the target S = sum_i w_i S_i: by their share of records (the pooled
         covariance) or each the same.
+    record_norm, own_mean, own_scale
+        What was done to the records before; see `Problem`.
 
     Raises
     ------
@@ -149,6 +277,9 @@ def from_blocks(
         client_names=tuple(client_names),
         feature_names=tuple(feature_names),
         note=note,
+        record_norm=record_norm,
+        own_mean=own_mean,
+        own_scale=own_scale,
     )
 
 
@@ -162,6 +293,11 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
     InvalidInput
         A problem whose records are not kept, or one without that client or record.
     """
+    require(
+        problem.source is None,
+        "Noise at the source was drawn for all records of this problem; leave the record out of "
+        "its truth and call private() again with another release number.",
+    )
     if problem.blocks is None:
         raise InvalidInput(
             "The records of this problem are not kept, so none can be left out; choose a smaller "
@@ -190,6 +326,8 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
         client_names=problem.client_names,
         feature_names=problem.feature_names,
         note=problem.note,
+        own_mean=problem.own_mean,
+        own_scale=problem.own_scale,
     )
 
 

@@ -6,10 +6,13 @@ Blocks are features x samples, so records are columns here (rows in FedPower).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 
+#: Rounding in the norm of a clipped record, relative to it.
+NORM_ROUNDING = 1e-9
 TREATMENTS = ("normalised", "clipped", "raw")
 
 
@@ -48,3 +51,26 @@ def check_clip_norm(clip_norm: float) -> None:
         bool(np.isfinite(clip_norm)) and clip_norm > 0,
         f"The clip norm must be a positive number, not {clip_norm}; 1 is customary.",
     )
+
+
+def second_moment_sensitivity(
+    samples: ArrayLike, clip_norm: float, changed: ArrayLike = 1
+) -> Array:
+    """Largest change of S_i, in Frobenius norm, when some of its records are replaced.
+
+    ``sqrt(2) g C^2/m_i``: for one record ``w w^T - v v^T`` has rank 2 and eigenvalues
+    ``+-C^2 sqrt(1 - cos^2)``, and g records may all change in the same way. For all records it is
+    ``sqrt(2) C^2``, whatever m_i.
+
+    Parameters
+    ----------
+    samples : int or (clients,) array
+        m_i.
+    clip_norm : float
+        Largest Euclidean norm C of a record.
+    changed : int or (clients,) array
+        g, records replaced at once.
+    """
+    check_clip_norm(clip_norm)
+    share = np.asarray(changed, dtype=float) / np.asarray(samples, dtype=float)
+    return np.asarray(np.sqrt(2.0) * clip_norm**2 * share, dtype=float)

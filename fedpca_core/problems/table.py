@@ -106,6 +106,8 @@ def from_table(
         client_names=names,
         feature_names=table.report.features,
         note=f"{table.report.sentences()} {done[scaling]}",
+        own_mean=table.records.mean(axis=0) if scaling == "centre" else None,
+        own_scale=scaling == "standardise",
     )
 
 

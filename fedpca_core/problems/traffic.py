@@ -89,10 +89,11 @@ def prepare(
         traffic), or after shuffling.
     transform : {"log", "none"}
         Signed logarithm before the z-score, or nothing (as the paper).
-    scaling : {"global", "local"}
+    scaling : {"global", "local", "centre"}
         z-score by pooled moments of the training normals (each client sends its sums of x and x^2
         once), or each client by its own in training and the pooled ones for the test, as the
-        authors ran it: training and scoring then use different coordinates.
+        authors ran it: training and scoring then use different coordinates. "centre" subtracts the
+        pooled mean only, which noise at the source can pay for.
     seed : int
         Order of the iid split.
 
@@ -104,7 +105,7 @@ def prepare(
     for what, value, allowed in (
         ("split", split, ("sorted", "iid")),
         ("transform", transform, ("log", "none")),
-        ("scaling", scaling, ("global", "local")),
+        ("scaling", scaling, ("global", "local", "centre")),
     ):
         require(
             value in allowed, f"The {what} is {' or '.join(map(repr, allowed))}, not {value!r}."
@@ -135,9 +136,11 @@ def prepare(
     )
     names = np.array(traffic.feature_names, dtype=object)
     mean, deviation = mean[varies], deviation[varies]
+    if scaling == "centre":
+        deviation = np.ones_like(deviation)
     training, test = training[:, varies], (test[:, varies] - mean) / deviation
     blocks = training.reshape(clients, size, -1)
-    if scaling == "global":
+    if scaling != "local":
         blocks = (blocks - mean) / deviation
     else:
         own = blocks.std(axis=1, keepdims=True)
@@ -149,6 +152,8 @@ def prepare(
         name=traffic.name,
         feature_names=tuple(names[varies]),
         note=f"{traffic.note} Training records {how} {clients} clients of {size}.",
+        own_mean=mean if scaling == "centre" else None,
+        own_scale=scaling != "centre",
     )
     return Detection(
         problem=problem,

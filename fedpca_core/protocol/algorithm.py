@@ -21,6 +21,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, Arrays, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.guarantee import Guarantee
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import check_components
 from fedpca_core.streams import Streams
@@ -49,6 +50,12 @@ class Setting:
     absent : {"memory", "present"}
         What the server does about absent clients: reuse the last upload of each, or sum the
         present ones only.
+    record_norm : float or None
+        Bound on every record's norm that the clients enforce, if any.
+    own_moments : bool
+        Whether records were centred or scaled by moments of their own, which no ε covers.
+    guarantee : Guarantee or None
+        What the clients' noise at the source guarantees, whatever the method (`Problem.private`).
     """
 
     features: int
@@ -57,6 +64,9 @@ class Setting:
     weights: Array
     participation: float = 1.0
     absent: str = "memory"
+    record_norm: float | None = None
+    own_moments: bool = False
+    guarantee: Guarantee | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -190,6 +200,8 @@ class Algorithm(ABC):
     reuses_uploads : bool
         True when under partial participation the channel may fill in each absent client's last
         upload; False when the algorithm has a rule of its own.
+    shares_noise : bool
+        True when each client adds only a share of the noise, so that the run must show sums only.
 
     Raises
     ------
@@ -199,6 +211,7 @@ class Algorithm(ABC):
 
     needs_individual_uploads: ClassVar[bool] = False
     reuses_uploads: ClassVar[bool] = True
+    shares_noise: ClassVar[bool] = False
 
     #: Number of columns of the estimate; a dataclass field of every algorithm.
     components: int

@@ -15,6 +15,7 @@ from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
+from fedpca_core.protocol.linear_answers import LinearAnswers, check_channel
 from fedpca_core.protocol.trace import STATE_BYTES, Round, Trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
@@ -53,6 +54,9 @@ class Simulation:
             weights=problem.client_data.weights,
             participation=participation,
             absent=absent,
+            record_norm=problem.record_norm,
+            own_moments=problem.own_moments,
+            guarantee=problem.guarantee,
         )
         algorithm.check(self.setting)
         if algorithm.needs_individual_uploads and self.channel.secure_aggregation:
@@ -61,6 +65,9 @@ class Simulation:
                 "aggregation hides; switch secure aggregation off or choose a method that needs "
                 "sums only."
             )
+        self.sums_only = problem.source is not None and problem.source.trust is not None
+        if self.sums_only or algorithm.shares_noise:
+            check_channel(self.channel.secure_aggregation, participation)
         self.algorithm = algorithm
         self.planned = rounds
         self.seed = seed
@@ -88,7 +95,8 @@ class Simulation:
     def _steps(self) -> Iterator[Round]:
         algorithm, data = self.algorithm, self.client_data
         began = time.perf_counter()
-        server, clients = algorithm.start(data, self.setting, self.streams)
+        asked = LinearAnswers(data).as_data() if self.sums_only else data
+        server, clients = algorithm.start(asked, self.setting, self.streams)
         elapsed = time.perf_counter() - began
         products = int(data.products.sum())
         estimate, state = algorithm.estimate(server, clients), algorithm.exposed(clients)
@@ -100,9 +108,14 @@ class Simulation:
             recipients = len(present) if plan.recipients is None else plan.recipients
             downlink = self.mailbox.down(plan.downlink, recipients)
             members = data if len(present) == data.clients else data.only(present)
+            answers = LinearAnswers(members, plan) if self.sums_only else None
+            if answers is not None:
+                members = answers.as_data()
             uplink, stepped = algorithm.client(
                 members, take(clients, present), plan, downlink, self.streams
             )
+            if answers is not None:
+                answers.check(uplink)
             inbox = self.mailbox.up(uplink, plan)
             reply = algorithm.server(server, inbox, plan)
             server = reply.state

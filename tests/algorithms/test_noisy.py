@@ -12,9 +12,9 @@ import fedpca_core as fp
 from fedpca_core.algorithms import SSI, BlockKrylov, DistributedPower
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.errors import InvalidInput
+from fedpca_core.guarantee import Guarantee
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy.accounting import account, mutually_orthogonal, noisy
-from fedpca_core.privacy.guarantee import Guarantee
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_fewer_products_need_less_noise(problem: fp.problems.Problem) -> None:
         noise = float(calibration.noise(500))
         if isinstance(method, BlockKrylov):
             noise /= np.sqrt(6)
-        algorithm = Noisy(method, noise, 6)
+        algorithm = noisy(method, noise, 6)
         angles = [
             largest_sine(
                 fp.simulate(problem, algorithm, rounds=6, seed=seed).estimate, problem.target(3)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import InvalidInput
-from fedpca_core.privacy import accountants, gaussian
+from fedpca_core.privacy import accountants
 from fedpca_core.privacy.calibration import (
     Calibration,
     exact_multiplier,

@@ -32,7 +32,8 @@ def problem() -> fp.problems.Problem:
 
 @pytest.fixture(scope="module")
 def setting(problem: fp.problems.Problem) -> Setting:
-    return Setting(15, 10, problem.client_data.samples, problem.client_data.weights)
+    data = problem.client_data
+    return Setting(15, 10, data.samples, data.weights, record_norm=1.0)
 
 
 def run(kind: str = "exact", epsilon: float = 2.0, **changes: object) -> fp.FedPower:
@@ -63,9 +64,8 @@ def test_sampling_is_named_and_does_not_amplify(setting: Setting) -> None:
 
 
 def test_subsets_without_replacement_are_named(problem: fp.problems.Problem) -> None:
-    some = Setting(
-        15, 10, problem.client_data.samples, problem.client_data.weights, participation=0.3
-    )
+    data = problem.client_data
+    some = Setting(15, 10, data.samples, data.weights, participation=0.3, record_norm=1.0)
     found = account(fp.privacy.noisy(fp.SSI(3), 0.1, 5), some, delta=1e-5)
     assert isinstance(found, Guarantee)
     assert found.sampling.startswith("3 clients drawn without replacement")
@@ -76,7 +76,15 @@ def test_beside_epsilon_stand_the_words_that_give_it_a_meaning(setting: Setting)
     assert isinstance(found, Guarantee)
     for words in ("ε = 2", "δ: 1e-5", "one record of one client", "clip norm: 1", "GDP"):
         assert words in found.sentence()
-    assert set(found.terms()) == {"δ", "unit", "clip norm", "sampling", "accountant"}
+    assert set(found.terms()) == {
+        "δ",
+        "unit",
+        "clip norm",
+        "released",
+        "towards",
+        "sampling",
+        "accountant",
+    }
 
 
 @pytest.mark.parametrize("method", [fp.FedPower(2), fp.SSI(2), fp.BlockKrylov(2)])
@@ -99,7 +107,8 @@ def test_no_epsilon_where_a_step_cannot_be_accounted(setting: Setting, method: f
 
 def test_uneven_clients_share_one_epsilon() -> None:
     uneven = fp.problems.spiked_covariance(features=12, samples=(100, 500, 2000), clients=3)
-    setting = Setting(12, 3, uneven.client_data.samples, uneven.client_data.weights)
+    data = uneven.client_data
+    setting = Setting(12, 3, data.samples, data.weights, record_norm=1.0)
     found = [account(run(), setting, delta=1e-5, client=i) for i in range(3)]
     values = [entry.epsilon for entry in found if isinstance(entry, Guarantee)]
     assert len(values) == 3 and np.allclose(values, values[0])

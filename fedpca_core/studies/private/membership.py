@@ -24,8 +24,8 @@ from fedpca_core.attacks import (
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.privacy import CALIBRATIONS
-from fedpca_core.privacy.gaussian import mu_of
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel

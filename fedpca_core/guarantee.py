@@ -1,0 +1,254 @@
+"""What a run guarantees: an epsilon never stands without the words that give it a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedpca_core import gaussian_privacy as gaussian
+from fedpca_core.errors import require
+
+ACCOUNTANT = "exact composition of Gaussian releases (GDP, closed form)"
+FULL = "every client takes part"
+WITH_REPLACEMENT = (
+    "clients drawn with replacement by the server, which knows them: no amplification"
+)
+
+WITHOUT_REPLACEMENT = (
+    "clients drawn without replacement by the server, which knows them: no amplification"
+)
+ANY_SAMPLING = "any clients in any round: nothing more is released"
+#: How the releases of a run are counted.
+EACH_IN_FULL = "noise on every product, each counted in full"
+TOGETHER = "noise on every product; all probes are orthogonal to each other and count as one"
+AT_THE_SOURCE = "one release of Sᵢ + Eᵢ a client; everything else is post-processing"
+MEAN_AND_SOURCE = (
+    "one release of a noisy mean and one of Sᵢ + Eᵢ a client; everything else is post-processing"
+)
+#: Against whom the guarantee holds.
+CHECKED = (
+    "the server, even a dishonest one, and every other client; each client checks a probe "
+    "before it answers"
+)
+ANYBODY = "the server, even a dishonest one, every other client, and all of them together"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What an adversary cannot tell apart.
+
+    Attributes
+    ----------
+    records : int or None
+        How many of one client's records the unit replaces; None: all of them.
+    """
+
+    records: int | None = 1
+
+    def __post_init__(self) -> None:
+        require(
+            self.records is None or self.records >= 1,
+            f"A person holds at least 1 record, not {self.records}; 1 protects single records.",
+        )
+
+    def changed(self, samples: int) -> int:
+        """Records of a client of ``samples`` records that the unit replaces."""
+        return samples if self.records is None else min(self.records, samples)
+
+    def __str__(self) -> str:
+        if self.records is None:
+            return "one client: all of its records, replaced by others"
+        if self.records == 1:
+            return "one record of one client, replaced by another"
+        return f"one person: {self.records} records of one client, replaced by others"
+
+
+RECORD, CLIENT = Unit(), Unit(None)
+
+
+def short(value: float) -> str:
+    """A number as text, without the zero that Python puts into small powers of ten."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy of one client's data.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Totals over the run. epsilon is infinite when the noise is off.
+    releases : int
+        Noisy answers about the client's data (hidden local products count).
+    sensitivity, noise : float
+        Largest change of one release when the unit changes, and the standard deviation added to
+        every entry of it.
+    clip_norm : float
+        Bound on the norm of every record, enforced before the second moments are formed.
+    composition : float
+        Releases that count at full sensitivity; fewer than ``releases`` where probes are mutually
+        orthogonal and share one sensitivity.
+    unit, sampling, accountant : str
+    released : str
+        What is released and how it is counted.
+    towards : str
+        Against whom the guarantee holds.
+    """
+
+    epsilon: float
+    delta: float
+    releases: int
+    sensitivity: float
+    noise: float
+    clip_norm: float
+    composition: float
+    unit: str = str(RECORD)
+    sampling: str = FULL
+    accountant: str = ACCOUNTANT
+    released: str = EACH_IN_FULL
+    towards: str = CHECKED
+
+    @property
+    def private(self) -> bool:
+        """Whether epsilon is finite."""
+        return bool(np.isfinite(self.epsilon))
+
+    @property
+    def mu(self) -> float:
+        """The same guarantee in Gaussian differential privacy; infinite without noise."""
+        if self.composition == 0:
+            return 0.0
+        if self.noise == 0:
+            return float("inf")
+        return float(np.sqrt(self.composition)) * self.sensitivity / self.noise
+
+    @property
+    def budget(self) -> str:
+        """Epsilon as text, the sign for infinity when there is none."""
+        return f"{self.epsilon:.3g}" if self.private else "∞"
+
+    def terms(self) -> dict[str, str]:
+        """What must stand beside epsilon, as label and text."""
+        return {
+            "δ": short(self.delta),
+            "unit": self.unit,
+            "clip norm": f"{self.clip_norm:g}",
+            "released": self.released,
+            "towards": self.towards,
+            "sampling": self.sampling,
+            "accountant": self.accountant,
+        }
+
+    def sentence(self) -> str:
+        """The whole guarantee in one sentence."""
+        said = "; ".join(f"{label}: {text}" for label, text in self.terms().items())
+        if not self.private:
+            return f"ε = ∞: no noise is added, so nothing is guaranteed ({said})."
+        count = "1 release" if self.releases == 1 else f"{self.releases} releases"
+        return f"ε = {self.budget} ({said}; {count})."
+
+    def for_unit(self, unit: Unit, samples: int) -> Guarantee:
+        """The same noise seen from a person with several records, or from a whole client.
+
+        Group privacy is exact here, ``mu -> g mu``: g records change S_i by g times as much as one,
+        and a pair of data sets attains it.
+
+        Parameters
+        ----------
+        samples : int
+            Records m_i of the client; a person cannot hold more.
+        """
+        require(
+            self.unit == str(RECORD),
+            f"This guarantee already speaks of {self.unit}; start from that of one record.",
+        )
+        changed = replace(
+            self, sensitivity=unit.changed(samples) * self.sensitivity, unit=str(unit)
+        )
+        return replace(changed, epsilon=_epsilon(changed.mu, self.delta))
+
+
+def together(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """What several runs on the same records guarantee together: their budgets add in squares.
+
+    Two runs at epsilon = 1 and delta = 1e-6 are one at 1.45. A record that joins or leaves between
+    two runs is exactly this case.
+
+    Raises
+    ------
+    InvalidInput
+        No run, or runs whose unit, clip norm or delta differ: they have no common statement.
+    """
+    require(len(guarantees) > 0, "There is no run to add up; give at least one guarantee.")
+    first = guarantees[0]
+    for other in guarantees:
+        for name in ("unit", "clip_norm", "delta"):
+            mine, theirs = getattr(first, name), getattr(other, name)
+            require(
+                mine == theirs,
+                f"Runs compose at one {name.replace('_', ' ')}, not at {mine} and {theirs}; "
+                "state all of them alike.",
+            )
+    if len(guarantees) == 1:
+        return first
+    mu = gaussian.compose([one.mu for one in guarantees])
+    return replace(
+        first,
+        epsilon=_epsilon(mu, first.delta),
+        releases=sum(one.releases for one in guarantees),
+        composition=(mu * first.noise / first.sensitivity) ** 2 if np.isfinite(mu) else 1.0,
+        noise=first.noise if np.isfinite(mu) else 0.0,
+        released=f"{len(guarantees)} runs, each with noise of its own: "
+        + _joined(one.released for one in guarantees),
+        sampling=_joined(one.sampling for one in guarantees),
+        towards=_joined(one.towards for one in guarantees),
+    )
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(texts))
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why no epsilon can be stated for a method, as a sentence for the screen."""
+
+    reason: str
+
+
+def guarantee(
+    noise: float,
+    delta: float,
+    releases: int,
+    sensitivity: float,
+    clip_norm: float,
+    *,
+    composition: float | None = None,
+    unit: Unit = RECORD,
+    sampling: str = FULL,
+    released: str = EACH_IN_FULL,
+    towards: str = CHECKED,
+) -> Guarantee:
+    """The guarantee of Gaussian releases with one sensitivity (about 0.2 ms)."""
+    count = float(releases if composition is None else composition)
+    stated = Guarantee(
+        0.0,
+        delta,
+        releases,
+        sensitivity,
+        noise,
+        clip_norm,
+        count,
+        unit=str(unit),
+        sampling=sampling,
+        released=released,
+        towards=towards,
+    )
+    return replace(stated, epsilon=_epsilon(stated.mu, delta))
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    return float(gaussian.epsilon_of(mu, delta))

@@ -1,0 +1,206 @@
+"""Audits: what many runs prove about epsilon, as a lower bound with a stated confidence.
+
+A guarantee is an upper bound. The scores of the best test known, from runs with a record and runs
+with its neighbour, give a lower bound: no mechanism with a smaller epsilon errs so rarely. A formal
+bound below the empirical one is wrong; a wide gap says that the test is weak or the bound loose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import beta, binom, rankdata
+
+from fedpca_core import gaussian_privacy as gaussian
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+
+#: Where one-run audits look for epsilon.
+_LARGEST_EPSILON = 60.0
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A lower bound on epsilon.
+
+    Attributes
+    ----------
+    epsilon : float
+        At least this, with the stated confidence.
+    delta, confidence : float
+    runs : int
+        Runs (or canaries) it rests on.
+    way : str
+        How the bound was found.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    runs: int
+    way: str
+
+    def sentence(self) -> str:
+        """The bound with all that belongs to it."""
+        return (
+            f"ε ≥ {self.epsilon:.2g} at δ = {self.delta:g} with {100 * self.confidence:g} % "
+            f"confidence, from {self.runs:,} runs ({self.way})."
+        )
+
+
+def rate_bound(count: int, trials: int, confidence: float) -> float:
+    """Upper confidence bound of Clopper and Pearson on a probability."""
+    require(
+        0 <= count <= trials and trials >= 1,
+        f"{count} errors among {trials} runs are no rate; give at least 1 run.",
+    )
+    return 1.0 if count == trials else float(beta.ppf(confidence, count + 1, trials - count))
+
+
+def error_bounds(
+    first: Array, second: Array, threshold: float, confidence: float
+) -> tuple[float, float]:
+    """Upper bounds on the rates of misses and of false alarms that hold together."""
+    _check(first, second, confidence)
+    each = 1.0 - (1.0 - confidence) / 2.0
+    misses = rate_bound(int((first <= threshold).sum()), len(first), each)
+    alarms = rate_bound(int((second > threshold).sum()), len(second), each)
+    return misses, alarms
+
+
+def gaussian_audit(
+    first: Array,
+    second: Array,
+    delta: float,
+    *,
+    confidence: float = 0.95,
+    threshold: float = 0.0,
+) -> Audit:
+    """Audit of a mechanism that is Gaussian: both error rates bound mu, and mu gives epsilon.
+
+    ``mu >= Phi^-1(1 - alarms) - Phi^-1(misses)`` (Dong, Roth and Su, Definition 2.6; Nasr et al.,
+    "Tight auditing of differentially private machine learning", 2023).
+
+    Parameters
+    ----------
+    first, second : (runs,) float64
+        Scores of runs with the record and with its neighbour; larger speaks for the first. Each run
+        has noise of its own.
+    delta : float
+    threshold : float
+        Chosen before the scores are seen; 0 decides a log-likelihood ratio.
+    """
+    misses, alarms = error_bounds(first, second, threshold, confidence)
+    mu = max(0.0, -float(ndtri(alarms)) - float(ndtri(misses)))
+    return Audit(
+        float(gaussian.epsilon_of(mu, delta)),
+        delta,
+        confidence,
+        len(first) + len(second),
+        "Gaussian differential privacy, rates by Clopper and Pearson",
+    )
+
+
+def plain_audit(
+    first: Array,
+    second: Array,
+    delta: float,
+    *,
+    confidence: float = 0.95,
+    threshold: float = 0.0,
+) -> Audit:
+    """Audit that assumes nothing: ``1 - misses <= exp(epsilon) alarms + delta``, and vice versa."""
+    misses, alarms = error_bounds(first, second, threshold, confidence)
+    best = 0.0
+    for hits, wrong in ((1.0 - misses, alarms), (1.0 - alarms, misses)):
+        if hits > delta:
+            best = max(best, float(np.log((hits - delta) / wrong)))
+    way = "any mechanism, rates by Clopper and Pearson"
+    return Audit(best, delta, confidence, len(first) + len(second), way)
+
+
+def ranking_audit(first: Array, second: Array, delta: float, *, confidence: float = 0.95) -> Audit:
+    """Audit by the area under the curve: every pair of runs counts, not only one threshold.
+
+    A Gaussian mechanism has an area of at most ``Phi(mu/sqrt(2))``. The lower bound on the area is
+    that of DeLong, DeLong and Clarke-Pearson (1988), which holds for many runs, not for few; from
+    equally many runs it proves about half as much again as one threshold.
+    """
+    _check(first, second, confidence)
+    ones, twos = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    everybody = rankdata(np.concatenate([ones, twos]))
+    above = (everybody[: len(ones)] - rankdata(ones)) / len(twos)
+    below = 1.0 - (everybody[len(ones) :] - rankdata(twos)) / len(ones)
+    area = float(above.mean())
+    variance = 0.0
+    for parts in (above, below):
+        variance += float(parts.var(ddof=1)) / len(parts) if len(parts) > 1 else np.inf
+    lowest = area - float(ndtri(confidence)) * np.sqrt(variance)
+    # Perfect separation says no more than that one pair in all would be the first to fail.
+    lowest = min(lowest, 1.0 - 1.0 / (len(ones) * len(twos)))
+    mu = np.sqrt(2.0) * float(ndtri(lowest)) if lowest > 0.5 else 0.0
+    return Audit(
+        float(gaussian.epsilon_of(mu, delta)),
+        delta,
+        confidence,
+        len(ones) + len(twos),
+        "Gaussian differential privacy, area under the curve by DeLong, for many runs",
+    )
+
+
+def one_run_audit(
+    canaries: int, guesses: int, correct: int, delta: float, *, confidence: float = 0.95
+) -> Audit:
+    """Audit of a whole method by a single run with many records that were tossed for.
+
+    Each canary is one record or its neighbour by a fair coin; the adversary guesses some of the
+    coins from the messages. (Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training
+    run", 2023, Theorem 5.2 and appendix D.)
+
+    Parameters
+    ----------
+    canaries, guesses, correct : int
+        Coins tossed, coins guessed, and guesses that were right.
+    """
+    require(
+        0 <= correct <= guesses <= canaries and canaries >= 1,
+        f"{correct} right guesses of {guesses} about {canaries} canaries do not fit together.",
+    )
+    require(0 <= delta < 1, f"The failure probability δ must lie in [0, 1), not {delta:g}.")
+    _check_confidence(confidence)
+    low, high = 0.0, _LARGEST_EPSILON
+    if _chance(canaries, guesses, correct, 0.0, delta) >= 1.0 - confidence:
+        high = 0.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        excluded = _chance(canaries, guesses, correct, middle, delta) < 1.0 - confidence
+        low, high = (middle, high) if excluded else (low, middle)
+    return Audit(low, delta, confidence, canaries, "one run, a coin for each of so many records")
+
+
+def _chance(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
+    """Bound on the chance of so many right guesses under (epsilon, delta)."""
+    rate = 1.0 / (1.0 + np.exp(-epsilon))
+    tail = float(binom.sf(correct - 1, guesses, rate))
+    if delta == 0:
+        return tail
+    below = np.cumsum(binom.pmf(correct - np.arange(1, correct + 1), guesses, rate))
+    slope = float((below / np.arange(1, correct + 1)).max(initial=0.0))
+    return min(1.0, tail + 2.0 * canaries * delta * slope)
+
+
+def _check(first: Array, second: Array, confidence: float) -> None:
+    require(
+        len(first) > 0 and len(second) > 0,
+        f"An audit needs runs of both kinds, not {len(first)} and {len(second)}.",
+    )
+    _check_confidence(confidence)
+
+
+def _check_confidence(confidence: float) -> None:
+    require(
+        0 < confidence < 1,
+        f"The confidence lies between 0 and 1, not {confidence}; 0.95 is usual.",
+    )

@@ -1,0 +1,337 @@
+"""Noise at the source: ``M_i = S_i + E_i``, formed once by each client and used ever after.
+
+All that any method here learns of a client's records is its second moment S_i. With E_i symmetric
+Gaussian, variance nu^2 on the diagonal and nu^2/2 off it, M_i is one Gaussian release of S_i:
+two neighbours are ``||S_i - S_i'||_F / nu`` apart (Dwork, Talwar, Thakurta and Zhang, "Analyze
+Gauss", 2014, held at the client). Whatever is computed from the M_i is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.gaussian_privacy import check_delta, check_epsilon, mu_of
+from fedpca_core.guarantee import (
+    ANY_SAMPLING,
+    ANYBODY,
+    AT_THE_SOURCE,
+    FULL,
+    MEAN_AND_SOURCE,
+    RECORD,
+    Guarantee,
+    Unit,
+    guarantee,
+)
+from fedpca_core.problems.client_data import ClientData, second_moment
+from fedpca_core.problems.records import (
+    NORM_ROUNDING,
+    check_clip_norm,
+    clip,
+    second_moment_sensitivity,
+)
+from fedpca_core.streams import Streams
+
+#: Unit noise of a run is kept for the next one (another epsilon) below this many bytes.
+_KEPT_BYTES = 64 * 1024 * 1024
+#: All M_i side by side may not take more than this.
+_LARGEST_BYTES = 2 * 1024**3
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How many clients may fail those who share their noise with them.
+
+    Each client adds only a share of the noise; secure aggregation hides the single uploads and the
+    shares add up. h clients are assumed honest *and* present, and their noise alone is enough.
+
+    Attributes
+    ----------
+    colluding : int
+        Clients that tell the adversary their share of the noise. A client that is curious itself
+        knows its own, so 1 is needed for a guarantee towards other clients.
+    dropouts : int
+        Clients that may be missing from the sums.
+    """
+
+    colluding: int = 1
+    dropouts: int = 0
+
+    def __post_init__(self) -> None:
+        require(
+            self.colluding >= 0 and self.dropouts >= 0,
+            f"Clients that collude or drop out are counted from 0, not {self.colluding} and "
+            f"{self.dropouts}.",
+        )
+
+    def honest(self, clients: int) -> int:
+        """h, clients assumed honest and present."""
+        left = clients - self.colluding - self.dropouts
+        require(
+            left >= 1,
+            f"With {self.colluding} colluding and {self.dropouts} dropped out of {clients} clients "
+            "nobody is left to add noise; trust more clients, or let each add its noise in full.",
+        )
+        return left
+
+    def sentence(self, clients: int) -> str:
+        """Towards whom shared noise protects."""
+        return (
+            f"the server and other clients, if at least {self.honest(clients)} of {clients} "
+            f"clients are honest and present ({self.colluding} may collude, {self.dropouts} may "
+            "drop out) and secure aggregation shows sums only"
+        )
+
+
+def symmetric_noise(noise: Array, features: int, streams: Streams, release: int = 0) -> Array:
+    """E_i = nu_i (G_i + G_i^T)/2 with G_i of independent N(0, 1) entries.
+
+    Parameters
+    ----------
+    noise : (clients,) float64
+        nu_i, standard deviation on the diagonal.
+    release : int
+        Part of the stream "source noise"; a second release takes another one. In a deployment each
+        client draws from secret entropy of its own, anew for every release.
+
+    Returns
+    -------
+    (clients, features, features) float64
+    """
+    small = 8 * len(noise) * features**2 <= _KEPT_BYTES
+    draw = _remembered if small else _unit_noise
+    result: Array = noise[:, None, None] * draw(len(noise), features, streams, release)
+    return result
+
+
+def _unit_noise(clients: int, features: int, streams: Streams, release: int) -> Array:
+    made = np.empty((clients, features, features))
+    for client in range(clients):
+        generator = streams.generator("source noise", release, client)
+        square = generator.standard_normal((features, features))
+        made[client] = 0.5 * (square + square.T)
+    made.flags.writeable = False
+    return made
+
+
+# An epsilon that is dragged scales the same draws.
+_remembered = lru_cache(maxsize=2)(_unit_noise)
+
+
+def perturbed(data: ClientData, noise: Array, streams: Streams, release: int = 0) -> ClientData:
+    """The clients' data with M_i = S_i + E_i in the place of S_i.
+
+    Raises
+    ------
+    InvalidInput
+        More memory than a computer has to spare: M_i has no thin factor.
+    """
+    size = 8 * data.clients * data.features**2
+    require(
+        size <= _LARGEST_BYTES,
+        f"Noise at the source needs each client's whole matrix, {size / 1024**3:.1f} GB for "
+        f"{data.clients} clients with {data.features} features; choose fewer of either, or noise "
+        "on every product.",
+    )
+    noisy = data.dense() + symmetric_noise(noise, data.features, streams, release)
+    made = ClientData.from_grams(noisy, data.samples, data.weights)
+    return replace(made, indefinite=True)
+
+
+def records_of(data: ClientData, blocks: Sequence[Array] | None) -> list[Array] | None:
+    """The records themselves, (features, m_i) each, or None where only S_i is kept."""
+    if blocks is not None:
+        return list(blocks)
+    if data.factors is None:
+        return None
+    return [factor * np.sqrt(factor.shape[1]) for factor in data.factors]
+
+
+def clipped_data(
+    data: ClientData, records: Sequence[Array] | None, bound: float | None, clip_norm: float
+) -> ClientData:
+    """The clients' data with every record clipped, or as they are where they are short enough.
+
+    Raises
+    ------
+    InvalidInput
+        Only second moments are kept and their records have no known bound, or a longer one.
+    """
+    if bound is not None and bound <= clip_norm * (1 + NORM_ROUNDING):
+        return data
+    if records is None:
+        known = "has no known bound" if bound is None else f"is bounded by {bound:.4g} only"
+        raise InvalidInput(
+            f"This problem keeps second moments only, whose records' norm {known}, and a record "
+            f"cannot be clipped at {clip_norm:g} any more; choose fewer samples (then records are "
+            "kept), or clip them where the data are made."
+        )
+    return _moments([clip(block, clip_norm) for block in records], data.weights)
+
+
+def _moments(records: Sequence[Array], weights: Array) -> ClientData:
+    samples = np.array([block.shape[1] for block in records], dtype=np.int64)
+    return ClientData.from_grams(
+        np.stack([second_moment(one) for one in records]), samples, weights
+    )
+
+
+def noisy_mean(
+    records: Sequence[Array], clip_norm: float, noise: Array, streams: Streams, release: int = 0
+) -> Array:
+    """Mean of all records from one noisy mean a client, (features,).
+
+    Parameters
+    ----------
+    records : sequence of (features, m_i) float64
+        Clipped here.
+    noise : (clients,) float64
+        Standard deviation of every entry of a client's upload.
+    """
+    sizes = np.array([block.shape[1] for block in records], dtype=float)
+    total = np.zeros(records[0].shape[0])
+    for client, (block, spread) in enumerate(zip(records, noise, strict=True)):
+        generator = streams.generator("mean noise", release, client)
+        own = clip(block, clip_norm).mean(axis=1)
+        total += sizes[client] * (own + spread * generator.standard_normal(len(total)))
+    result: Array = total / sizes.sum()
+    return result
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a release at the source may cost, and how it is spent.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Totals.
+    clip : float
+        Norm C at which every record is clipped.
+    unit : Unit
+    trust : Trust or None
+        Who shares the noise; None: each client adds its noise in full.
+    mean_share : float
+        Share of the squared GDP budget that pays for a noisy mean to centre the records on; 0:
+        the records are used as they are.
+    """
+
+    epsilon: float
+    delta: float
+    clip: float
+    unit: Unit = RECORD
+    trust: Trust | None = None
+    mean_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        check_clip_norm(self.clip)
+        require(
+            0 <= self.mean_share < 1,
+            f"The share of the budget for a noisy mean lies in [0, 1), not {self.mean_share}; "
+            "0.1 is plenty.",
+        )
+
+    @property
+    def mu(self) -> float:
+        """The largest GDP parameter within the budget."""
+        return float(mu_of(self.epsilon, self.delta))
+
+    def shared_by(self, clients: int) -> int:
+        """h, how many clients' noise must be enough; 1 where each adds its own in full."""
+        return 1 if self.trust is None else self.trust.honest(clients)
+
+
+@dataclass(frozen=True, eq=False)
+class SourceRelease:
+    """What the clients released once, and what it guarantees.
+
+    Attributes
+    ----------
+    data : ClientData
+        Holds the M_i; all that a method sees.
+    clipped : ClientData
+        Holds the S_i without noise, of clipped (and re-centred) records (simulation only).
+    noise : (clients,) float64
+        nu_i, standard deviation on the diagonal of E_i.
+    guarantee : Guarantee
+    trust : Trust or None
+    mean : (features,) float64 or None
+        The noisy mean, where one was paid for.
+    """
+
+    data: ClientData
+    clipped: ClientData
+    noise: Array
+    guarantee: Guarantee
+    trust: Trust | None
+    mean: Array | None
+
+
+def release_source(
+    data: ClientData,
+    records: Sequence[Array] | None,
+    bound: float | None,
+    budget: Budget,
+    streams: Streams,
+    release: int = 0,
+) -> SourceRelease:
+    """Clip, form S_i, add E_i.
+
+    Parameters
+    ----------
+    data : ClientData
+    records : sequence of (features, m_i) float64, or None
+        The records; None where only S_i is kept.
+    bound : float or None
+        A bound on their norms that is known already.
+    budget : Budget
+    streams : Streams
+    release : int
+        Number of this release; another one draws other noise.
+    """
+    samples, weights = data.samples, data.weights
+    changed = np.array([budget.unit.changed(int(count)) for count in samples])
+    sharing = np.sqrt(budget.shared_by(data.clients))
+    mean, clipped = None, None
+    if budget.mean_share > 0:
+        if records is None:
+            raise InvalidInput(
+                "A noisy mean needs the records, and this problem keeps second moments only; "
+                "choose fewer samples, or leave the records where they are (a mean share of 0)."
+            )
+        # The mean of records of norm C changes by at most 2 C/m_i a record.
+        step = 2.0 * budget.clip * changed / samples
+        spread = step / (np.sqrt(budget.mean_share) * budget.mu * sharing)
+        mean = noisy_mean(records, budget.clip, spread, streams, release)
+        clipped = _moments([clip(one - mean[:, None], budget.clip) for one in records], weights)
+    else:
+        clipped = clipped_data(data, records, bound, budget.clip)
+    step = second_moment_sensitivity(samples, budget.clip, changed)
+    left = np.sqrt(1.0 - budget.mean_share) * budget.mu
+    if budget.trust is None:
+        noise, worst = step / left, (float(step[0]), float(step[0] / left))
+    else:
+        # Only the sum of w_i M_i is seen; its noise is that of h clients.
+        largest = float((weights * step).max())
+        noise, worst = largest / (left * weights * sharing), (largest, largest / left)
+    stated = guarantee(
+        worst[1],
+        budget.delta,
+        1 if mean is None else 2,
+        worst[0],
+        budget.clip,
+        composition=1.0 / (1.0 - budget.mean_share),
+        unit=budget.unit,
+        sampling=ANY_SAMPLING if budget.trust is None else FULL,
+        released=AT_THE_SOURCE if mean is None else MEAN_AND_SOURCE,
+        towards=ANYBODY if budget.trust is None else budget.trust.sentence(data.clients),
+    )
+    noisy = perturbed(clipped, noise, streams, release)
+    return SourceRelease(noisy, clipped, noise, stated, budget.trust, mean)

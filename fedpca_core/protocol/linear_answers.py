@@ -1,0 +1,93 @@
+"""What clients that share their noise let out: linear answers to one question for all.
+
+With a share of the noise each, only ``sum_i w_i M_i`` is covered. So a client answers the same
+question as all others, uploads that answer as it is, and refuses everything else; the server's view
+is then a function of the covered sum alone, whatever the method.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn, cast
+
+import numpy as np
+
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Plan
+
+_REFUSAL = (
+    "The clients share their noise, so only the sum over all of them is covered, and this method "
+    "{asked}; no ε follows. Choose SSI, block Krylov, DistributedPower, FedPower (p = 1, without "
+    "noise of its own) or the one-round covariance, or let each client add its noise in full: one "
+    "release at the source covers every method."
+)
+
+
+def check_channel(secure_aggregation: bool, participation: float) -> None:
+    """Refuse a run in which the server would see more than the one covered sum."""
+    require(
+        secure_aggregation,
+        "The clients share their noise, which protects sums only, and without secure aggregation "
+        "the server sees single uploads; switch secure aggregation on, or let each client add its "
+        "noise in full.",
+    )
+    require(
+        participation == 1,
+        f"The clients share their noise, and at participation {participation:g} the server could "
+        "subtract the sums of two rounds; let every client take part, or let each add its noise in "
+        "full.",
+    )
+
+
+class LinearAnswers:
+    """The data of one round as its clients let a method see them.
+
+    Parameters
+    ----------
+    data : ClientData
+        All clients.
+    plan : Plan, optional
+        Of the round; without one (before the first round) nothing is answered.
+    """
+
+    def __init__(self, data: ClientData, plan: Plan | None = None) -> None:
+        self._data = data
+        self._plan = plan
+        self._answers: list[Array] = []
+        self.features = data.features
+        self.clients = data.clients
+        self.samples = data.samples
+        self.weights = data.weights
+        self.members = data.members
+
+    def as_data(self) -> ClientData:
+        """This guard in the place of the data."""
+        return cast(ClientData, self)
+
+    def apply(self, frames: Array, active: Array | None = None) -> Array:
+        """Products ``M_i Q`` with one Q for all clients."""
+        if frames.ndim != 2 or active is not None:
+            raise InvalidInput(_REFUSAL.format(asked="asks clients for products of their own"))
+        return self._answered(self._data.apply(frames))
+
+    def upper_triangles(self) -> Array:
+        """M_i itself, on and above the diagonal."""
+        return self._answered(self._data.upper_triangles())
+
+    def _answered(self, answer: Array) -> Array:
+        plan = self._plan
+        everyone = plan is not None and np.array_equal(plan.weights, self._data.weights)
+        if not everyone or self._data.clients != len(self._data.samples):
+            raise InvalidInput(_REFUSAL.format(asked="weighs or leaves out clients"))
+        self._answers.append(answer)
+        return answer
+
+    def check(self, uplink: Arrays) -> None:
+        """Refuse uploads that are not the answers themselves."""
+        for name, upload in uplink.items():
+            if not any(upload is answer for answer in self._answers):
+                raise InvalidInput(_REFUSAL.format(asked=f"uploads “{name}”, made from answers"))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise InvalidInput(_REFUSAL.format(asked=f"asks for “{name}” of the data"))
