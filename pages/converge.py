@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import formulas, jobs, layout, presets, script, share
+from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import convergence
@@ -30,6 +30,8 @@ with st.sidebar:
     controls.parameter("seed")
     with st.expander("Parameters of the methods"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
+    with st.expander("Differential privacy", expanded=True):
+        guarantee.noise_controls(controls)
     with st.expander("On the wire"):
         controls.draw("dtype", "secure_aggregation", "upload_noise")
 
@@ -51,6 +53,7 @@ with chart:
 with table:
     if job.result is not None:
         st.caption(job.result.facts.note)
+        guarantee.card(job.result.facts)
         summary = job.result.summary(settings.measure, settings.accuracy)
         costs = convergence.cost_table(summary)
         layout.small_table(costs, label="What it costs", numbers=list(costs.columns[1:]))

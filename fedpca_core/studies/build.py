@@ -18,6 +18,7 @@ from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.streams import Streams
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
 
@@ -37,12 +38,17 @@ PROBLEM_FIELDS = (
     "columns",
     "scaling",
 )
+#: Fields that noise at the source depends on besides.
+NOISE_FIELDS = ("epsilon", "delta", "clip_norm", "mean_share")
 #: Problems kept for the next study on the same data.
 _PROBLEMS: Remembered[Problem] = Remembered(8)
 
 
 def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Problem:
     """The problem that settings describe; remembered, since several studies ask for it.
+
+    With a finite ε its clients hold noisy second moments (`Problem.private`); the target, against
+    which errors are measured, stays the honest one.
 
     Parameters
     ----------
@@ -65,7 +71,20 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     key = (digest, *(getattr(settings, name) for name in PROBLEM_FIELDS))
     problem = _PROBLEMS.get(key, lambda: _built(settings, data))
     check_components(settings.components, problem.features)
-    return problem
+    if math.isinf(settings.epsilon):
+        return problem
+    noise = tuple(getattr(settings, name) for name in NOISE_FIELDS)
+    return _PROBLEMS.get((*key, *noise), lambda: _private(problem, settings))
+
+
+def _private(problem: Problem, settings: ConvergeSettings) -> Problem:
+    return problem.private(
+        settings.epsilon,
+        settings.delta,
+        settings.clip_norm,
+        Streams(settings.seed),
+        mean_share=0.0 if problem.own_mean is None else settings.mean_share,
+    )
 
 
 def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:

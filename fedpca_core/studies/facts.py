@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedpca_core.arrays import Array
+from fedpca_core.guarantee import Guarantee
 from fedpca_core.problems import Problem
 
 
@@ -26,6 +27,8 @@ class Facts:
     image_shape : (rows, columns) or None
     digest : str
         Of the private data, to tell problems apart.
+    guarantee : Guarantee or None
+        What every method on this problem guarantees its clients; None without noise.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Facts:
     heterogeneity: float
     image_shape: tuple[int, int] | None
     digest: str
+    guarantee: Guarantee | None = None
 
     @classmethod
     def of(cls, problem: Problem) -> Facts:
@@ -51,4 +55,5 @@ class Facts:
             heterogeneity=problem.heterogeneity,
             image_shape=problem.image_shape,
             digest=problem.digest,
+            guarantee=problem.guarantee,
         )

@@ -1,0 +1,40 @@
+"""ε on any page: its controls, and the guarantee beside the run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell import layout
+from dashboard.shell.controls import Controls
+from fedpca_core.settings import short
+from fedpca_core.studies.facts import Facts
+
+
+def noise_controls(controls: Controls[Any]) -> None:
+    """ε, off by default, with the group of settings that gives it a meaning."""
+    epsilon = controls.parameter("epsilon")
+    if not math.isinf(epsilon):
+        controls.draw("delta", "clip_norm")
+        if controls.values.get("problem") not in ("decay_geometric", "decay_arithmetic"):
+            controls.parameter("mean_share")
+
+
+def card(facts: Facts) -> None:
+    """The guarantee of a run with noise at the source; nothing where there is none."""
+    found = facts.guarantee
+    if found is None:
+        return
+    layout.threat_card(
+        f"ε = {short(round(found.epsilon, 3))}, δ = {short(found.delta)}, for every method here",
+        sees=found.released,
+        knows=f"unit: {found.unit}; records clipped at norm {short(found.clip_norm)}; "
+        f"{found.sampling}",
+        does=f"noise of standard deviation {found.noise:.2g} on every entry of a client's matrix; "
+        f"accountant: {found.accountant}",
+        outcome=f"holds against {found.towards}. Another run with fresh noise is a second release",
+        protection="formal",
+    )
+    st.caption("The answer's error is measured against the data without clipping and noise.")
