@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from numbers import Integral
 
 
@@ -27,4 +28,19 @@ def require_whole(what: str, value: object) -> None:
         isinstance(value, Integral) and not isinstance(value, bool),
         f"{what} counts something, so it must be a whole number, not {value!r}; "
         "give one without a fraction.",
+    )
+
+
+def require_positive(what: str, value: float, usual: float) -> None:
+    """Raise `InvalidInput` unless ``value`` is positive and finite."""
+    require(
+        isfinite(value) and value > 0, f"{what} must be positive, not {value}; {usual} is usual."
+    )
+
+
+def require_noise(deviation: float) -> None:
+    """Raise `InvalidInput` unless ``deviation`` can be one of Gaussian noise."""
+    require(
+        isfinite(deviation) and deviation >= 0,
+        f"Noise is a standard deviation of at least 0, not {deviation}; 0 switches it off.",
     )

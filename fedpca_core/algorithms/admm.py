@@ -18,7 +18,7 @@ import numpy as np
 
 from fedpca_core.algorithms.consensus_tools import average, in_turn, one_of
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_positive
 from fedpca_core.linalg.stiefel import polar, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import (
@@ -84,10 +84,7 @@ class ConsensusADMM(Algorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            bool(np.isfinite(self.penalty_factor)) and self.penalty_factor > 0,
-            f"The penalty factor must be positive, not {self.penalty_factor}; 4 suits most data.",
-        )
+        require_positive("The penalty factor", self.penalty_factor, 4)
         require(
             0 < self.step_factor <= 1,
             f"The step factor must lie in (0, 1], not {self.step_factor}; "

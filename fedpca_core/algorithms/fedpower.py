@@ -16,11 +16,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.local_products import REFERENCE, align, local_path, within_budget
+from fedpca_core.algorithms.local_products import (
+    aligned_total,
+    drawn_weights,
+    local_path,
+    uploading,
+    within_budget,
+)
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.algorithms.schedule import synchronisation_times
-from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require
+from fedpca_core.arrays import Arrays
+from fedpca_core.errors import require, require_noise
 from fedpca_core.linalg.stiefel import orthonormalise, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import (
@@ -114,16 +120,11 @@ class FedPower(Algorithm):
         return server, {"made": np.zeros(setting.clients)}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        time: int = server["time"]
+        time, weights = server["time"], server["weights"]
         until = next((later for later in self.times if later > time), None)
-        weights: Array = server["weights"]
         if until is not None and (draws := self.drawn(setting)) is not None:
-            generator = streams.generator("sampling", round_)
-            # With replacement: a machine drawn twice sends one upload that counts twice.
-            weights = generator.multinomial(draws, setting.weights) / draws
-        uploads = weights > 0
-        uploads[REFERENCE] = True
-        participants = np.flatnonzero(uploads).astype(np.int64)
+            weights = drawn_weights(draws, setting.weights, streams.generator("sampling", round_))
+        participants = uploading(weights)
         end = self.products if until is None else until
         return Plan(
             round=round_,
@@ -156,14 +157,9 @@ class FedPower(Algorithm):
         return uplink, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        output: bool = plan.extra["output"]
-        name = "frame" if output else "product"
-        if self.alignment and (output or plan.local_steps > 1):
-            # The rotation comes from the frames that entered the last product, not from its result.
-            rotations = align(inbox.individual("frame"), plan.participants)
-            total = np.tensordot(plan.weights, inbox.individual(name) @ rotations, axes=1)
-        else:
-            total = inbox.total(name)
+        name = "frame" if plan.extra["output"] else "product"
+        aligned = self.alignment and (name == "frame" or plan.local_steps > 1)
+        total = aligned_total(inbox, name) if aligned else inbox.total(name)
         time, weights = plan.extra["time"] + plan.local_steps, plan.extra["all weights"]
         return Reply({"frame": orthonormalise(total), "time": time, "weights": weights})
 
@@ -175,10 +171,7 @@ class FedPower(Algorithm):
             f"{setting.features} features; choose between {self.components} and "
             f"{setting.features - 1} columns.",
         )
-        require(
-            bool(np.isfinite(self.noise)) and self.noise >= 0,
-            f"Noise is a standard deviation of at least 0, not {self.noise}; 0 switches it off.",
-        )
+        require_noise(self.noise)
         require(
             self.draws is None or 1 <= self.draws <= setting.clients,
             f"{self.draws} machines cannot be drawn from {setting.clients}; choose K between 1 "

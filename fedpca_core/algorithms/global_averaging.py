@@ -14,7 +14,7 @@ import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import require_positive
 from fedpca_core.linalg.stiefel import polar, tangent, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal_model import euclidean_data_gradient
@@ -55,10 +55,7 @@ class GlobalAveraging(Algorithm):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require(
-            np.isfinite(self.noise_variance) and self.noise_variance > 0,
-            f"The noise variance must be positive, not {self.noise_variance}; the papers use 0.5.",
-        )
+        require_positive("The noise variance", self.noise_variance, 0.5)
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.components)

@@ -11,7 +11,7 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, procrustes
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Plan
+from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.streams import Streams
 
 #: Machine 1 of the paper: always uploads and is aligned to, but is averaged only when drawn.
@@ -76,3 +76,27 @@ def align(frames: Array, participants: IntArray) -> Array:
     """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
     reference = int(np.searchsorted(participants, REFERENCE))
     return procrustes(frames, frames[reference])
+
+
+def drawn_weights(draws: int, weights: Array, generator: np.random.Generator) -> Array:
+    """Weights of all machines after K draws with replacement.
+
+    A machine drawn twice sends one upload that counts twice.
+    """
+    return generator.multinomial(draws, weights) / draws
+
+
+def uploading(weights: Array) -> IntArray:
+    """Machines that count in the average, and the reference."""
+    uploads = weights > 0
+    uploads[REFERENCE] = True
+    return np.flatnonzero(uploads).astype(np.int64)
+
+
+def aligned_total(inbox: Inbox, name: str) -> Array:
+    """Weighted sum of the uploads, each rotated onto the reference machine's.
+
+    The rotation comes from the frames that entered the last product, not from its result.
+    """
+    rotations = align(inbox.individual("frame"), inbox.participants)
+    return np.tensordot(inbox.weights, inbox.individual(name) @ rotations, axes=1)

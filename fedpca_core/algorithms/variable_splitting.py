@@ -23,7 +23,7 @@ import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_positive
 from fedpca_core.linalg.stiefel import polar, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import (
@@ -77,11 +77,7 @@ class VariableSplitting(Algorithm):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require(
-            np.isfinite(self.penalty_factor) and self.penalty_factor > 0,
-            f"The penalty factor of variable splitting must be positive, "
-            f"not {self.penalty_factor}; 0.15 is usual.",
-        )
+        require_positive("The penalty factor of variable splitting", self.penalty_factor, 0.15)
         require(
             self.inner_steps >= 1,
             f"Variable splitting makes at least 1 inner step a round, not {self.inner_steps}.",

@@ -13,18 +13,18 @@ Y_i is masked by a heuristic (it is not a product of S_i with Z); no privacy gua
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.faps.inner import answer, leading_direction, multiplier, solve
+from fedpca_core.algorithms.faps.inner import answer, join, solve
 from fedpca_core.algorithms.faps.penalty import adapt
-from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule, residual_factor, stable_budget
+from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule, inner_rule, residual_factor
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Array, Arrays, BoolArray
-from fedpca_core.errors import require
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.errors import require, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import (
@@ -90,10 +90,7 @@ class FAPS(Algorithm):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require(
-            np.isfinite(self.penalty_factor) and self.penalty_factor > 0,
-            f"FAPS's penalty factor must be positive, not {self.penalty_factor}; 0.15 is usual.",
-        )
+        require_positive("FAPS's penalty factor", self.penalty_factor, 0.15)
         require(
             self.inner_rule in INNER_RULES,
             f"FAPS's inner rule is one of {', '.join(INNER_RULES)}, not {self.inner_rule!r}.",
@@ -129,9 +126,7 @@ class FAPS(Algorithm):
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
         received, state = downlink["frame"], ClientState(**clients)
-        joining = state.rounds == 0
-        if joining.any():
-            self._join(data, state, received, joining)
+        join(data, state, None if self.private_start else received)
         solve(self.rule(data, state, plan, streams), data, state, received)
         product = answer(state, received)
         state.rounds = state.rounds + 1
@@ -141,36 +136,18 @@ class FAPS(Algorithm):
 
     def rule(self, data: ClientData, state: ClientState, plan: Plan, streams: Streams) -> InnerRule:
         """How many inner iterations each participant makes in this round."""
-        name, limit = self.inner_rule, np.full(data.clients, self.inner_limit)
         if self.random_inner_steps:
             # Drawn for all clients and indexed, so participation never shifts the stream.
             generator = streams.generator("private", 2, plan.round)
             drawn = generator.integers(1, self.inner_steps + 1, len(data.samples))
             rule = InnerRule(drawn[plan.participants])
-        elif name == "fixed":
-            rule = InnerRule(np.full(data.clients, self.inner_steps))
-        elif name == "auto":
-            rule = InnerRule(stable_budget(state, self.inner_limit), follow=True)
-        elif name == "change":
-            rule = InnerRule(limit, name, self.inner_tolerance * np.sqrt(self.components))
         else:
-            rule = InnerRule(limit, name, residual_factor(self.penalty_spread, data.weights))
-        # A client whose data are all zero has nothing to pull for; in its first round H X spans X.
-        idle = state.penalty == 0
-        if not self.private_start:
-            idle = idle | (state.rounds == 0)
-        return replace(rule, budget=np.where(idle, 0, rule.budget))
-
-    def _join(self, data: ClientData, state: ClientState, received: Array, new: BoolArray) -> None:
-        """First round of some clients: start from the received frame (one product)."""
-        pick = new[:, None, None]
-        if not self.private_start:
-            state.frame = np.where(pick, received, state.frame)
-        product = data.apply(state.frame, active=new)
-        state.product = np.where(pick, product, state.product)
-        state.multiplier = multiplier(state.frame, state.product)
-        direction = leading_direction(state.multiplier)
-        state.direction = np.where(pick, direction, state.direction)
+            tolerance = self.inner_tolerance * np.sqrt(self.components)
+            if self.inner_rule == "conditions":
+                tolerance = residual_factor(self.penalty_spread, data.weights)
+            name, steps, limit = self.inner_rule, self.inner_steps, self.inner_limit
+            rule = inner_rule(name, state, steps, limit, tolerance)
+        return rule.without(state.idle(self.private_start))
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return Reply({"frame": orthonormalise(inbox.total("product"))})

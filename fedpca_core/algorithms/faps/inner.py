@@ -92,6 +92,24 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
     state.multiplier = multiplier(frames, products)
 
 
+def join(data: ClientData, state: ClientState, received: Array | None) -> None:
+    """First round of some clients: start from the received frame, or for None from their own.
+
+    It costs one product.
+    """
+    new = state.rounds == 0
+    if not new.any():
+        return
+    pick = new[:, None, None]
+    if received is not None:
+        state.frame = np.where(pick, received, state.frame)
+    product = data.apply(state.frame, active=new)
+    state.product = np.where(pick, product, state.product)
+    state.multiplier = multiplier(state.frame, state.product)
+    direction = leading_direction(state.multiplier)
+    state.direction = np.where(pick, direction, state.direction)
+
+
 def _side_by_side(first: Array, second: Array, third: Array) -> Array:
     """Three frames a client as one; slices are filled, which is quicker than concatenating."""
     clients, features, columns = first.shape

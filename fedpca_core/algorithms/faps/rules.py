@@ -20,7 +20,7 @@ Rules for the number of iterations J_i of a client in a round:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,22 @@ class InnerRule:
     test: str = "none"
     tolerance: float = 0.0
     follow: bool = False
+
+    def without(self, idle: BoolArray) -> InnerRule:
+        """The same rule where some clients make no step."""
+        return replace(self, budget=np.where(idle, 0, self.budget))
+
+
+def inner_rule(
+    name: str, state: ClientState, steps: int, limit: int, tolerance: float
+) -> InnerRule:
+    """A rule by its name: J for "fixed", the most iterations and the tolerance for the others."""
+    clients = len(state.rounds)
+    if name == "fixed":
+        return InnerRule(np.full(clients, steps))
+    if name == "auto":
+        return InnerRule(stable_budget(state, limit), follow=True)
+    return InnerRule(np.full(clients, limit), name, tolerance)
 
 
 def stable_budget(state: ClientState, limit: int) -> IntArray:

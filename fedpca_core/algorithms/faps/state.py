@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Array, Arrays, BoolArray
 
 #: beta_i stops at this multiple of ||S_i||_2 (ours), or where it starts if that is higher.
 CEILING = 2.0
@@ -65,6 +65,15 @@ class ClientState:
             direction=np.zeros((clients, features, 1)),
             outside=norms,
         )
+
+    def idle(self, private_start: bool) -> BoolArray:
+        """Clients that make no inner step.
+
+        A client whose data are all zero has nothing to pull for, and in a first round that starts
+        from the received frame H X spans X already.
+        """
+        nothing = self.penalty == 0
+        return nothing if private_start else nothing | (self.rounds == 0)
 
     def arrays(self) -> Arrays:
         """The state by name, as it is kept between rounds."""
