@@ -6,8 +6,6 @@ cores busy, the thread that has to be waited for makes a run several times slowe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -51,14 +49,16 @@ def _controller() -> ThreadpoolController:
 _LIMIT = _Limit()
 
 
-@contextmanager
-def one_thread(features: int) -> Iterator[None]:
+class OneThread:
     """Use one BLAS thread inside, if matrices of so many ``features`` are small; may be nested."""
-    if features > SMALL:
-        yield
-        return
-    _LIMIT.enter()
-    try:
-        yield
-    finally:
-        _LIMIT.leave()
+
+    def __init__(self, features: int) -> None:
+        self.small = features <= SMALL
+
+    def __enter__(self) -> None:
+        if self.small:
+            _LIMIT.enter()
+
+    def __exit__(self, *_: object) -> None:
+        if self.small:
+            _LIMIT.leave()

@@ -62,15 +62,6 @@ class Channel:
         )
 
 
-@dataclass
-class _Meter:
-    """Bytes up and down over all clients, and down to one of them."""
-
-    up: int = 0
-    down: int = 0
-    download: int = 0
-
-
 class Mailbox:
     """The channel of one run: memory of last uploads, byte meters and the transcript so far."""
 
@@ -84,7 +75,8 @@ class Mailbox:
         self.bytes_up = 0
         self.bytes_down = 0
         self.exchanges: list[Exchange] = []
-        self._since = _Meter()  # since the last record
+        self._download = 0  # bytes down to one client since the last record
+        self._recorded = (0, 0)  # bytes up and down by then
         self._recorded_bytes = 0
         self._last: dict[str, Array] = {}
         self._known = np.zeros(setting.clients, dtype=bool)
@@ -95,8 +87,7 @@ class Mailbox:
         received = {name: self._travel(array) for name, array in messages.items()}
         size = sum(self._size(array) for array in received.values())
         self.bytes_down += recipients * size
-        self._since.down += recipients * size
-        self._since.download += size
+        self._download += size
         return received
 
     # ------------------------------------------------------------------ up
@@ -115,7 +106,6 @@ class Mailbox:
             received[name] = self._travel(sent)
         size = sum(self._size(array) for array in received.values())
         self.bytes_up += size
-        self._since.up += size
         totals, weight = self._aggregate(received, plan)
         return Inbox(
             participants=plan.participants,
@@ -154,7 +144,7 @@ class Mailbox:
             size = sum(array.nbytes for part in parts for array in part.values())
             keep = self._recorded_bytes + size <= self.channel.byte_limit
             self._recorded_bytes += size
-        meter, self._since = self._since, _Meter()
+        up, down = self.bytes_up - self._recorded[0], self.bytes_down - self._recorded[1]
         exchange = Exchange(
             round=plan.round,
             participants=plan.participants,
@@ -166,11 +156,12 @@ class Mailbox:
             feedback=_frozen(feedback) if keep and feedback is not None else None,
             recorded=keep,
             sum_weights=self._sum_weights(plan),
-            bytes_up=meter.up,
-            bytes_down=meter.down,
-            upload_bytes=meter.up // max(1, len(plan.participants)),
-            download_bytes=meter.download,
+            bytes_up=up,
+            bytes_down=down,
+            upload_bytes=up // max(1, len(plan.participants)),
+            download_bytes=self._download,
         )
+        self._recorded, self._download = (self.bytes_up, self.bytes_down), 0
         self.exchanges.append(exchange)
         return exchange
 
