@@ -12,7 +12,7 @@ import fedpca_core as fp
 from bench import timing
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg import stiefel
-from fedpca_core.linalg.threads import OneThread
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import simulate as simulation
 
@@ -233,7 +233,7 @@ class Watching(fp.SSI):
         return super().client(data, clients, plan, downlink, streams)
 
 
-def test_small_runs_use_OneThread_and_leave_the_setting_alone(
+def test_small_runs_use_one_thread_and_leave_the_setting_alone(
     problem: fp.problems.Problem,
 ) -> None:
     algorithm = Watching(3)
@@ -248,14 +248,14 @@ def test_small_runs_use_OneThread_and_leave_the_setting_alone(
             fp.simulate(problem, fp.SSI(12), rounds=2)
         assert timing.threads() == 2
         assert algorithm.seen == [1] * 4
-        with OneThread(5000):
+        with one_thread(5000):
             assert timing.threads() == 2
 
 
 def test_overlapping_runs_restore_the_setting_of_the_first() -> None:
     with threadpool_limits(limits=2, user_api="blas"):
         before = timing.threads()
-        first, second = OneThread(10), OneThread(10)
+        first, second = one_thread(10), one_thread(10)
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)

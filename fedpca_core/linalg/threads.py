@@ -6,6 +6,7 @@ cores busy, the thread that has to be waited for makes a run several times slowe
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -49,11 +50,16 @@ def _controller() -> ThreadpoolController:
 _LIMIT = _Limit()
 
 
-class OneThread:
+def one_thread(features: int) -> AbstractContextManager[None]:
     """Use one BLAS thread inside, if matrices of so many ``features`` are small; may be nested."""
+    return _Limited(features <= SMALL)
 
-    def __init__(self, features: int) -> None:
-        self.small = features <= SMALL
+
+class _Limited(AbstractContextManager[None]):
+    """A class, because it is entered in every round: a generator would cost twice as much."""
+
+    def __init__(self, small: bool) -> None:
+        self.small = small
 
     def __enter__(self) -> None:
         if self.small:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedpca_core.arrays import IntArray, put, take
 from fedpca_core.errors import InvalidInput, require, require_whole
-from fedpca_core.linalg.threads import OneThread
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
@@ -82,7 +82,7 @@ class Simulation:
 
     def __iter__(self) -> Iterator[Round]:
         rounds = self._steps()
-        limit = OneThread(self.setting.features)
+        limit = one_thread(self.setting.features)
         while True:
             with limit:  # while a round is computed, not while the caller looks at it
                 finished = next(rounds, None)
@@ -245,7 +245,7 @@ def simulate(
         absent=absent,
         channel=channel,
     )
-    with OneThread(problem.features):  # once for all rounds
+    with one_thread(problem.features):  # once for all rounds
         for _ in run:
             pass
     return run.trace()
