@@ -96,8 +96,9 @@ def test_a_way_that_cannot_be_taken_says_why() -> None:
     blocks = [np.random.default_rng(i).standard_normal((8, 50)) for i in range(3)]
     problem = fp.problems.from_blocks(blocks)
     spending = Spending(clip=3.0, components=2)
-    bare = measure(problem, "krylov", spending, SEEDS)
-    assert "clip or normalise" in bare.refusal and np.isnan(bare.median)
+    for way in ("published", "fedpower", "krylov", "shared_krylov"):
+        bare = measure(problem, way, spending, SEEDS)
+        assert "clip or normalise" in bare.refusal and np.isnan(bare.median)
     assert described(bare, problem, spending)["refusal"] == bare.refusal
     assert measure(problem, "covariance", spending, SEEDS).refusal == ""
     with pytest.raises(InvalidInput, match="no way called 'magic'"):
