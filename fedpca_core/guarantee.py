@@ -25,7 +25,8 @@ EACH_IN_FULL = "noise on every product, each counted in full"
 TOGETHER = "noise on every product; all probes are orthogonal to each other and count as one"
 AT_THE_SOURCE = "one release of Sᵢ + Eᵢ a client; everything else is post-processing"
 MEAN_AND_SOURCE = (
-    "one release of a noisy mean and one of Sᵢ + Eᵢ a client; everything else is post-processing"
+    "one release of a noisy mean (clip norm {clip}) and one of Sᵢ + Eᵢ a client; everything else "
+    "is post-processing"
 )
 #: Against whom the guarantee holds.
 CHECKED = (

@@ -29,6 +29,7 @@ class Streams:
     Streams in use: ``"data"`` (problems), ``"heterogeneity"`` (what its parameter turns or
     exchanges), ``"split"`` (sizes of clients), ``"start"`` (the public first frame), ``"sampling"``
     (who takes part, drawn by the server), ``"noise"`` (privacy noise, private to the clients),
+    ``"source noise"`` and ``"mean noise"`` (noise at the source, by release and client),
     ``"private"`` (hidden starts and other client secrets). A stream is opened anew at every call,
     so the same name and key always give the same draws.
     """

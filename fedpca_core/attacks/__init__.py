@@ -18,6 +18,7 @@ from fedpca_core.attacks.membership import (
     membership_separation,
     permitted_auc,
     permitted_roc,
+    released_matrices,
     source_scores,
     theoretical_auc,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "pooled_rounds",
     "records_behind",
     "recover_samples",
+    "released_matrices",
     "replay",
     "ridge",
     "ridge_rounds",

@@ -97,6 +97,33 @@ def membership_scores(
     return result
 
 
+def released_matrices(transcript: Transcript) -> Array:
+    """What clients hand over in the one-round covariance, (participants, features, features).
+
+    With noise at the source these are the M_i = S_i + E_i, and an attack on any other method can
+    at best recover the same.
+
+    Raises
+    ------
+    InvalidInput
+        Another method's messages, or sums only.
+    """
+    exchange = transcript.exchanges[0]
+    transcript.seen(int(exchange.participants[0]))  # refuses sums and unrecorded messages
+    assert exchange.uploads is not None
+    if "covariance" not in exchange.uploads:
+        raise InvalidInput(
+            f"This attack reads whole matrices, but round {exchange.round} carried "
+            f"{sorted(exchange.uploads)}; run the one-round covariance."
+        )
+    upper = np.triu_indices(transcript.features)
+    sent = exchange.uploads["covariance"]
+    matrices = np.zeros((len(sent), transcript.features, transcript.features))
+    matrices[:, upper[0], upper[1]] = sent
+    matrices[:, upper[1], upper[0]] = sent
+    return matrices
+
+
 def source_scores(transcript: Transcript, first: Array, second: Array, noise: Array) -> Array:
     """Log-likelihood ratio of two candidates for S_i from each client's released ``S_i + E_i``.
 
@@ -117,19 +144,9 @@ def source_scores(transcript: Transcript, first: Array, second: Array, noise: Ar
     _check_noise(float(np.min(noise)))
     for candidate in (first, second):
         check_prior(candidate, transcript.features)
-    exchange = transcript.exchanges[0]
-    transcript.seen(int(exchange.participants[0]))
-    assert exchange.uploads is not None
-    if "covariance" not in exchange.uploads:
-        raise InvalidInput(
-            f"This attack reads whole matrices, but round {exchange.round} carried "
-            f"{sorted(exchange.uploads)}; run the one-round covariance."
-        )
-    upper = np.triu_indices(transcript.features)
-    twice = np.where(upper[0] == upper[1], 1.0, 2.0)
-    off = exchange.uploads["covariance"] - (0.5 * (first + second))[upper]
-    spread = np.asarray(noise, dtype=float)[exchange.participants]
-    result: Array = off @ (twice * (first - second)[upper]) / spread**2
+    off = released_matrices(transcript) - 0.5 * (first + second)
+    spread = np.asarray(noise, dtype=float)[transcript.exchanges[0].participants]
+    result: Array = np.tensordot(off, first - second, axes=2) / spread**2
     return result
 
 

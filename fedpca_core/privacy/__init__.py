@@ -1,6 +1,14 @@
 """Differential privacy of single records: clipping, calibration, accounting, guarantees."""
 
-from fedpca_core.guarantee import Guarantee, Refusal, guarantee
+from fedpca_core.guarantee import (
+    CLIENT,
+    RECORD,
+    Guarantee,
+    Refusal,
+    Unit,
+    guarantee,
+    together,
+)
 from fedpca_core.privacy.accounting import (
     account,
     accountable,
@@ -8,6 +16,15 @@ from fedpca_core.privacy.accounting import (
     noisy,
     releases_made,
     spent,
+    unbounded,
+    within,
+)
+from fedpca_core.privacy.audit import (
+    Audit,
+    gaussian_audit,
+    one_run_audit,
+    plain_audit,
+    ranking_audit,
 )
 from fedpca_core.privacy.calibration import (
     CALIBRATIONS,
@@ -20,29 +37,39 @@ from fedpca_core.privacy.calibration import (
     true_epsilon,
     warn_delta,
 )
-from fedpca_core.privacy.clipping import check_norms, clip, normalise, treated
+from fedpca_core.privacy.clipping import clip, normalise, treated
 
 __all__ = [
     "CALIBRATIONS",
+    "CLIENT",
+    "RECORD",
+    "Audit",
     "Calibration",
     "Guarantee",
     "Refusal",
+    "Unit",
     "account",
     "accountable",
-    "check_norms",
     "clip",
     "exact_multiplier",
     "exact_sensitivity",
     "expected_releases",
+    "gaussian_audit",
     "guarantee",
     "noisy",
     "normalise",
+    "one_run_audit",
+    "plain_audit",
     "published_multiplier",
     "published_sensitivity",
+    "ranking_audit",
     "releases_made",
     "renyi_multiplier",
     "spent",
+    "together",
     "treated",
     "true_epsilon",
+    "unbounded",
     "warn_delta",
+    "within",
 ]

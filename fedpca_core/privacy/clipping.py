@@ -1,4 +1,4 @@
-"""Clipped problems, and the refusal of those whose records are too long for the stated noise."""
+"""Problems with clipped or normalised records."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.records import (
-    NORM_ROUNDING,
-    check_clip_norm,
     clip,
     normalise,
     norms,
     treat,
 )
 
-__all__ = ["check_norms", "clip", "largest_norm", "normalise", "norms", "treated"]
+__all__ = ["clip", "normalise", "norms", "treated"]
 
 
 def treated(problem: Problem, treatment: str, norm: float = 1.0) -> Problem:
@@ -49,33 +47,4 @@ def treated(problem: Problem, treatment: str, norm: float = 1.0) -> Problem:
         record_norm=None if treatment == "raw" else norm,
         own_mean=problem.own_mean,
         own_scale=problem.own_scale,
-    )
-
-
-def largest_norm(problem: Problem) -> float:
-    """Largest norm of any record (simulation only: the number itself is not private).
-
-    Raises
-    ------
-    InvalidInput
-        Nothing is known about the records' norms.
-    """
-    if problem.record_norm is not None:
-        return problem.record_norm
-    if problem.blocks is None:
-        raise InvalidInput(
-            f"“{problem.name}” keeps second moments only and says nothing about its records' "
-            "norms, so no sensitivity can be stated; use a problem made with clipped records."
-        )
-    return max(float(norms(block).max(initial=0.0)) for block in problem.blocks)
-
-
-def check_norms(problem: Problem, clip_norm: float = 1.0) -> None:
-    """Refuse a guarantee for records longer than the clip norm."""
-    check_clip_norm(clip_norm)
-    longest = largest_norm(problem)
-    require(
-        longest <= clip_norm * (1 + NORM_ROUNDING),
-        f"The longest record has norm {longest:.4g}, above the clip norm {clip_norm:g}, so the "
-        "stated noise protects nothing; switch clipping on or normalise the records first.",
     )

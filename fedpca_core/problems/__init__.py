@@ -6,6 +6,7 @@ from fedpca_core.problems.csv_file import read_csv
 from fedpca_core.problems.heterogeneity import DIAL
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.personal import PersonalProblem, personal
+from fedpca_core.problems.perturbation import SourceRelease, Trust
 from fedpca_core.problems.problem import Problem, from_blocks, without_record
 from fedpca_core.problems.spectrum import decay_spectrum
 from fedpca_core.problems.spiked import spiked_covariance
@@ -19,7 +20,9 @@ __all__ = [
     "ClientData",
     "PersonalProblem",
     "Problem",
+    "SourceRelease",
     "TableReport",
+    "Trust",
     "block_model",
     "clean_table",
     "decay_spectrum",

@@ -51,7 +51,9 @@ def block_model(nodes: int = 1000, clients: int = 20, networks: int = 1, seed: i
     return Problem(
         name="Model II, block model",
         client_data=ClientData.from_grams(_moments(nodes, clients, networks, seed), samples),
-        note=f"{networks} {plural} of {nodes} nodes a client; rows normalised to norm 1.",
+        note=f"{networks} {plural} of {nodes} nodes a client; rows normalised to norm 1. "
+        "A record is a row, and an edge sits in two of them: for an edge count as for a person "
+        "with 2 records.",
         record_norm=1.0,
     )
 

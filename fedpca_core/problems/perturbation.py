@@ -219,6 +219,9 @@ class Budget:
     mean_share : float
         Share of the squared GDP budget that pays for a noisy mean to centre the records on; 0:
         the records are used as they are.
+    mean_clip : float or None
+        Norm at which records are clipped for that mean, before they are centred; None: ``clip``.
+        Records far from the origin need more room there than around their mean, or it is biased.
     """
 
     epsilon: float
@@ -227,16 +230,23 @@ class Budget:
     unit: Unit = RECORD
     trust: Trust | None = None
     mean_share: float = 0.0
+    mean_clip: float | None = None
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_clip_norm(self.clip)
+        check_clip_norm(self.first_clip)
         require(
             0 <= self.mean_share < 1,
             f"The share of the budget for a noisy mean lies in [0, 1), not {self.mean_share}; "
             "0.1 is plenty.",
         )
+
+    @property
+    def first_clip(self) -> float:
+        """Norm of the records that enter the mean."""
+        return self.clip if self.mean_clip is None else self.mean_clip
 
     @property
     def mu(self) -> float:
@@ -307,9 +317,9 @@ def release_source(
                 "choose fewer samples, or leave the records where they are (a mean share of 0)."
             )
         # The mean of records of norm C changes by at most 2 C/m_i a record.
-        step = 2.0 * budget.clip * changed / samples
+        step = 2.0 * budget.first_clip * changed / samples
         spread = step / (np.sqrt(budget.mean_share) * budget.mu * sharing)
-        mean = noisy_mean(records, budget.clip, spread, streams, release)
+        mean = noisy_mean(records, budget.first_clip, spread, streams, release)
         clipped = _moments([clip(one - mean[:, None], budget.clip) for one in records], weights)
     else:
         clipped = clipped_data(data, records, bound, budget.clip)
@@ -330,7 +340,9 @@ def release_source(
         composition=1.0 / (1.0 - budget.mean_share),
         unit=budget.unit,
         sampling=ANY_SAMPLING if budget.trust is None else FULL,
-        released=AT_THE_SOURCE if mean is None else MEAN_AND_SOURCE,
+        released=AT_THE_SOURCE
+        if mean is None
+        else MEAN_AND_SOURCE.format(clip=f"{budget.first_clip:g}"),
         towards=ANYBODY if budget.trust is None else budget.trust.sentence(data.clients),
     )
     noisy = perturbed(clipped, noise, streams, release)

@@ -108,6 +108,7 @@ class Problem:
         unit: Unit = RECORD,
         trust: Trust | None = None,
         mean_share: float = 0.0,
+        mean_clip: float | None = None,
         release: int = 0,
     ) -> Problem:
         """The same problem with noise at the source: every method on it has the same epsilon.
@@ -133,6 +134,9 @@ class Problem:
         mean_share : float
             Share of the squared GDP budget that pays for a noisy mean to centre on. Needed where
             the records were centred on their own mean; 0 uses the records as they are.
+        mean_clip : float, optional
+            Norm at which records are clipped for that mean; by default ``clip``, which is too
+            short where the mean itself is long.
         release : int
             Number of this release; another number draws other noise, and the two releases compose
             (`fedpca_core.guarantee.together`). The same number on other records would give both
@@ -145,7 +149,7 @@ class Problem:
             for it; second moments whose records cannot be clipped any more; a problem that is
             private already; a budget out of range.
         """
-        budget = Budget(epsilon, delta, clip, unit, trust, mean_share)
+        budget = Budget(epsilon, delta, clip, unit, trust, mean_share, mean_clip)
         require(
             self.source is None,
             "This problem carries noise at the source already; call private() on its truth, and "

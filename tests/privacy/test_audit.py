@@ -21,6 +21,7 @@ from fedpca_core.attacks import (
     membership_scores,
     permitted_auc,
     permitted_roc,
+    released_matrices,
     source_scores,
     theoretical_auc,
 )
@@ -230,10 +231,8 @@ def test_a_whole_method_audited_by_one_run() -> None:
     problem = fp.problems.from_blocks([records, records])
     private = problem.private(8.0, DELTA, 1.0, Streams(4))
     run = fp.simulate(private, fp.Centralized(2), rounds=1).transcript
-    upload = run.exchanges[0].uploads
-    assert upload is not None
-    matrix = np.zeros((features, features))
-    matrix[np.triu_indices(features)] = upload["covariance"][0]
+    matrix = released_matrices(run)[0]
+    assert np.array_equal(matrix, private.client_data.dense()[0])
     said = np.diff(np.diagonal(matrix).reshape(samples, 2), axis=1)[:, 0] > 0
     right = int((said == coins.astype(bool)).sum())
     found = one_run_audit(samples, samples, right, DELTA)

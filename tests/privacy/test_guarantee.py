@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fedpca_core as fp
@@ -12,7 +13,7 @@ from fedpca_core.privacy import (
     Guarantee,
     Refusal,
     account,
-    check_norms,
+    accountants,
     clip,
     expected_releases,
     guarantee,
@@ -21,8 +22,10 @@ from fedpca_core.privacy import (
     spent,
     treated,
 )
-from fedpca_core.privacy.clipping import largest_norm
+from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.studies.private import run as private_run
+from fedpca_core.studies.private.settings import PrivacySettings
 
 
 @pytest.fixture(scope="module")
@@ -163,25 +166,73 @@ def test_norms_are_bounded_before_second_moments_are_formed() -> None:
     short = np.linalg.norm(block, axis=0) <= 1
     assert np.array_equal(clipped[:, short], block[:, short])
     raw = fp.problems.from_blocks([block, 2 * block])
-    with pytest.raises(InvalidInput, match="above the clip norm 1, so the stated noise protects"):
-        check_norms(raw, 1.0)
     for treatment in ("clipped", "normalised"):
         safe = treated(raw, treatment, 0.5)
-        check_norms(safe, 0.5)
-        assert largest_norm(safe) == pytest.approx(0.5)
+        assert safe.record_norm == 0.5
         assert np.all(safe.client_data.traces() <= 0.25 + 1e-12)
+
+
+def public(problem: fp.problems.Problem) -> Setting:
+    return fp.simulate(problem, fp.SSI(2), rounds=1).setting
+
+
+@pytest.mark.parametrize("method", [fp.FedPower(2, noise=0.1), fp.privacy.noisy(fp.SSI(2), 0.1, 3)])
+def test_no_epsilon_for_records_longer_than_the_clip_norm(method: fp.FedPower) -> None:
+    """Noise that suits records of norm 1 protects nothing of one of norm 7."""
+    long = np.random.default_rng(0).standard_normal((6, 40))
+    long *= 7 / np.linalg.norm(long, axis=0)
+    raw = fp.problems.from_blocks([long, long[:, ::-1]])
+    found = account(method, public(raw), delta=1e-5)
+    assert isinstance(found, Refusal) and "clip or normalise" in found.reason
+    clipped_at_seven = treated(raw, "clipped", 7.0)
+    found = account(method, public(clipped_at_seven), delta=1e-5)
+    assert isinstance(found, Refusal) and "norm 7, above the clip norm 1" in found.reason
+    assert isinstance(
+        account(method, public(clipped_at_seven), delta=1e-5, clip_norm=7.0), Guarantee
+    )
+    safe = treated(raw, "clipped", 1.0)
+    assert isinstance(account(method, public(safe), delta=1e-5), Guarantee)
+    spiked = fp.problems.spiked_covariance(15, 200, 3, treatment="raw")
+    found = account(method, public(spiked), delta=1e-5)
+    assert isinstance(found, Refusal) and "protects nothing" in found.reason
+
+
+@pytest.mark.parametrize("scaling", ["standardise", "centre"])
+def test_no_epsilon_for_records_scaled_by_their_own_moments(scaling: str) -> None:
+    generator = np.random.default_rng(1)
+    frame = pd.DataFrame(0.1 * generator.standard_normal((60, 4)), columns=list("abcd"))
+    own = from_table(frame, clients=3, scaling=scaling)
+    found = account(fp.FedPower(2, noise=0.1), public(own), delta=1e-5)
+    assert isinstance(found, Refusal) and "moments of their own" in found.reason
+    with pytest.raises(InvalidInput, match="moments of their own"):
+        treated(own, "clipped")
+    plain = treated(from_table(frame, clients=3, scaling="none"), "clipped")
+    assert isinstance(account(fp.FedPower(2, noise=0.1), public(plain), delta=1e-5), Guarantee)
 
 
 def test_second_moments_cannot_be_clipped_afterwards(problem: fp.problems.Problem) -> None:
     with pytest.raises(InvalidInput, match="cannot be clipped after"):
         treated(problem, "clipped")
-    check_norms(problem, 1.0)
-    raw = fp.problems.spiked_covariance(15, 200, 3, treatment="raw")
-    with pytest.raises(InvalidInput, match="switch clipping on"):
-        check_norms(raw, 1.0)
-    bare = fp.problems.Problem("bare", raw.client_data)
-    with pytest.raises(InvalidInput, match="no sensitivity can be stated"):
-        check_norms(bare, 1.0)
+
+
+def test_the_accountants_count_orthogonal_probes_as_one() -> None:
+    """The same noise that the guarantee states at epsilon = 1, in the eyes of every accountant."""
+    c = PrivacySettings(method="block_krylov", products=10)
+    stated = private_run.stated(c)
+    assert isinstance(stated, Guarantee)
+    table = accountants.comparison(c.epsilon, c.delta, private_run.composed(c))
+    multiplier = stated.noise / stated.sensitivity
+    exact = table.set_index("accountant")["multiplier"]["Exact (Gaussian DP)"]
+    assert exact == pytest.approx(multiplier)
+    assert stated.epsilon == pytest.approx(c.epsilon)
+    assert private_run.composed(PrivacySettings(method="ssi", products=10)) == 10
+    assert private_run.composed(PrivacySettings(method="fedpower", products=10)) == 10
+    assert "count as one" in stated.sentence()
+
+
+def test_a_row_of_a_network_is_half_of_an_edge() -> None:
+    note = fp.problems.block_model(20, 2).note
+    assert "an edge sits in two of them" in note
 
 
 def test_more_noise_means_a_smaller_epsilon() -> None:

@@ -289,6 +289,27 @@ def test_a_noisy_mean_is_paid_for() -> None:
     assert np.allclose(left, np.sqrt(0.8) * float(mu_of(1.0, 1e-5)))
 
 
+def test_a_long_mean_has_a_clip_norm_of_its_own() -> None:
+    """Records far from the origin: clipped at the norm of what is left of them, the mean is off."""
+    generator = np.random.default_rng(5)
+    columns = generator.standard_normal((400, 4)) * 0.2 + 5.0
+    far = from_table(pd.DataFrame(columns, columns=list("abcd")), clients=4, scaling="centre")
+    sources = [
+        far.private(1e6, 1e-5, 1.0, Streams(0), mean_share=0.2, mean_clip=clip).source
+        for clip in (None, 15.0)
+    ]
+    assert far.own_mean is not None
+    off = [np.linalg.norm(s.mean - far.own_mean) for s in sources if s is not None]  # type: ignore[operator]
+    assert off[0] > 5.0 and off[1] < 0.05
+    noisy_means = [
+        far.private(1.0, 1e-5, 1.0, Streams(0), mean_share=0.2, mean_clip=clip).guarantee
+        for clip in (1.0, 15.0)
+    ]
+    for clip, stated in zip((1, 15), noisy_means, strict=True):
+        assert stated is not None and stated.epsilon == pytest.approx(1.0)
+        assert f"noisy mean (clip norm {clip})" in stated.sentence()
+
+
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_both_releases_compose_to_the_stated_budget(share: float) -> None:
     """The mean of records of norm C moves by 2C/m; measured over pairs of records."""

@@ -28,7 +28,7 @@ from fedpca_core.algorithms.variable_splitting import VariableSplitting
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import largest_sine
-from fedpca_core.privacy.accounting import noisy, within
+from fedpca_core.privacy.accounting import noisy, unbounded, within
 from fedpca_core.privacy.calibration import Calibration
 from fedpca_core.problems.perturbation import Trust
 from fedpca_core.problems.problem import Problem
@@ -56,7 +56,9 @@ class Spending:
     surplus : int
         Further columns of FedPower's iterate.
     mean_share : float
-        Share of the squared budget for a noisy mean, at the source.
+        Share of the squared budget for a noisy mean, at the source, where records are centred.
+    mean_clip : float or None
+        Norm of records before they are centred; None: ``clip``.
     """
 
     epsilon: float = 1.0
@@ -64,7 +66,8 @@ class Spending:
     clip: float = 1.0
     components: int = 4
     surplus: int = 1
-    mean_share: float = 0.0
+    mean_share: float = 0.1
+    mean_clip: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ def _summed(trust: Trust | None) -> Channel:
 
 def _published(problem: Problem, s: Spending, seed: int) -> tuple[Trial, ...]:
     width = s.components + s.surplus
+    if (reason := unbounded(_public(problem), s.clip)) is not None:
+        raise InvalidInput(reason)
     samples = float(problem.client_data.samples.mean())
     calibration = Calibration("published", s.epsilon, s.delta, PRODUCTS, width, s.clip)
     run = FedPower(s.components, width, PRODUCTS, noise=float(calibration.noise(samples)))
@@ -166,6 +171,7 @@ def _source(
             Streams(seed),
             trust=trusted,
             mean_share=0.0 if problem.own_mean is None else s.mean_share,
+            mean_clip=s.mean_clip,
         )
         return (Trial(private, method(s), rounds, _summed(trusted)),)
 
