@@ -1,0 +1,290 @@
+"""Which directions the records have: the lattice behind rotated whole numbers, taken apart.
+
+``B = (X - mu 1^T) Q`` with whole X (features x records) and an unknown rotation Q. Whole
+combinations c of rows with whole ``c^T mu`` are whole vectors seen through Q, and a few hundred rows
+generate all of them: the lattice ``Z^m Q``, whose shortest vectors ``±e_j^T Q`` are the directions
+of the records. The condition on c is one more coordinate ``w (mu_k mod 1)`` and one more generator
+``(0, ..., 0, w)``: combinations in which it vanishes fulfil the condition.
+
+Sizes are found by the attack itself. It starts from few small rows; it adds rows while relations
+and lattice are not told apart, then rows that the lattice found so far does not contain; and where
+all of them still generate less than ``Z^m Q``, the directions are the unit vectors of the dual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.attacks.lattice import Reduced, reduce_basis, reduce_generators, work
+from fedpca_core.attacks.short_vectors import short_vectors
+
+#: The extra coordinate in units of 1/total: longer than the vectors sought, which it must outlast.
+_WEIGHT = 3.0
+#: Lengths of tags, relative to the vectors sought, and generators in multiples of the dimension.
+_LADDER = (
+    (1e-3, 1.9),
+    (1e-2, 3.0),
+    (1e-3, 3.0),
+    (1e-2, 5.0),
+    (1e-3, 5.0),
+    (1e-5, 5.0),
+    (1e-7, 5.0),
+    (1e-10, 5.0),
+    (1e-1, 5.0),
+    (1e-1, 8.0),
+)
+#: Above this gap relations and lattice are told apart for certain.
+_CLEAR = 30.0
+#: Cosines between directions stay below this before they are polished.
+_OBLIQUE = 0.3
+#: Noise may move the vectors of a basis by so much before it is useless.
+_MOVED = 0.2
+#: A row that is further than this from the lattice is not in it.
+_OUTSIDE = 0.05
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Rows to take apart.
+
+    Attributes
+    ----------
+    rows : (features, rank) float64
+        B, in units of the grid.
+    residues : (features,) int64 or None
+        ``total mu`` in units of the grid, modulo ``total`` and next to zero; None without a mean.
+    total : int
+        Denominator of the mean.
+    error : float
+        Noise of an entry of B.
+    same_length : bool
+        Whether the directions sought have length 1; otherwise they are orthogonal only (records
+        scaled to length 1, or records that occur more than once).
+    """
+
+    rows: Array
+    residues: IntArray | None
+    total: int
+    error: float
+    same_length: bool = True
+
+    def extended(self, chosen: IntArray) -> Array:
+        """Generators from these rows."""
+        rows = self.rows[chosen]
+        if self.residues is None:
+            return rows
+        return np.vstack(
+            [
+                np.hstack([rows, _WEIGHT * self.residues[chosen, None].astype(float)]),
+                np.eye(1, rows.shape[1] + 1, rows.shape[1]) * _WEIGHT * self.total,
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One reduction, and the directions it suggests.
+
+    Attributes
+    ----------
+    rows : int
+        Generators.
+    epsilon : float
+        Length of their tags.
+    gap : float
+        How clearly relations and lattice are told apart; see `lattice.Reduced`.
+    short : int
+        Directions of the right length among them; all of them are needed.
+    directions : (rank, rank) float64 or None
+        Orthogonal rows, where they came out so; their lengths are those of the lattice.
+    combinations : (rank, rows) float64 or None
+        Whole numbers: how the chosen rows make them up, where they do.
+    chosen : (rows,) int64
+        Features behind the generators.
+    note : str
+        What happened.
+    only : bool
+        Whether these are all directions that whole records can have.
+    final : bool
+        Whether nothing else is left to try.
+    """
+
+    rows: int
+    epsilon: float
+    gap: float
+    short: int
+    directions: Array | None
+    combinations: Array | None
+    chosen: IntArray
+    note: str
+    only: bool = False
+    final: bool = False
+
+
+def attempts(lattice: Lattice, budget: float, *, plain: bool = False) -> Iterator[Attempt]:
+    """Try to find the directions, one reduction after the other, within a budget of work."""
+    order = np.arange(len(lattice.rows), dtype=np.int64)
+    rank = lattice.rows.shape[1]
+    if len(order) < rank or rank == 0:
+        return
+    dimension = rank + (lattice.residues is not None)
+    done: set[tuple[float, int]] = set()
+    for epsilon, share in _ladder(lattice.error):
+        chosen = _first(lattice.rows, order, int(share * dimension) + 8)
+        if (epsilon, len(chosen)) in done:
+            continue
+        done.add((epsilon, len(chosen)))
+        more = chosen[:0]
+        while True:
+            chosen = np.concatenate([chosen, more])
+            spent = work(len(chosen), dimension)
+            if spent > budget:
+                return
+            budget -= spent
+            reduced = reduce_generators(lattice.extended(chosen), epsilon, plain=plain)
+            if reduced is None:
+                return
+            attempt, more = _judge(lattice, reduced, chosen, order, epsilon)
+            yield attempt
+            if attempt.final:
+                return
+            if not len(more):
+                break
+
+
+def _ladder(error: float) -> Iterator[tuple[float, float]]:
+    """Lengths of tags, and numbers of generators in multiples of the dimension, to try in turn.
+
+    Data kept as float32 lie some 1e-5 off their grid, so the first tags are well above that;
+    shorter ones reach further where the data are exact, longer ones where they are noisy.
+    """
+    for epsilon, share in _LADDER:
+        if epsilon > 3.0 * error:
+            yield epsilon, share
+
+
+def _first(rows: Array, order: IntArray, count: int) -> IntArray:
+    """Small rows, among them some that span the space, and no direction more than twice."""
+    if count >= len(order):
+        return order
+    basis = np.zeros((0, rows.shape[1]))
+    sizes = np.linalg.norm(rows, axis=1)
+    spanning: list[int] = []
+    for row in order.tolist():
+        rest = rows[row] - basis.T @ (basis @ rows[row])
+        size = float(np.linalg.norm(rest))
+        if size > 0.3 * sizes[row]:
+            basis = np.vstack([basis, rest / size])
+            spanning.append(row)
+            if len(basis) == rows.shape[1]:
+                break
+    seen: dict[tuple[int, ...], int] = {}
+    taken = set(spanning)
+    others = []
+    for row in order.tolist():
+        unit = rows[row] / sizes[row]
+        leading = int(np.argmax(np.abs(unit)))
+        key = tuple(np.rint(1e5 * unit * np.sign(unit[leading])).astype(np.int64).tolist())
+        seen[key] = seen.get(key, 0) + 1
+        if row not in taken and seen[key] <= 2:
+            others.append(row)
+    both = spanning + others[: max(count - len(spanning), 0)]
+    return np.array(both, dtype=np.int64)
+
+
+def _judge(
+    lattice: Lattice, reduced: Reduced, chosen: IntArray, order: IntArray, epsilon: float
+) -> tuple[Attempt, IntArray]:
+    """What a reduction says, and which rows to add before the next one."""
+    rank = lattice.rows.shape[1]
+    count = reduced.combinations.shape[1]
+    basis, combinations = _without_mean(lattice, reduced)
+    short = int((np.abs(np.linalg.norm(basis, axis=1) - 1.0) < 0.2).sum())
+    none = order[:0]
+
+    def attempt(directions: Array | None, note: str, made_of: Array | None = None) -> Attempt:
+        return Attempt(count, epsilon, reduced.gap, short, directions, made_of, chosen, note)
+
+    orthogonal = len(basis) == rank and _orthogonal(basis)
+    if orthogonal and lattice.same_length and short == rank:
+        rows = combinations[:, : len(chosen)]
+        return attempt(basis, "the lattice has an orthonormal basis", rows), none
+    # How far noise can have moved each vector of the basis.
+    moved = 3.0 * reduced.noise * np.linalg.norm(reduced.combinations, axis=1)
+    if reduced.gap < _CLEAR or float(moved.max()) > _MOVED:
+        return attempt(None, "relations and lattice are not told apart"), none
+    more, undecided = _outside(lattice, reduced, order, chosen, moved)
+    if len(more):
+        return attempt(None, "further rows enlarge the lattice"), more
+    if orthogonal and not lattice.same_length:
+        return attempt(basis, "the lattice has an orthogonal basis"), none
+    if undecided:
+        return attempt(None, "noise hides whether further rows belong to the lattice"), none
+    if len(basis) < rank:
+        return attempt(None, "the mean does not fit the rows"), none
+    found = _dual_units(basis) if lattice.same_length else None
+    if found is None:
+        last = attempt(None, "the features leave more than one set of records open")
+        return replace(last, final=True), none
+    return replace(attempt(found, "unit vectors of the dual lattice"), short=rank, only=True), none
+
+
+def _without_mean(lattice: Lattice, reduced: Reduced) -> tuple[Array, Array]:
+    """Basis of the part in which the extra coordinate vanishes, and its combinations."""
+    basis, combinations = reduced.basis, reduced.combinations
+    if lattice.residues is None:
+        return basis, combinations
+    last = np.rint(basis[:, -1] / _WEIGHT)
+    if int((last != 0).sum()) > 1:
+        heavy = np.hstack([basis[:, :-1], 1e6 * last[:, None]])
+        again = reduce_generators(heavy, 1e-6)
+        if again is not None:
+            combinations = again.combinations @ combinations
+            basis = again.combinations @ basis
+            last = np.rint(basis[:, -1] / _WEIGHT)
+    return basis[last == 0, :-1], combinations[last == 0]
+
+
+def _orthogonal(basis: Array) -> bool:
+    lengths = np.linalg.norm(basis, axis=1)
+    cosines = basis @ basis.T / np.outer(lengths, lengths)
+    return bool(np.abs(cosines - np.eye(len(basis))).max() < _OBLIQUE)
+
+
+def _outside(
+    lattice: Lattice, reduced: Reduced, order: IntArray, chosen: IntArray, moved: Array
+) -> tuple[IntArray, int]:
+    """Rows that are no whole combinations of the basis, small ones first, and how many may be."""
+    rest = order[~np.isin(order, chosen)]
+    if not len(rest):
+        return rest, 0
+    every = lattice.extended(rest)[: len(rest)]
+    shares = np.linalg.lstsq(reduced.basis.T, every.T, rcond=None)[0].T
+    allowed = _OUTSIDE + np.linalg.norm(shares * moved, axis=1)
+    apart = np.abs(shares - np.rint(shares)).max(axis=1)
+    found = rest[apart > np.minimum(allowed, 0.5)]
+    undecided = int((allowed > 0.4).sum())
+    return found[: max(lattice.rows.shape[1] // 2, 8)], undecided
+
+
+def _dual_units(basis: Array) -> Array | None:
+    """The unit vectors with whole products with a lattice, if they are one orthogonal set.
+
+    Every explanation of the rows by whole records has its directions among them, so one set says
+    that there is no other explanation.
+    """
+    try:
+        dual = reduce_basis(np.linalg.inv(basis).T)
+    except np.linalg.LinAlgError:
+        return None
+    found = short_vectors(dual, 1.0 + 1e-3)
+    if found is None:
+        return None
+    units = found[np.abs(np.linalg.norm(found, axis=1) - 1.0) < 1e-3]
+    if len(units) != len(basis) or not _orthogonal(units):
+        return None
+    return units

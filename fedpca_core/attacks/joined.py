@@ -1,0 +1,146 @@
+"""Several records that joined between two runs: what two second moments tell together.
+
+With M records before and M + k after, ``(M + k) S' - M S = sum x x^T`` over the k that joined, a
+matrix of rank k, however many records stand behind the sums. It is read wherever both runs have
+been asked the same directions, so it takes no more than that the directions asked span k dimensions
+in common; secure aggregation hides whose records they are, not the records. (One record:
+`differencing`.)
+
+Records keep what was subtracted from them when the mean was agreed on before. Where each run is
+centred on its own announced mean, ``(M + k) mu' mu'^T - M mu mu^T`` is public and is added back:
+what is left are the records themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.differencing import records_behind
+from fedpca_core.attacks.evidence import Evidence, read
+from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers
+from fedpca_core.attacks.pooled import summed
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.protocol.transcript import Transcript
+
+#: Directions are common to both runs when the cosine between them is this close to 1.
+_COMMON = 1e-9
+
+
+def joined(
+    before: Transcript,
+    after: Transcript,
+    client: int = 0,
+    rounds: int | None = None,
+    *,
+    means: tuple[Array, Array] | None = None,
+    noise: float = 0.0,
+) -> Factor:
+    """The second moment of the records that joined (or left) between two runs, as a factor.
+
+    Reads the client's own uploads where the server sees them and the sums where it does not.
+
+    Parameters
+    ----------
+    before, after : Transcript
+        Two runs of the same method with single products (SSI, block Krylov, LocalPower's single
+        steps). Rounds of one local step are read.
+    client : int
+        Whose uploads to compare; any client under secure aggregation.
+    rounds : int, optional
+        Use the first so many rounds of both runs.
+    means : pair of (features,) float64, optional
+        The announced means, where each run subtracts its own from all records in the sums.
+    noise : float
+        Stated relative standard deviation of noise on uploads.
+
+    Returns
+    -------
+    Factor
+        ``samples`` is k: ``attacks.records(factor, ...)`` goes on from here.
+
+    Raises
+    ------
+    InvalidInput
+        As many records before as after, messages that cannot be read, or two runs that were not
+        asked any direction in common.
+    """
+    counts = records_behind(before, client), records_behind(after, client)
+    change = abs(counts[1] - counts[0])
+    require(
+        change > 0,
+        f"Both runs stand for {counts[0]} records; compare two runs between which records joined "
+        "or left.",
+    )
+    sign = 1.0 if counts[1] > counts[0] else -1.0
+    runs = [_evidence(run, client, rounds) for run in (before, after)]
+    spaces = [_answers(run) for run in runs]
+    common, answers, error = _in_common(spaces, counts)
+    if means is not None:
+        for weight, count, mean in zip((-1.0, 1.0), counts, means, strict=True):
+            centre = np.asarray(mean, dtype=float)
+            answers += weight * count * np.outer(centre, centre @ common)
+    evidence = Evidence(
+        common,
+        sign * answers / change,
+        answers.size,
+        0.0,
+        all(run.single_precision for run in runs),
+    )
+    # What cancels in the difference leaves its rounding behind.
+    size = float(np.sqrt((answers**2).mean())) or 1.0
+    return from_answers(evidence, change, noise=noise, magnified=max(1.0, error / size))
+
+
+def joined_matrices(
+    before: Array, after: Array, records_before: int, records_after: int, *, error: float = 0.0
+) -> Factor:
+    """The same from two reconstructed matrices, of `attacks.pooled` or `attacks.replay` say.
+
+    ``error`` is the known size of the error of an entry of either matrix.
+    """
+    change = abs(records_after - records_before)
+    require(
+        change > 0,
+        f"Both matrices stand for {records_before} records; compare two runs between which records "
+        "joined or left.",
+    )
+    sign = 1.0 if records_after > records_before else -1.0
+    difference = sign * (records_after * after - records_before * before) / change
+    rounding = float(np.finfo(float).eps) * float(np.abs(after).max())
+    return factor_of(
+        difference, change, error=max(error, rounding) * (records_before + records_after) / change
+    )
+
+
+def _evidence(run: Transcript, client: int, rounds: int | None) -> Evidence:
+    if any(exchange.uploads is None for exchange in run.exchanges):
+        return summed(run, client, rounds)
+    return read(run, client, rounds)
+
+
+def _answers(evidence: Evidence) -> tuple[Array, Array, Array]:
+    """Orthonormal directions asked, the answers to them, and how much rounding grew in each."""
+    left, sigma, right = np.linalg.svd(evidence.probes, full_matrices=False)
+    # Beyond this the answers are more rounding than answer once they are subtracted.
+    kept = sigma > 1e-5 * sigma[0]
+    return left[:, kept], evidence.answers @ right[kept].T / sigma[kept], 1.0 / sigma[kept]
+
+
+def _in_common(
+    spaces: list[tuple[Array, Array, Array]], counts: tuple[int, int]
+) -> tuple[Array, Array, float]:
+    """Directions asked in both runs, ``M' S' - M S`` applied to them, and the size of the parts."""
+    (first, first_answers, _), (second, second_answers, _) = spaces
+    turn, cosines, back = np.linalg.svd(first.T @ second, full_matrices=False)
+    shared = cosines > 1.0 - _COMMON
+    if not shared.any():
+        raise InvalidInput(
+            "The two runs were asked no direction in common, so their answers cannot be "
+            "subtracted; read more rounds, or compare runs that start from the same frame."
+        )
+    columns = first @ turn[:, shared]
+    before = counts[0] * (first_answers @ turn[:, shared])
+    after = counts[1] * (second_answers @ back[shared].T)
+    size = float(np.sqrt((before**2).mean() + (after**2).mean()))
+    return columns, after - before, size

@@ -1,0 +1,133 @@
+"""The lattice that many vectors generate: short vectors of it, as whole combinations of them.
+
+More vectors than dimensions do not form a basis. Each row is therefore extended by its own small
+tag (epsilon in a coordinate of its own) and the extended rows, which are independent, are reduced.
+Combinations that vanish in the first coordinates leave their tags alone and come out short: they
+are the relations between the rows. The others are a reduced basis of the lattice.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.plain_lattice import reduce_plainly
+
+#: The package that reduces lattices; a plain reduction replaces it where it is not installed.
+LIBRARY = "python-flint"
+#: A tag is so many units of the whole numbers that are reduced, at least.
+_UNITS = 16.0
+#: Exact whole numbers of a float64 end here.
+_LARGEST = 2.0**53
+#: Row visits of the plain reduction that count as one unit of work each.
+_VISIT = 40.0
+
+
+class Reduced(NamedTuple):
+    """A reduced lattice.
+
+    Attributes
+    ----------
+    basis : (dimension, dimension) float64
+        The longest reduced rows, shortest first: a basis, where there is a gap.
+    combinations : (dimension, rows) float64
+        Whole numbers: which rows make up each of them.
+    gap : float
+        Length of the shortest basis vector over that of the longest relation: far above 1 when
+        relations and lattice are told apart.
+    noise : float
+        Noise of an entry of the rows, as the relations show it, which vanish for exact rows.
+    """
+
+    basis: Array
+    combinations: Array
+    gap: float
+    noise: float
+
+
+def library_installed() -> bool:
+    """Whether the lattice library is there."""
+    try:
+        import flint  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def advice() -> str:
+    """A sentence about the library; empty where it is installed."""
+    if library_installed():
+        return ""
+    return (
+        f"Without the package {LIBRARY} a plain lattice reduction answers smaller cases only; "
+        f"install it with: pip install {LIBRARY}"
+    )
+
+
+def work(rows: int, dimension: int) -> float:
+    """Work of one reduction, in units of which the library does about 10^9 a second (measured)."""
+    return float(rows) * float(dimension) ** 4
+
+
+def reduce_generators(rows: Array, epsilon: float, *, plain: bool = False) -> Reduced | None:
+    """Reduce the lattice that rows generate.
+
+    Parameters
+    ----------
+    rows : (count, dimension) float64
+        Generators, more of them than dimensions.
+    epsilon : float
+        Length of a tag. Above the noise of the rows, below the inverse of the coefficients
+        needed.
+    plain : bool
+        Do without the library.
+
+    Returns
+    -------
+    Reduced or None
+        None where the plain reduction gave up or the numbers are too large for it.
+    """
+    count, dimension = rows.shape
+    scale = 2.0 ** np.ceil(np.log2(_UNITS / epsilon))
+    tag = float(np.rint(scale * epsilon))
+    whole = np.hstack([np.rint(rows * scale), tag * np.eye(count)])
+    short = _reduced(whole, plain or not library_installed(), dimension)
+    if short is None:
+        return None
+    combinations = np.rint(short[:, dimension:] / tag)
+    vectors = combinations @ rows
+    lengths = np.linalg.norm(vectors, axis=1)
+    order = np.argsort(lengths, kind="stable")
+    relations, longest = order[: count - dimension], order[count - dimension :]
+    gap, noise = np.inf, 0.0
+    if len(relations):
+        weights = np.linalg.norm(combinations[relations], axis=1)
+        noise = float(np.median(lengths[relations] / weights)) / np.sqrt(dimension)
+        # Rounding in a relation of exact rows is no length.
+        below = max(float(lengths[relations[-1]]), 1e-12 * float(lengths[longest[0]]))
+        gap = float(lengths[longest[0]]) / max(below, float(np.finfo(float).tiny))
+    return Reduced(vectors[longest], combinations[longest], gap, noise)
+
+
+def reduce_basis(rows: Array, *, digits: int = 12) -> Array:
+    """A reduced basis from independent rows, (count, dimension) float64, to so many digits."""
+    largest = float(np.abs(rows).max())
+    scale = 2.0 ** np.floor(np.log2(10.0**digits / max(largest, np.finfo(float).tiny)))
+    count = len(rows)
+    whole = np.hstack([np.rint(rows * scale), np.eye(count)])
+    short = _reduced(whole, not library_installed(), rows.shape[1])
+    return rows if short is None else short[:, rows.shape[1] :] @ rows
+
+
+def _reduced(whole: Array, plain: bool, dimension: int) -> Array | None:
+    if plain:
+        if float(np.abs(whole).max()) >= _LARGEST:
+            return None
+        return reduce_plainly(whole, int(_VISIT * len(whole) * dimension))
+    from flint import fmpz_mat
+
+    numbers = [[int(entry) for entry in row] for row in whole.tolist()]
+    reduced = fmpz_mat(numbers).lll()
+    return np.array([[int(entry) for entry in row] for row in reduced.tolist()], dtype=float)

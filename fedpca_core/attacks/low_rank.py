@@ -1,0 +1,215 @@
+"""The reader: a client's whole S_i from a few of its answers, when it holds few records.
+
+Stack what was asked and answered, ``Y = S_i Z``, and diagonalise ``K = sym(Z^T Y) = V L V^T``. A
+symmetric matrix of rank r is determined by its action on a space on which it still has rank r:
+``S_i = F F^T`` with ``F = Y V L^(-1/2)`` over the eigenvalues that are not rounding (the Nyström
+formula; exact here, see Tropp, Yurtsever, Udell and Cevher, "Fixed-rank approximation of a
+positive-semidefinite matrix from streaming data", 2017). As r is at most the number of records, ten
+columns read a client of ten records, whatever the number of features, and no matrix of features x
+features is formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.evidence import Evidence, growing
+from fedpca_core.errors import require
+from fedpca_core.linalg.stiefel import symmetric_part
+from fedpca_core.protocol.transcript import Transcript
+
+#: Eigenvalues of K below this fraction of the largest count as rounding, by the messages' format.
+CUTOFFS = {"float64": 1e-13, "float32": 4.0 * float(np.finfo(np.float32).eps)}
+#: Rounding of one entry of an answer, relative to the root mean square of the answer.
+ROUNDING = {
+    "float64": 8.0 * float(np.finfo(np.float64).eps),
+    "float32": 0.5 * float(np.finfo(np.float32).eps),
+}
+#: Answers of one symmetric matrix make K symmetric up to so many times their rounding.
+_SYMMETRIC = 1e4
+
+
+class Reading(NamedTuple):
+    """What the answers told after a round.
+
+    Attributes
+    ----------
+    round : int
+    columns : int
+        Directions asked so far.
+    rank : int
+        Directions in which the answers differ from zero.
+    complete : bool
+        Whether they determine S_i.
+    """
+
+    round: int
+    columns: int
+    rank: int
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A second-moment matrix as ``S = F F^T``.
+
+    Attributes
+    ----------
+    matrix : (features, rank) float64
+        F, known up to an orthogonal matrix on the right.
+    samples : int
+        Records behind S, which is public: ``F sqrt(samples)`` are the records, rotated.
+    error : float
+        Expected size of rounding and stated noise in an entry of F.
+    complete : bool
+        Whether the messages determine S.
+    asymmetry : float
+        ``||K - K^T|| / ||K||``: rounding where the answers belong to one symmetric matrix, large
+        where they do not (uploads that are no plain products).
+    path : tuple of Reading
+        Round by round; empty where the factor comes from a matrix.
+    """
+
+    matrix: Array
+    samples: int
+    error: float = 0.0
+    complete: bool = True
+    asymmetry: float = 0.0
+    path: tuple[Reading, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        """Numerical rank of S."""
+        return self.matrix.shape[1]
+
+
+def low_rank(
+    transcript: Transcript, client: int = 0, rounds: int | None = None, *, noise: float = 0.0
+) -> Factor:
+    """Read S_i of one client as a factor.
+
+    Works on answers that are single products with S_i: SSI, block Krylov, LocalPower's rounds of
+    one local step.
+
+    Parameters
+    ----------
+    transcript, client, rounds
+        As in `attacks.linear`.
+    noise : float
+        Stated relative standard deviation of noise on uploads (as in `Channel`).
+
+    Raises
+    ------
+    InvalidInput
+        Unknown client, missing messages, or no round at all.
+    """
+    require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
+    path: list[Reading] = []
+    evidence = Evidence.empty(transcript.features)
+    samples = int(transcript.samples[client]) if 0 <= client < transcript.clients else 0
+    for number, evidence in enumerate(growing(transcript, client, rounds)):
+        if not evidence.probes.shape[1]:
+            continue
+        if path and path[-1].complete:
+            path.append(path[-1]._replace(round=number))
+        else:
+            path.append(_reading(evidence, samples, noise, number))
+    require(
+        len(path) > 0,
+        f"No round of client {client} was read, so nothing is known of it; read at least 1 round.",
+    )
+    return from_answers(evidence, samples, noise=noise, path=tuple(path))
+
+
+def from_answers(
+    evidence: Evidence, samples: int, *, noise: float = 0.0, path: tuple[Reading, ...] = ()
+) -> Factor:
+    """The factor of stacked questions and answers; see `low_rank`.
+
+    ``samples`` bounds the rank.
+    """
+    probes, answers = evidence.probes, evidence.answers
+    product = probes.T @ answers
+    values, vectors = np.linalg.eigh(symmetric_part(product))
+    kept = _kept(values, evidence, samples, noise)
+    size = float(np.linalg.norm(product))
+    asymmetry = float(np.linalg.norm(product - product.T)) / size if size else 0.0
+    roots = np.sqrt(values[kept])
+    unit = _unit(evidence, noise)
+    complete = _is_complete(int(kept.sum()), probes.shape[1], samples) and asymmetry < max(
+        _SYMMETRIC * _relative(evidence, noise), 4.0 * noise
+    )
+    return Factor(
+        matrix=(answers @ (vectors[:, kept] / roots))[:, ::-1],
+        samples=samples,
+        error=unit / float(roots.min()) if kept.any() else unit,
+        complete=complete,
+        asymmetry=asymmetry,
+        path=path,
+    )
+
+
+def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
+    """The factor of a second-moment matrix, however the server came by it.
+
+    Parameters
+    ----------
+    matrix : (features, features) float64
+        S, for instance of `attacks.symmetric`, `attacks.pooled`, `attacks.replay`; negative
+        eigenvalues count as rounding.
+    samples : int
+        Records behind it; at most so many eigenvalues are kept.
+    error : float
+        Known size of the error of an entry of the matrix (rounding is allowed for anyway).
+    """
+    require(samples >= 1, f"There must be at least 1 record behind a matrix, not {samples}.")
+    values, vectors = np.linalg.eigh(symmetric_part(np.asarray(matrix, dtype=float)))
+    features = len(values)
+    floor = max(CUTOFFS["float64"] * float(values[-1]), 2.0 * error * np.sqrt(features))
+    kept = values > max(floor, 0.0)
+    kept &= np.arange(features) >= features - samples
+    roots = np.sqrt(values[kept])
+    unit = max(error, float(np.finfo(float).eps) * float(np.abs(values).max()))
+    return Factor(
+        matrix=(vectors[:, kept] * roots)[:, ::-1],
+        samples=samples,
+        error=unit / float(roots.min()) if kept.any() else unit,
+    )
+
+
+def _reading(evidence: Evidence, samples: int, noise: float, number: int) -> Reading:
+    columns = evidence.probes.shape[1]
+    values = np.linalg.eigvalsh(symmetric_part(evidence.probes.T @ evidence.answers))
+    rank = int(_kept(values, evidence, samples, noise).sum())
+    return Reading(number, columns, rank, _is_complete(rank, columns, samples))
+
+
+def _is_complete(rank: int, columns: int, samples: int) -> bool:
+    # A rank below both says by itself that the answers leave nothing open.
+    return 0 < rank == samples or 0 < rank < columns
+
+
+def _relative(evidence: Evidence, noise: float) -> float:
+    rounding = ROUNDING["float32" if evidence.single_precision else "float64"]
+    return float(np.hypot(rounding, noise))
+
+
+def _unit(evidence: Evidence, noise: float) -> float:
+    """Size of rounding and noise in one entry of an answer."""
+    size = float(np.sqrt((evidence.answers**2).mean()))
+    return _relative(evidence, noise) * size
+
+
+def _kept(values: Array, evidence: Evidence, samples: int, noise: float) -> Array:
+    """Which eigenvalues of K (smallest first) are data and not rounding or noise."""
+    columns = len(values)
+    largest = float(values[-1])
+    cutoff = CUTOFFS["float32" if evidence.single_precision else "float64"] * largest
+    if noise:
+        # Z has orthonormal blocks, so noise of size u in the answers is noise of u in K.
+        cutoff = max(cutoff, 2.0 * _unit(evidence, noise) * np.sqrt(columns))
+    return (values > max(cutoff, 0.0)) & (np.arange(columns) >= columns - samples)

@@ -1,0 +1,140 @@
+"""From rough directions to whole numbers: signs, rounding, and what a certificate needs.
+
+``B = (X - mu 1^T) D Q`` with D the lengths of the directions (ones, as a rule). Small rows are
+rounded first, because an error of a direction moves a row by its own size; the rotation is refitted
+to what was rounded (Procrustes), and ever more rows follow. A wrong sign turns x into 2 mu - x,
+which lies on the grid only where 2 mu is whole, so signs are decided over all features, again
+after each refit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.linalg.stiefel import polar
+
+#: Farthest from the grid that an entry of a certified record may lie, in grid units.
+TOLERANCE = 0.25
+#: Refits, and the rows of the first one, in multiples of the rank.
+_ROUNDS, _BEGIN = 40, 2
+#: Root mean square distance from the grid of a row that can be rounded; 0.29 is pure chance.
+_NEAR = 0.2
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Whole records and how well they fit.
+
+    Attributes
+    ----------
+    whole : (features, rank) float64
+        Whole numbers, in units of the grid.
+    distances : (features, rank) float64
+        Of the unrounded entries from the grid, at most 0.5.
+    signs_decided : bool
+        Whether the mean alone decides every sign; otherwise the sign with the larger sum is taken.
+    lengths : (rank,) float64
+    """
+
+    whole: Array
+    distances: Array
+    signs_decided: bool
+    lengths: Array
+
+    @property
+    def largest(self) -> float:
+        """Largest distance from the grid."""
+        return float(self.distances.max(initial=0.0))
+
+
+def settle(
+    stages: Sequence[tuple[Array, Array]], directions: Array, lengths: Array
+) -> Settled:
+    """Round, refit and choose signs until nothing changes.
+
+    Parameters
+    ----------
+    stages : sequence of ((rows, rank) float64, (rows,) float64)
+        B and the mean, in units of the grid; the last one holds the features themselves, those
+        before it shorter combinations of them, which rough directions can round already.
+    directions : (rank, rank) float64
+        Rows e_j^T Q, roughly.
+    lengths : (rank,) float64
+        Of the directions: D.
+    """
+    turn = polar(directions / np.linalg.norm(directions, axis=1, keepdims=True))
+    for rows, mean in stages:
+        settled, turn = _settle(rows, mean, turn, directions, lengths)
+    return settled
+
+
+def _settle(
+    rows: Array, mean: Array, turn: Array, directions: Array, lengths: Array
+) -> tuple[Settled, Array]:
+    """One stage: ever more rows, small ones first."""
+    # The directions are rows too, of the whole vectors e_j, and hold what few rows leave open.
+    held = directions * lengths[:, None]
+    held = held * np.where((held * turn).sum(axis=1) < 0, -1.0, 1.0)[:, None]
+    centre = mean[:, None]
+    sizes = np.linalg.norm(rows, axis=1)
+    order = np.argsort(sizes, kind="stable")
+    # Rows that vanish say nothing, and the smallest others tell the signs before all can.
+    trusted = min(int((sizes < TOLERANCE).sum()) + _BEGIN * rows.shape[1], len(order))
+    decided = np.zeros(len(lengths), dtype=bool)
+    values = rows @ turn.T / lengths
+    whole = np.full_like(values, np.nan)
+    refitted = False  # to all rows
+    for _ in range(_ROUNDS):
+        use = order[:trusted]
+        signs, decided = _signs(values[use], centre[use])
+        turn, held, values = turn * signs[:, None], held * signs[:, None], values * signs
+        before, whole = whole, np.rint(values + centre)
+        if refitted and np.array_equal(before, whole):
+            break
+        off = np.sqrt(((values + centre - whole)[use] ** 2).mean(axis=1))
+        near = use[off < _NEAR] if int((off < _NEAR).sum()) >= rows.shape[1] else use
+        turn = polar(((whole - centre)[near] * lengths).T @ rows[near] + held)
+        values = rows @ turn.T / lengths
+        refitted = trusted == len(order)
+        if float(np.median(off)) < _NEAR or np.array_equal(before, whole):
+            trusted = min(2 * trusted, len(order))
+    distances = np.abs(values + centre - whole)
+    return Settled(whole, distances, bool(decided.all()), lengths), turn
+
+
+def _signs(values: Array, centre: Array) -> tuple[Array, BoolArray]:
+    """The sign of every record that brings it closer to the grid, and whether that decides it."""
+    ahead = ((values + centre - np.rint(values + centre)) ** 2).sum(axis=0)
+    back = ((centre - values - np.rint(centre - values)) ** 2).sum(axis=0)
+    # A wrong sign is an eighth of a grid step off somewhere, or the signs are not told apart.
+    twice = float(np.abs(2.0 * centre - np.rint(2.0 * centre)).max())
+    decided = (np.abs(ahead - back) > 0.25 * (ahead + back)) & (twice > 0.25)
+    brighter = (values + centre).sum(axis=0) >= (centre - values).sum(axis=0)
+    forward = np.where(decided, ahead < back, brighter)
+    return np.where(forward, 1.0, -1.0), decided
+
+
+def chance(rows: Array, mean: Array, lengths: Array) -> float:
+    """Decimal logarithm of the chance that a wrong rotation passes.
+
+    Each entry of a wrongly rotated row is about normal with the row's size over the root of the
+    rank; the chance that it lies within `TOLERANCE` of the grid is one half for large rows and
+    more for small ones. As many of the most telling entries as a rotation has degrees of freedom
+    are not counted: they could have been fitted.
+    """
+    rank = rows.shape[1]
+    spread = np.linalg.norm(rows, axis=1) / np.sqrt(max(rank, 1)) / float(np.median(lengths))
+    offset = mean - np.rint(mean)
+    spread = np.maximum(spread, 1e-12)
+    reach = np.arange(-12, 13)
+    upper = ndtr((reach + TOLERANCE - offset[:, None]) / spread[:, None])
+    lower = ndtr((reach - TOLERANCE - offset[:, None]) / spread[:, None])
+    inside = np.where(spread > 3.0, 0.5, (upper - lower).sum(axis=1))
+    each = np.sort(np.log10(np.clip(inside, 1e-12, 1.0)))  # the most telling rows first
+    fitted = int(np.ceil((rank - 1) / 2))
+    return float(rank * each[fitted:].sum())

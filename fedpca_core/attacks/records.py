@@ -1,0 +1,230 @@
+"""From second moments to the very records.
+
+Records are rarely arbitrary reals: pixels, counts, codes and ages are whole numbers of a known
+step. A second-moment matrix ``S = A A^T / m`` fixes A up to a rotation; whole numbers fix the
+rotation, as soon as there are fewer records than informative features. Three steps: the lattice
+behind the rotated records is reduced (`directions`), the rotation is polished (`polish`), and a
+certificate says without the truth whether the result is right. Combinations of features that are
+unit vectors prove that no other whole records explain the matrix: they would have to be unit
+vectors there too, so the rotation between both is a signed permutation.
+
+We know of no published attack of this kind. The parts are known: lattice reduction (Lenstra,
+Lenstra and Lovász, 1982), the recovery of Z^n from a rotation of it (Szydlo, 2003; Haviv and
+Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and Gini, 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.arrays import Array, BoolArray, IntArray
+from fedpca_core.attacks.certificate import Certificate, Question, certify
+from fedpca_core.attacks.directions import Attempt, Lattice, attempts
+from fedpca_core.attacks.low_rank import Factor
+from fedpca_core.attacks.sieve import sieve
+from fedpca_core.errors import InvalidInput, require
+
+#: Work of one attack, in units of which the lattice library does about 10^9 a second.
+BUDGET = 2e10
+#: No difference of records is this short, in grid units; a row that is says nothing.
+_SHORTEST = 0.1
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the attack made of a second-moment matrix.
+
+    Attributes
+    ----------
+    certified : bool
+        Whether the records below are the records.
+    whole : (features, samples) int64 or None
+        The records in units of the grid, in an order of their own; None unless certified.
+    values : (features, samples) float64 or None
+        The same in the units of the data, before anything was subtracted.
+    certificate : Certificate or None
+        Why to believe it; of the best candidate where nothing was certified, None without one.
+    attempts : tuple of Attempt
+        The reductions so far.
+    note : str
+        One sentence on how it ended.
+    """
+
+    certified: bool
+    whole: IntArray | None
+    values: Array | None
+    certificate: Certificate | None
+    attempts: tuple[Attempt, ...]
+    note: str
+
+
+def records(
+    factor: Factor,
+    grid: float | Array = 1.0,
+    mean: Array | None = None,
+    records_total: int | None = None,
+    *,
+    unit_length: bool = False,
+    budget: float = BUDGET,
+    plain: bool = False,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Records:
+    """The records behind a second-moment matrix, certified, or how far the attack came.
+
+    Parameters
+    ----------
+    factor : Factor
+        Of `attacks.low_rank`, `attacks.factor_of` or `attacks.joined`. It carries the number of
+        records, which is public.
+    grid : float or (features,) float64
+        Step of every feature, in the units of the data: 1 for whole numbers, 1/255 for pixels from
+        0 to 1, one over the public deviation for a standardised count.
+    mean : (features,) float64, optional
+        What was subtracted from every record, in the units of the data; nothing when left out.
+    records_total : int, optional
+        How many records the mean is over: it makes the mean a fraction with this denominator.
+        Needed with a mean.
+    unit_length : bool
+        Whether every record was scaled to length 1 at the end. Its length is found then, and the
+        record up to a common divisor of its entries.
+    budget : float
+        Most work; a count and not a time, so that the same input gives the same result everywhere.
+    plain : bool
+        Do without the lattice library.
+    wanted : callable
+        Asked before every reduction; False ends the attack with what it has.
+
+    Raises
+    ------
+    InvalidInput
+        A grid or mean of the wrong shape, a mean without the number of records.
+    """
+    found: Records | None = None
+    for found in search(
+        factor,
+        grid,
+        mean,
+        records_total,
+        unit_length=unit_length,
+        budget=budget,
+        plain=plain,
+    ):
+        if not wanted():
+            break
+    assert found is not None
+    return found
+
+
+def search(
+    factor: Factor,
+    grid: float | Array = 1.0,
+    mean: Array | None = None,
+    records_total: int | None = None,
+    *,
+    unit_length: bool = False,
+    budget: float = BUDGET,
+    plain: bool = False,
+) -> Iterator[Records]:
+    """`records` step by step: the state before any work, then after every reduction."""
+    steps = _steps(grid, factor.matrix.shape[0])
+    state = Records(False, None, None, None, (), _opening(factor))
+    yield state
+    if not 0 < factor.rank <= factor.samples:
+        return
+    question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length)
+    for attempt in attempts(question.lattice, budget, plain=plain):
+        state = _after(state, attempt, question, steps)
+        yield state
+        if state.certified:
+            return
+
+
+def _question(
+    factor: Factor,
+    steps: Array,
+    centre: Array,
+    numerators: IntArray | None,
+    total: int,
+    unit_length: bool,
+) -> Question:
+    """The rotated records in grid units, and the lattice of their sieved rows."""
+    scale = np.sqrt(factor.samples) / steps
+    rows = factor.matrix * scale[:, None]
+    error = factor.error * float(np.median(scale))
+    same = not unit_length and factor.rank == factor.samples
+    sizes = np.linalg.norm(rows, axis=1)
+    sieved = sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0)))
+    residues = None
+    if numerators is not None:
+        residues = sieved.combine(numerators) % total
+        residues = np.where(2 * residues > total, residues - total, residues)
+    return Question(
+        rows=rows,
+        mean=centre,
+        numerators=numerators,
+        total=total,
+        steps=steps if unit_length else None,
+        samples=factor.samples,
+        sieved=sieved,
+        lattice=Lattice(sieved.rows, residues, total, error, same),
+    )
+
+
+def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -> Records:
+    """The state after one more reduction."""
+    tried = (*state.attempts, attempt)
+    if attempt.directions is None:
+        note = (
+            f"Not certified: of {question.rows.shape[1]} directions {attempt.short} have the right "
+            f"length after {len(tried)} reduction{'s' if len(tried) > 1 else ''}; {attempt.note}."
+        )
+        return Records(False, None, None, state.certificate, tried, note)
+    certificate, whole = certify(question, attempt)
+    if not certificate.valid:
+        return Records(False, None, None, certificate, tried, f"Not certified: {certificate.note}")
+    values = whole * steps[:, None]
+    note = f"Certified: {certificate.note}"
+    return Records(True, whole.astype(np.int64), values, certificate, tried, note)
+
+
+def _opening(factor: Factor) -> str:
+    if factor.rank == 0:
+        return "Not certified: the matrix is zero up to rounding and noise."
+    if not factor.complete:
+        return "Not certified: the messages do not determine the matrix yet; read more rounds."
+    return "Not certified: no reduction was made."
+
+
+def _steps(grid: float | Array, features: int) -> Array:
+    steps = np.broadcast_to(np.asarray(grid, dtype=float), (features,)).copy()
+    valid: BoolArray = np.isfinite(steps) & (steps > 0)
+    require(
+        bool(valid.all()),
+        f"The grid must have a positive step for every feature; {int((~valid).sum())} of "
+        f"{features} have none.",
+    )
+    return steps
+
+
+def _mean(
+    mean: Array | None, total: int | None, steps: Array
+) -> tuple[Array, IntArray | None, int]:
+    """The mean in grid units, made exact by its denominator, and its numerators."""
+    if mean is None:
+        return np.zeros(len(steps)), None, 1
+    given = np.asarray(mean, dtype=float)
+    require(
+        given.shape == steps.shape and bool(np.isfinite(given).all()),
+        f"The mean must have one finite value for each of the {len(steps)} features, not shape "
+        f"{given.shape}.",
+    )
+    if total is None or total < 1:
+        raise InvalidInput(
+            "A mean needs the number of records it is over, which makes it a fraction; give "
+            f"records_total, not {total}."
+        )
+    numerators = np.rint(given / steps * total)
+    return numerators / total, numerators.astype(np.int64), int(total)
