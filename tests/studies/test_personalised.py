@@ -203,7 +203,8 @@ def test_a_figure_is_recognised_whatever_its_size_and_not_otherwise() -> None:
     training = papers.FIGURES["2(a)"].settings
     assert papers.plateau(training) == ("2(a)", 0.456)
     assert papers.plateau(replace(training, measure="fresh")) == ("2(b)", 1.343)
-    assert papers.plateau(replace(training, heterogeneity=0.3)) is None
+    for other in ({"heterogeneity": 0.3}, {"clients": 20}, {"samples": 40}):
+        assert papers.plateau(replace(training, **other)) is None
 
 
 def test_read_literally_nobody_gains() -> None:

@@ -73,11 +73,6 @@ def test_every_chart_of_errors_is_marked_and_in_the_methods_colours(compared, sw
     assert len(fresh.baselines) == 1 and not training.baselines
 
 
-def test_a_figure_over_rounds_shows_where_it_ends_at_paper_size(compared) -> None:
-    panel = personal.curves(compared, FIGURES["1(a)"].settings)
-    assert any("Figure 1(a)" in line.label and line.value == 1.351 for line in panel.baselines)
-
-
 def test_the_heat_maps_say_of_how_many_clients_they_are(compared) -> None:
     assert "every two of the 8 clients" in personal.distances(compared)
     many = replace(compared, order=np.arange(200))
