@@ -7,12 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fedpca_core.studies.private.run import (
-    build_problem,
-    current_noise,
-    noise_for,
-    stated,
-)
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.jobs import Job
@@ -24,6 +18,12 @@ from dashboard.views.privacy import run as privacy_run
 from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import Guarantee, Refusal
 from fedpca_core.studies.papers.fedpower import FIGURES
+from fedpca_core.studies.private.run import (
+    build_problem,
+    current_noise,
+    noise_for,
+    stated,
+)
 from fedpca_core.studies.private.settings import METHODS, VIEWS, PrivacySettings
 
 ROOT = Path(__file__).resolve().parents[2]

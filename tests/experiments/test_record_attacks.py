@@ -6,6 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+import fedpca_core as fp
+from fedpca_core.errors import InvalidInput
+from fedpca_core.privacy import Calibration
+from fedpca_core.studies.papers.fedpower import MODELS
 from fedpca_core.studies.private.record_attacks import (
     distinct_clients,
     membership,
@@ -13,11 +18,6 @@ from fedpca_core.studies.private.record_attacks import (
     reconstruction_curve,
     reconstruction_error,
 )
-
-import fedpca_core as fp
-from fedpca_core.errors import InvalidInput
-from fedpca_core.privacy import Calibration
-from fedpca_core.studies.papers.fedpower import MODELS
 
 
 @pytest.mark.parametrize(("calibration", "tight"), [("exact", True), ("published", False)])
