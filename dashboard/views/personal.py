@@ -30,6 +30,12 @@ def draw(outcome: Collaboration, settings: PersonaliseSettings) -> None:
         rounds=outcome.rounds,
         panels=[curves(outcome, settings), gains(outcome)],
     )
+    figure = plateau(settings)
+    if figure is not None:
+        st.caption(
+            f"At the size of Figure {figure[0]} personalised PCA ends at {figure[1]:.3f} on "
+            f"{settings.measure} records (a mean over many data sets)."
+        )
     layout.section("How far apart are they?", distances(outcome))
     chart(key="personal_angles", panels=angles(outcome))
     facts(outcome, settings)
@@ -75,13 +81,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
     fresh = settings.measure == "fresh"
     source = outcome.fresh if fresh else outcome.training
-    baselines = []
-    if fresh:
-        baselines.append(Baseline("the true common frame", outcome.centre, simulation_only=True))
-    figure = plateau(settings)
-    if figure is not None:
-        where = f"personalised PCA at the size of Figure {figure[0]}: {figure[1]:.3f}"
-        baselines.append(Baseline(where, figure[1], colour=PERSONAL, simulation_only=True))
+    true = Baseline("the true common frame", outcome.centre, simulation_only=True)
     return Panel(
         key="personal-error",
         title="Error against rounds",
@@ -91,7 +91,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
             Curve(METHODS[key].title, np.arange(len(source[key])), source[key], colour=key)
             for key in COMPARED
         ),
-        baselines=tuple(baselines),
+        baselines=(true,) if fresh else (),
         log_y=False,
         integer_x=True,
         axes_id=f"personal-error-{settings.measure}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +16,9 @@ from fedpca_core.metrics import personal as measures
 from fedpca_core.problems import personal_model as model
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal import PersonalProblem, personal
+from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation, simulate
-from fedpca_core.studies.papers.personal import FIGURES, METHODS, curve, methods, rounds, sweep
 
 NOISE = 0.5
 
@@ -38,6 +37,15 @@ def _literal_objective(centre, frame, gram, n, variance: float = 0.04) -> np.nda
     inverse = np.linalg.inv(frame @ transpose(frame) + NOISE * np.eye(frame.shape[-2]))
     fit = np.trace(inverse @ gram, axis1=-2, axis2=-1) - np.linalg.slogdet(inverse)[1]
     return 0.5 * n * fit + np.sum(tangent(centre, frame) ** 2, axis=(-2, -1)) / (2 * variance)
+
+
+def curve(
+    problem: PersonalProblem, algorithm: Algorithm, *, rounds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every client's fresh error round by round, and the last estimate."""
+    run = Simulation(problem, algorithm, rounds=rounds, keep_rounds=False)
+    found = [(measures.fresh_ratios(step.estimate, problem), step.estimate) for step in run]
+    return np.stack([ratios for ratios, _ in found]), found[-1][1]
 
 
 def _numeric(function, at: np.ndarray) -> np.ndarray:
@@ -259,48 +267,13 @@ def test_absent_clients_keep_their_frames() -> None:
     assert moved.sum() == 3
 
 
-def test_the_order_of_figure_1a_is_the_papers_for_the_standard_deviation() -> None:
-    found = dict(rounds(FIGURES["1a"], "live"))
-    last = {name: values[-1] for name, values in found.items()}
-    assert last["PersonalizedPCA"] < last["GlobalAveraging"] < last["LocalTraining"]
-    expected = FIGURES["1a"].expected
-    assert last["LocalTraining"] == pytest.approx(expected["LocalTraining"][0], abs=0.01)
-    assert last["GlobalAveraging"] == pytest.approx(expected["GlobalAveraging"][0], abs=0.01)
-
-    def within(name: str) -> int:
-        values = found[name]
-        return int(np.flatnonzero(values > values[-1] + 0.002)[-1])
-
-    assert within("GlobalAveraging") < within("LocalTraining") < within("PersonalizedPCA")
-
-
-def test_figure_1b_at_paper_size_on_one_data_set() -> None:
-    figure = FIGURES["1b"]
-    values = (0.2,)
-    one = replace(figure, paper=replace(figure.paper, datasets=1, values=values))
-    variants: dict[str, dict[str, Any]] = {
-        "PersonalizedPCA": {},
-        "printed": {"gradient": "printed"},
-        "calibrated": {"prior": "calibrated"},
-    }
-    for variant, options in variants.items():
-        for point in sweep(one, "paper", **options):
-            at = figure.paper.values.index(point.value)
-            tolerance = 0.01
-            assert point.ratios["PersonalizedPCA"] == pytest.approx(
-                figure.expected[variant][at], abs=tolerance
-            )
-            for name in METHODS[1:]:
-                assert point.ratios[name] == pytest.approx(figure.expected[name][at], abs=tolerance)
-
-
 def test_read_literally_nobody_gains_by_collaborating() -> None:
     problem = personal(clients=50, samples=10, spread=0.2, reading="literal")
     best = measures.oracles(problem)
     alone = measures.fresh_ratios(best["local"], problem).mean()
     assert alone < measures.fresh_ratios(best["global"], problem).mean()
     assert alone < measures.fresh_ratios(problem.centre, problem).mean()
-    algorithm = methods(10, 0.2, NOISE, prior="literal", start_from="pooled")["PersonalizedPCA"]
+    algorithm = PersonalizedPCA(10, 0.2, NOISE, prior="literal", start_from="pooled")
     ratios, _ = curve(problem, algorithm, rounds=300)
     assert ratios[-1].mean() == pytest.approx(alone, abs=0.005)
 

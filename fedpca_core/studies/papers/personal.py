@@ -192,9 +192,13 @@ def plateau(settings: PersonaliseSettings) -> tuple[str, float] | None:
     """A figure over rounds that these settings are, and where it is expected to end."""
     for figure in FIGURES.values():
         expected = figure.variant(settings)
-        shown = figure.axis == "round" and figure.settings.measure == settings.measure
+        alike = all(
+            getattr(figure.settings, name) == getattr(settings, name)
+            for name in ("measure", "clients")
+        )
         if (
-            shown
+            figure.axis == "round"
+            and alike
             and expected is not None
             and settings.heterogeneity in figure.values
             and figure.describes(settings, free="heterogeneity")

@@ -36,12 +36,8 @@ class Claim:
 def claim(settings: TheorySettings) -> Claim:
     """The theorem that speaks of the chosen method and parameters.
 
-    Theorem 3 is stated for any strongly convex smooth functions and holds for them: gradient steps
-    approach the exact solve Y⁺ by the factor ((L−λ)/(2r+L+λ))ⁿ, and they start at a distance with
-    ω(Y⁺−Kz) = (ωE_Z − E_H) − BE_H − rMωE_Z, where M inverts the mean of the local problem's
-    Hessian between Y⁺ and x*, and B = ωM − I. Its norm is at most (1+ρ_GS)Φ, hence 2Φ wherever the
-    claim speaks (this replaces a false step in the proof of Lemma 11). Theorems 9 and 10 are
-    proved for quadratics.
+    Theorem 3 is stated for any strongly convex smooth functions and holds for them
+    (`fedpca_core.consensus.bounds.theorem_3`); Theorems 9 and 10 are proved for quadratics only.
     """
     low, high, r, n = LOW, settings.high, settings.penalty, settings.local_steps
     method = settings.method

@@ -128,13 +128,17 @@ class AgainstClaims(Study[TheorySettings, Measured]):
 
     def tables(self, result: Measured, settings: TheorySettings) -> dict[str, pd.DataFrame]:
         runs = {"chosen": result.course, **result.rivals}
+
+        def there(field: str) -> Array:
+            return np.array([getattr(course, field) for course in runs.values()], dtype=float)
+
         summary = pd.DataFrame(
             {
                 "method": list(runs),
                 "rounds": [course.rounds for course in runs.values()],
-                "rounds_to_1e-8": [course.arrived for course in runs.values()],
-                "gradients_to_1e-8": [course.gradients for course in runs.values()],
-                "bytes_up_to_1e-8": [course.bytes_up for course in runs.values()],
+                "rounds_to_1e-8": there("arrived"),
+                "gradients_to_1e-8": there("gradients"),
+                "bytes_up_to_1e-8": there("bytes_up"),
                 "distance": [course.distances[-1] for course in runs.values()],
                 "largest_factor": [course.largest for course in runs.values()],
             }

@@ -1,0 +1,130 @@
+"""What the Personalise page draws and says of its results."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dashboard.shell import palette, script
+from dashboard.views import exposure, personal, personal_sweep
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.studies.papers.personal import FIGURES
+from fedpca_core.studies.personalised.comparison import Comparison
+from fedpca_core.studies.personalised.exposure import Exposed, Exposure
+from fedpca_core.studies.personalised.settings import COMPARED, PERSONAL, PersonaliseSettings
+from fedpca_core.studies.personalised.sweep import CollaborationSweep
+from fedpca_core.studies.study import outcome
+
+SMALL = PersonaliseSettings(
+    features=12, components=3, clients=8, samples=10, rounds=100, seed=1, datasets=2
+)
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return outcome(Comparison().run(SMALL))
+
+
+@pytest.fixture(scope="module")
+def swept():
+    return outcome(CollaborationSweep().run(SMALL))
+
+
+def test_the_sentence_has_the_numbers_of_the_tables(compared) -> None:
+    text = personal.verdict(compared)
+    summary = Comparison().tables(compared, SMALL)["summary"].set_index("method")
+    assert f"**{summary.loc['Personalised PCA', 'fresh_ratio']:.3f}**" in text
+    assert f"training alone settles at {summary.loc['Training alone', 'limit']:.3f}" in text
+    assert f"(global averaging) at {summary.loc['Global averaging', 'limit']:.3f}" in text
+    assert "After 100 rounds" in text and f"{compared.better} of 8 clients" in text
+    stopped = replace(compared, planned=300)
+    assert "After 100 of 300 rounds" in personal.verdict(stopped)
+
+
+@pytest.mark.parametrize(
+    ("gain", "begins"),
+    [
+        (0.01, "**Personalised collaboration pays here.**"),
+        (0.0, "**Nothing to gain over training alone here**"),
+        (-0.01, "**Training alone is still ahead here**"),
+    ],
+)
+def test_the_verdict_follows_the_gain_over_the_better_extreme(compared, gain, begins) -> None:
+    mine = float(compared.fresh[PERSONAL][-1])
+    limits = {"local_training": mine + gain, "global_averaging": mine + 1}
+    assert personal.verdict(replace(compared, limits=limits)).startswith(begins)
+
+
+def test_every_chart_of_errors_is_marked_and_in_the_methods_colours(compared, swept) -> None:
+    fresh = personal.curves(compared, SMALL)
+    training = personal.curves(compared, replace(SMALL, measure="training"))
+    along = personal_sweep.panel(swept, SMALL)
+    for panel in (fresh, training, along, personal.gains(compared)):
+        assert panel.simulation_only
+    for panel in (fresh, training, along):
+        drawn = {curve.name: curve.colour for curve in panel.curves}
+        for key in COMPARED:
+            assert palette.style(drawn[METHODS[key].title]) == palette.style(key)
+    np.testing.assert_array_equal(fresh.curves[0].y, compared.fresh[PERSONAL])
+    np.testing.assert_array_equal(training.curves[0].y, compared.training[PERSONAL])
+    assert len(fresh.baselines) == 1 and not training.baselines
+
+
+def test_the_heat_maps_say_of_how_many_clients_they_are(compared) -> None:
+    assert "every two of the 8 clients" in personal.distances(compared)
+    many = replace(compared, order=np.arange(200))
+    assert "every two of the first 8 of 200 clients" in personal.distances(many)
+    true, learned = personal.angles(compared)
+    assert true.row_labels == learned.column_labels == [str(client) for client in range(8)]
+    scatter = personal.gains(compared)
+    assert scatter.curves[0].labels[0] == f"client {compared.order[0]}"
+
+
+def test_the_sweep_has_bands_and_a_mark_at_the_page_s_setting(swept) -> None:
+    panel = personal_sweep.panel(swept, SMALL)
+    assert all(curve.lower is not None for curve in panel.curves[:3])
+    assert panel.curves[-1].name == "this page's setting" and panel.curves[-1].x == [0.2, 0.2]
+    text = personal_sweep.sentence(swept)
+    assert re.search(r"cross at \*\*a heterogeneity of 0\.\d+\*\*|all along", text)
+    one = personal_sweep.panel(swept, replace(SMALL, datasets=1))
+    assert one.curves[0].lower is None
+    assert "50 of the 200 clients" in personal_sweep.size(replace(SMALL, clients=200))
+    assert "50 of" not in personal_sweep.size(replace(SMALL, clients=200, vary="clients"))
+    partial = replace(swept, table=swept.table[swept.table["value"] < 0.2])
+    assert "Still running" in personal_sweep.sentence(partial)
+
+
+def test_a_figure_of_the_paper_is_drawn_beside_its_own_settings(swept) -> None:
+    name = "personalised PCA at the size of Figure 1(b)"
+    names = [c.name for c in personal_sweep.panel(swept, FIGURES["1(b)"].settings).curves]
+    assert name in names
+    other = replace(FIGURES["1(b)"].settings, samples=40)
+    assert name not in [curve.name for curve in personal_sweep.panel(swept, other).curves]
+
+
+def test_what_uploads_give_away_in_words() -> None:
+    rounds = np.array([np.nan, 1e-12, 1e-3])
+    found = Exposed(
+        errors={"common": rounds, "independent": rounds + 0.5},
+        baseline=np.array([np.nan, 0.2, 0.3]),
+        moment_errors=np.array([1e-9, 0.4]),
+        record_errors=np.array([1e-9, np.nan]),
+    )
+    text = exposure.sentence(found)
+    assert "private frame to 1e-12**. For 1 of 2 clients" in text
+    assert "**sample itself** is recovered for 1 of 2" in text
+    assert "tell little more" in text and "Where the curve jumps" in text
+    several = replace(found, record_errors=np.full(2, np.nan), baseline=found.baseline + 9)
+    text = exposure.sentence(several)
+    assert "sample itself" not in text and "hide the first messages" in text
+    assert exposure.panel(found).simulation_only
+
+
+def test_the_page_as_a_script_names_its_studies() -> None:
+    text = script.text(SMALL, [Comparison(), CollaborationSweep(), Exposure()])
+    compile(text, "script", "exec")
+    for study in ("Comparison", "CollaborationSweep", "Exposure"):
+        assert f"import {study}" in text

@@ -1,0 +1,108 @@
+"""What the Theory page draws and says of its results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard.views import theory, theory_statements, theory_sweeps
+from fedpca_core.studies.study import outcome
+from fedpca_core.studies.theory.bridge import Bridge
+from fedpca_core.studies.theory.method import AgainstClaims, Measured
+from fedpca_core.studies.theory.settings import ITERATIONS, TheorySettings
+from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
+from fedpca_core.studies.theory.verdicts import Statements
+
+SMALL = TheorySettings(clients=4, features=3, rounds=50)
+
+
+def measured(settings: TheorySettings) -> Measured:
+    found = outcome(AgainstClaims().run(settings))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("method", ITERATIONS)
+def test_every_method_is_drawn_with_what_needs_private_data_marked(method) -> None:
+    found = measured(replace(SMALL, method=method))
+    norm, factor = theory.convergence(found)
+    for panel in (norm, factor):
+        for curve in panel.curves:
+            assert curve.simulation_only != curve.guide, "claims are public, runs are not"
+    exact = [line for line in factor.baselines if line.label.startswith("exact")]
+    assert all(line.simulation_only for line in exact)
+    assert theory.rivals(found).simulation_only
+    assert theory.badge(found)[0]
+
+
+def test_the_badge_doubts_only_what_is_proved_for_quadratics() -> None:
+    logistic = replace(SMALL, problem="logistic", condition=4.0, penalty_factor=0.0, local_steps=8)
+    text, colour = theory.badge(measured(replace(logistic, method="steps")))
+    assert (text, colour) == ("Theorem 3: holds", "green")
+    text, _ = theory.badge(measured(replace(logistic, method="nine")))
+    assert text.endswith("(proved for quadratics only)")
+    none = theory.badge(measured(replace(SMALL, method="fedavg")))
+    assert none == ("No theorem speaks of this choice", "gray")
+
+
+def test_what_the_run_did_in_words() -> None:
+    gone = measured(replace(SMALL, penalty_factor=0.0, dual_scale=2.0, rounds=400))
+    assert "diverged" in theory.summary(gone)
+    there = measured(replace(SMALL, rounds=200))
+    assert f"after **{there.course.arrived} rounds**" in theory.summary(there)
+    early = measured(replace(SMALL, rounds=20))
+    assert "ends" in theory.summary(early) and "away from the minimiser" in theory.summary(early)
+
+
+def test_fedavg_has_a_floor_unless_clients_are_alike_or_step_once() -> None:
+    floor = replace(SMALL, rounds=400)
+    assert "FedAvg stops" in theory.floor_sentence(measured(floor), floor)
+    alike = replace(SMALL, heterogeneity=0.0, rounds=400)
+    assert "clients are alike" in theory.floor_sentence(measured(alike), alike)
+    early = replace(SMALL, heterogeneity=0.0, rounds=20)
+    assert "still moving" in theory.floor_sentence(measured(early), early)
+    once = replace(SMALL, local_steps=1, rounds=400)
+    assert "gradient descent" in theory.floor_sentence(measured(once), once)
+
+
+def test_the_table_of_work() -> None:
+    work = theory.work_table(measured(replace(SMALL, rounds=200)))
+    assert work.loc[0, "Rounds to 1e-8"] == "not reached"
+    assert work.loc[0, "Kilobytes sent up"] == work.loc[0, "Local gradients per client"] == "–"
+    assert work.loc[3, "Local gradients per client"] == "exact solves"
+    assert work.loc[1, "Local gradients per client"] == work.loc[1, "Rounds to 1e-8"]
+
+
+def test_the_sweeps_and_where_theorem_1_is_silent() -> None:
+    settings = replace(SMALL, condition=100.0)
+    found = outcome(PenaltyAndSteps().run(settings))
+    assert "it says nothing" in theory_sweeps.sentence(found)
+    penalty = theory_sweeps.against_penalty(found, settings)
+    steps = theory_sweeps.against_steps(found, settings)
+    for panel in (penalty, steps):
+        marked = {curve.name for curve in panel.curves if curve.simulation_only}
+        assert marked and all(name.endswith("this problem") for name in marked)
+    assert "Theorem 1 says nothing" in [curve.name for curve in penalty.curves]
+    low = outcome(PenaltyAndSteps().run(SMALL))
+    assert "speaks for every r" in theory_sweeps.sentence(low)
+    names = [curve.name for curve in theory_sweeps.against_penalty(low, SMALL).curves]
+    assert "Theorem 1 says nothing" not in names
+
+
+def test_the_table_of_verdicts() -> None:
+    found = outcome(Statements().run(SMALL))
+    table = theory_statements.verdict_table(found.table)
+    assert len(table) == len(found.table)
+    assert set(table["Verdict"]) == {"✓ holds", "✗ false as printed", "✓ holds, corrected here"}
+    row = table[(table["Statement"] == "Theorem 3")].iloc[0]
+    assert row["Verdict"] == "✓ holds" and row["Violated"].startswith("0/")
+
+
+@pytest.mark.parametrize("heterogeneity", [0.0, 1.0])
+def test_the_bridge_in_words_and_curves(heterogeneity) -> None:
+    found = outcome(Bridge().run(replace(SMALL, clients=5, heterogeneity=heterogeneity)))
+    panel = theory_statements.bridge_panel(found)
+    assert len(panel.curves) >= 2 and panel.simulation_only
+    text = theory_statements.bridge_sentence(found)
+    assert "Lanczos" in text and ("is convex here" in text) == found.convex
