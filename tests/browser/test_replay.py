@@ -273,7 +273,7 @@ MOUNTED_TWICE = """async ([script, bytes]) => {
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   const { default: mount } = await import(url);
   const parentElement = document.createElement("div");
-  document.body.append(parentElement);
+  document.querySelector(".fp-replay").parentElement.append(parentElement);  // within its theme
   const data = () => Uint8Array.from(bytes);
   const views = () => parentElement.querySelectorAll(":scope > .fp-replay").length;
   const first = mount({ data: data(), parentElement });
