@@ -85,7 +85,7 @@ class Traffic:
             require(
                 count > 0,
                 f"{self.name}: the test records hold no {what}, so nothing can be detected or "
-                "missed; choose a file (or a label column) that tells both apart, or no label column.",
+                "missed; choose a file or a label column that tells both apart, or no labels.",
             )
 
 
