@@ -53,9 +53,7 @@ def _nothing(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
 
 #: Views by the key of the page's topic.
 VIEWS: Mapping[str, View] = {
-    "detection": View(
-        STUDIES["detection"], detection.choose, detection.draw, detection.explain
-    ),
+    "detection": View(STUDIES["detection"], detection.choose, detection.draw, detection.explain),
     "learning": View(STUDIES["learning"], _nothing, learning.draw, learning.explain),
     "alarms": View(STUDIES["alarms"], alarms.choose, alarms.draw, alarms.explain),
     "costs": View(STUDIES["detection-costs"], _nothing, costs.draw, costs.explain),

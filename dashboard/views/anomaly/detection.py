@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def draw(found: Findings, settings: AnomalySettings) -> None:
     else:
         _alarms(found, settings)
     table = found.summary(settings).rename(columns=TITLES)
-    st.dataframe(table, hide_index=True, width="stretch", column_config=_formats(list(table)))
+    st.dataframe(table, hide_index=True, width="stretch", column_config=_formats(table.columns))
     if found.local is not None:
         st.markdown(self_learning_story(found))
 
@@ -191,10 +192,12 @@ def self_learning_story(found: Findings) -> str:
     )
 
 
-def _formats(columns: list[str]) -> dict[str, Any]:
+def _formats(columns: Iterable[str]) -> dict[str, Any]:
     wide: dict[str, Any] = {"Detector": st.column_config.TextColumn(width="medium", pinned=True)}
     areas = ("AUC", "Average precision")
-    return wide | {name: THREE if name in areas else PER_CENT for name in columns[1:]}
+    return wide | {
+        name: THREE if name in areas else PER_CENT for name in columns if name != "Detector"
+    }
 
 
 def roc_and_precision(found: Findings) -> list[Panel]:

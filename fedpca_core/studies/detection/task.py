@@ -22,7 +22,16 @@ from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import content_key
 
-__all__ = ["NO_LABELS", "TASK", "TaskFacts", "attack_types", "label_columns", "resolve", "task"]
+__all__ = [
+    "NO_LABELS",
+    "TASK",
+    "TaskFacts",
+    "attack_types",
+    "label_columns",
+    "present",
+    "resolve",
+    "task",
+]
 
 #: Fields that the raw records depend on, and those that the task does.
 _OWN = frozenset({"problem", "label_column", "normal_value", "columns", "seed"})
@@ -88,11 +97,16 @@ class TaskFacts:
         return 2.0 * self.attack_share / (1.0 + self.attack_share)
 
 
+def present(problem: str) -> bool:
+    """Whether a public data set can be read here."""
+    return problem in available()
+
+
 def resolve(problem: str) -> str:
     """The data set behind "best available": TON-IoT where it is found, else synthetic."""
     if problem != "auto":
         return problem
-    return "ton" if "ton" in available() else "synthetic"
+    return "ton" if present("ton") else "synthetic"
 
 
 def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
