@@ -53,7 +53,7 @@ def main() -> None:
         reference=("length alone", measure(lambda: score(flows, None), repeat=5, warmup=1)),
     )
     print(f"{len(flows) / scoring.median:,.0f} flows a second.\n")
-    train = measure(lambda: autoencoder.train(problem, rounds=20), repeat=3, warmup=1)
+    train = measure(lambda: list(autoencoder.training(problem, rounds=20)), repeat=3, warmup=1)
     show("20 rounds of the federated autoencoder, one epoch", [("FedAE", train)])
 
 

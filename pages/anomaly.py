@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import streamlit as st
 
-from dashboard.shell import layout, share
+from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views.anomaly import VIEWS, View
-from dashboard.views.anomaly import data as anomaly_data
+from dashboard.views.anomaly import VIEWS
+from dashboard.views.anomaly.data import sidebar
 from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import resolve
 from fedpca_core.studies.papers.iot import PRESETS
 
-controls = Controls(AnomalySettings, also_known=("attacked", "flow", "hidden", "reconstructed"))
+controls = Controls(AnomalySettings)
 layout.heading(
     "Can it tell attacks from normal traffic?",
     "Devices learn one subspace of normal traffic together without sending a record. What lies far "
@@ -20,34 +23,33 @@ layout.heading(
 controls.show_notes()
 
 with st.sidebar:
-    anomaly_data.sidebar(controls)
+    data = sidebar(controls)
 
 with st.popover("Presets", icon=":material/bookmark:"):
-    for name, preset in PRESETS.items():
-        st.button(name, on_click=controls.changer(preset), width="stretch", key=f"preset_{name}")
+    for preset in PRESETS:
+        change = controls.changer(cast(AnomalySettings, preset.settings))
+        st.button(
+            preset.title, on_click=change, width="stretch", key=preset.name, help=preset.point
+        )
 
-topic = controls.parameter("topic", as_buttons=True)
-body = st.container()
+view = VIEWS[controls.parameter("topic", as_buttons=True)]
+if resolve(controls.values["problem"]) == "synthetic":
+    layout.sentence(
+        "This traffic is synthetic: drawn by this program with labelled attacks, not measured. "
+        "Set FEDPCA_DATA to a folder with the public data sets, or choose your own file.",
+        kind="note",
+    )
+job = None
+with layout.guard():
+    view.choose(controls, data)
+    settings = controls.settings()
+    job = jobs.study(view.study, settings, lambda found: view.draw(found, settings), data=data)
+    view.explain()
+
 settings = controls.settings()
-
-with body, layout.guard():
-    # In a place of its own: what comes and goes here must not move the view below, to which a
-    # running job may still be writing.
-    with st.container():
-        traffic = anomaly_data.current_traffic(settings)
-        detection = anomaly_data.current_detection(settings)
-        if detection.source.synthetic:
-            layout.sentence(
-                "This traffic is synthetic: drawn by this program with labelled attacks, not "
-                "measured. Set FEDPCA_DATA to a folder with the public data sets, or choose your "
-                "own file.",
-                kind="note",
-            )
-    published_as = anomaly_data.published_as(traffic)
-    VIEWS[topic](View(settings, detection, traffic, published_as, controls))
-    if topic != "published":
-        st.caption(detection.problem.note)
-
+result = None if job is None else job.result
+if result is not None and hasattr(result, "facts"):
+    st.caption(result.facts.note)
+script.fold(settings, [view.study], data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.copy_link(key="anomaly")
-    share.download_json(controls.settings().to_json(), name="anomaly")
+    share.take_away(settings, {view.study: result})

@@ -17,24 +17,34 @@ _STATE = "_own_table"
 
 def upload(controls: Controls[Any]) -> None:
     """Draw the upload and the settings that say how the table is read."""
-    file = st.file_uploader(
-        "CSV file",
-        type=["csv", "tsv", "txt"],
-        help="One row for each record, one column for each feature. It stays in this session.",
-    )
-    if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:
-        st.session_state[f"{_STATE}_file"] = file.file_id
-        _read(OwnData(file.name, file.getvalue()))
-    own = current()
+    own = choose("One row for each record, one column for each feature. It stays in this session.")
     if own is None:
-        st.caption("No file yet: choose one with a numeric column for each feature.")
         return
     table = own.table
-    st.caption(f"{own.name}: {len(table):,} rows, {table.shape[1]} columns")
     numeric = [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
     controls.parameter("client_column", options=["", *_client_columns(table)], empty="Split evenly")
     controls.parameter("columns", options=numeric)
     controls.parameter("scaling")
+
+
+def choose(explanation: str) -> OwnData | None:
+    """Draw the upload; returns the file of this session, if there is one that is a table.
+
+    What is wrong with a file is said as long as it stands in the upload.
+    """
+    file = st.file_uploader("CSV file", type=["csv", "tsv", "txt"], help=explanation)
+    if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:
+        st.session_state[f"{_STATE}_file"] = file.file_id
+        st.session_state[f"{_STATE}_refusal"] = _read(OwnData(file.name, file.getvalue()))
+    refusal = st.session_state.get(f"{_STATE}_refusal")
+    if file is not None and refusal:
+        layout.sentence(refusal)
+    own = current()
+    if own is None:
+        st.caption("No file yet: choose one with a numeric column for each feature.")
+        return None
+    st.caption(f"{own.name}: {len(own.table):,} rows, {own.table.shape[1]} columns")
+    return own
 
 
 def current() -> OwnData | None:
@@ -43,15 +53,15 @@ def current() -> OwnData | None:
     return found
 
 
-def _read(own: OwnData) -> None:
-    """Keep a file that is a table; say why where it is none."""
+def _read(own: OwnData) -> str | None:
+    """Keep a file that is a table; returns what is wrong with one that is none."""
+    st.session_state.pop(_STATE, None)
     try:
         _ = own.table
     except InvalidInput as refusal:
-        layout.sentence(str(refusal))
-        st.session_state.pop(_STATE, None)
-        return
+        return str(refusal)
     st.session_state[_STATE] = own
+    return None
 
 
 def _client_columns(table: pd.DataFrame) -> list[str]:

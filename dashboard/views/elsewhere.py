@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import exposure
-from dashboard.views.anomaly import data as anomaly_data
-from dashboard.views.anomaly.leaks import leaks
-from dashboard.views.anomaly.view import View
-from fedpca_core.errors import InvalidInput
+from dashboard.views.anomaly import leaks
+from fedpca_core.studies.catalogue import STUDIES
 from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import present
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.personalised.exposure import Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 
 #: Small enough that the whole covariance can be fitted while one waits.
-_TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100}
+_TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100, "topic": "leaks"}
 _PERSONAL = PersonaliseSettings(features=12, components=3, samples=10, exposure=True)
 
 
@@ -33,7 +32,7 @@ def show(controls: Controls[AttackSettings]) -> None:
     other = controls.parameter("elsewhere", as_buttons=True)
     if other == "fedpg":
         with layout.guard():
-            _fedpg(controls)
+            _fedpg()
     elif other == "personal":
         layout.threat_card(
             "An honest-but-curious server",
@@ -45,17 +44,11 @@ def show(controls: Controls[AttackSettings]) -> None:
         jobs.study(Exposure(), _PERSONAL, exposure.draw)
 
 
-def _fedpg(controls: Controls[AttackSettings]) -> None:
+def _fedpg() -> None:
     """IoT-23 where it is found, because its eight features can be fitted whole."""
-    with st.container():
-        try:
-            settings = AnomalySettings(data="iot23", **_TRAFFIC)
-            traffic = anomaly_data.current_traffic(settings)
-        except InvalidInput:
-            settings = AnomalySettings(data="synthetic", **_TRAFFIC)
-            traffic = anomaly_data.current_traffic(settings)
-        st.caption(f"FedPG with {settings.clients} clients on {traffic.name}.")
-        detection = anomaly_data.current_detection(settings)
-    published = anomaly_data.published_as(traffic)
-    # The view of leaks draws no parameter of its own page, so it gets this page's controls.
-    leaks(View(settings, detection, traffic, published, cast(Any, controls)))
+    problem = "iot23" if present("iot23") else "synthetic"
+    settings = AnomalySettings(problem=problem, **_TRAFFIC)
+    name = settings.parameters()["problem"].text(problem)
+    st.caption(f"FedPG with {settings.clients} clients on {name}.")
+    leaks.threat()
+    jobs.study(STUDIES["leaks"], settings, lambda found: leaks.draw(found, settings))

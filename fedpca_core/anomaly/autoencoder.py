@@ -9,6 +9,7 @@ messages go through the same channel and are counted there.
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -69,7 +70,7 @@ def parameters(layers: tuple[int, ...]) -> int:
     return sum((a + 1) * b for a, b in pairwise(layers))
 
 
-def train(
+def training(
     problem: Problem,
     *,
     hidden: tuple[int, ...] = FEDAE,
@@ -77,8 +78,8 @@ def train(
     participation: float = 0.1,
     local_epochs: int = 1,
     seed: int = 0,
-) -> Autoencoder:
-    """Train with FedAvg.
+) -> Generator[float, None, Autoencoder]:
+    """Train with FedAvg; yields the share that is done after every round, returns the model.
 
     Wire, each participant and round: all weights down and up (float32).
 
@@ -138,6 +139,7 @@ def train(
         stepped, loss = _descend(layers, received, records, begins[present][:, None, None] + local)
         losses.append(loss)
         weights = mailbox.up({"weights": stepped}, plan).mean("weights")
+        yield round_ / rounds
     return Autoencoder(
         layers=layers,
         weights=weights,

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedpca_core.anomaly import autoencoder
-from fedpca_core.anomaly.evaluation import Evaluation, evaluate
+from fedpca_core.anomaly.evaluation import RATES, Evaluation, evaluate
 from fedpca_core.anomaly.scores import score
 from fedpca_core.anomaly.thresholds import best_for_labels, quantile
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import uniform_frame
-from fedpca_core.problems.traffic import Detection
-from fedpca_core.protocol.algorithm import Algorithm
-from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import simulate
+from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
 
@@ -52,18 +49,16 @@ class Detector:
     bytes_total: int
     training_seconds: float
     microseconds_per_record: float
-    trace: Trace | None = None
 
 
 def subspace_detector(
     name: str,
-    detection: Detection,
+    detection: DetectionTask,
     frame: Array | None,
     *,
     upload_floats: int = 0,
     bytes_total: int = 0,
     training_seconds: float = 0.0,
-    trace: Trace | None = None,
 ) -> Detector:
     """Detector that scores the distance to ``frame`` (None: the length of the record)."""
     return _scored(
@@ -74,31 +69,15 @@ def subspace_detector(
         upload_floats=upload_floats,
         bytes_total=bytes_total,
         training_seconds=training_seconds,
-        trace=trace,
     )
 
 
-def federated(
-    detection: Detection,
-    algorithm: Algorithm,
-    *,
-    rounds: int,
-    participation: float = 0.1,
-    seed: int = 0,
-    channel: Channel | None = None,
-) -> Detector:
-    """Train any of the project's algorithms on the clients and score with its estimate.
+def from_run(detection: DetectionTask, trace: Trace) -> Detector:
+    """The detector that a finished run of one of the project's algorithms has learnt.
 
     Wire: that of the algorithm; the bytes come from the run itself.
     """
-    trace = simulate(
-        detection.problem,
-        algorithm,
-        rounds=rounds,
-        seed=seed,
-        participation=participation,
-        channel=channel or Channel(dtype="float32"),
-    )
+    algorithm = trace.algorithm
     require(
         trace.estimate.ndim == 2,
         f"{algorithm.title} gives every client a model of its own; "
@@ -111,11 +90,10 @@ def federated(
         upload_floats=detection.problem.features * algorithm.components,
         bytes_total=int(trace.bytes_up[-1] + trace.bytes_down[-1]),
         training_seconds=float(trace.seconds[-1]),
-        trace=trace,
     )
 
 
-def centralised(detection: Detection, components: int) -> Detector:
+def centralised(detection: DetectionTask, components: int) -> Detector:
     """The leading eigenvectors of the mean covariance: what the federated methods aim at."""
     began = time.perf_counter()
     frame = detection.problem.target(components)
@@ -124,7 +102,7 @@ def centralised(detection: Detection, components: int) -> Detector:
     )
 
 
-def one_shot_covariance(detection: Detection, components: int) -> Detector:
+def one_shot_covariance(detection: DetectionTask, components: int) -> Detector:
     """Every client sends S_i once; a secure sum gives the exact answer for every rank.
 
     Wire: ``features (features + 1)/2`` float32 numbers up and the frame down, once. The honest
@@ -144,12 +122,12 @@ def one_shot_covariance(detection: Detection, components: int) -> Detector:
     )
 
 
-def norm_only(detection: Detection) -> Detector:
+def norm_only(detection: DetectionTask) -> Detector:
     """Baseline: the squared length of the standardised record. Nothing is learnt."""
     return subspace_detector("Norm only", detection, None)
 
 
-def random_subspace(detection: Detection, components: int, seed: int = 0) -> Detector:
+def random_subspace(detection: DetectionTask, components: int, seed: int = 0) -> Detector:
     """Baseline: distance to a random subspace of the same rank."""
     generator = Streams(seed).generator("baseline")
     frame = uniform_frame(generator, detection.problem.features, components)
@@ -157,33 +135,27 @@ def random_subspace(detection: Detection, components: int, seed: int = 0) -> Det
 
 
 def autoencoder_detector(
-    detection: Detection,
+    detection: DetectionTask,
     *,
     hidden: tuple[int, ...] = autoencoder.FEDAE,
-    rounds: int = 40,
     participation: float = 0.1,
-    local_epochs: int = 1,
     seed: int = 0,
-    name: str = "FedAE",
-) -> Detector:
-    """FedAE or FedAE-2: an autoencoder averaged over the clients (FedAvg)."""
-    model = autoencoder.train(
-        detection.problem,
-        hidden=hidden,
-        rounds=rounds,
-        participation=participation,
-        local_epochs=local_epochs,
-        seed=seed,
+) -> Generator[float, None, Detector]:
+    """FedAE or FedAE-2: an autoencoder averaged over the clients (FedAvg).
+
+    Yields the share of the training that is done, returns the detector.
+    """
+    model = yield from autoencoder.training(
+        detection.problem, hidden=hidden, participation=participation, seed=seed
     )
     return _scored(
-        name,
+        "FedAE" if hidden == autoencoder.FEDAE else "FedAE-2",
         detection,
         lambda records: autoencoder.score(model, records),
         frame=None,
         upload_floats=model.parameters,
         bytes_total=model.bytes_up + model.bytes_down,
         training_seconds=model.seconds,
-        trace=None,
     )
 
 
@@ -210,23 +182,26 @@ class SelfLearning:
 
 
 def self_learning(
-    detection: Detection, components: int, share: float = 0.95, clients: int | None = None
-) -> SelfLearning:
+    detection: DetectionTask, components: int, share: float = 0.95, clients: int = 10
+) -> Generator[float, None, SelfLearning]:
     """Local PCA: every client its own top eigenvectors and its own threshold.
+
+    Yields the share of the clients that are judged, returns the averages.
 
     Parameters
     ----------
-    clients : int, optional
-        Judge only so many clients, evenly spaced (the metrics of 100 clients on 60,000 records take
-        seconds); all by default.
+    clients : int
+        Judge only so many clients, evenly spaced: the metrics of 100 clients on 60,000 records take
+        seconds.
     """
     problem = detection.problem
     assert problem.blocks is not None
     _, frames = problem.client_data.top_eigenvectors(components)
-    count = problem.clients if clients is None else min(clients, problem.clients)
+    count = min(clients, problem.clients)
     chosen = np.unique(np.linspace(0, problem.clients - 1, count).astype(int))
     oracle, own = [], []
-    for index in chosen:
+    for position, index in enumerate(chosen):
+        yield position / len(chosen)
         scores = score(detection.records, frames[index])
         oracle.append(evaluate(detection.attack, scores, best_for_labels(detection.attack, scores)))
         training = score(np.ascontiguousarray(problem.blocks[index].T), frames[index])
@@ -242,30 +217,21 @@ def self_learning(
 
 def mean_rates(judged: Sequence[Evaluation]) -> dict[str, float]:
     """Averages of the rates of several evaluations."""
-    names = {
-        "accuracy": "accuracy",
-        "precision": "precision",
-        "recall": "recall",
-        "f1": "f1",
-        "fnr": "false_negative_rate",
-        "fpr": "false_positive_rate",
-    }
     return {
-        short: float(np.mean([getattr(entry, long) for entry in judged]))
-        for short, long in names.items()
+        name: float(np.mean([rates[name] for rates in (entry.rates() for entry in judged)]))
+        for name in RATES
     }
 
 
 def _scored(
     name: str,
-    detection: Detection,
+    detection: DetectionTask,
     scorer: Callable[[Array], Array],
     *,
     frame: Array | None,
     upload_floats: int,
     bytes_total: int,
     training_seconds: float,
-    trace: Trace | None,
 ) -> Detector:
     began = time.perf_counter()
     scores = scorer(detection.records)
@@ -279,5 +245,4 @@ def _scored(
         bytes_total=bytes_total,
         training_seconds=training_seconds,
         microseconds_per_record=1e6 * elapsed / len(detection.records),
-        trace=trace,
     )

@@ -71,6 +71,33 @@ class Evaluation:
         """Share of normal records that raise an alarm (FPR)."""
         return self.false_alarms / (self.false_alarms + self.quiet)
 
+    def rates(self) -> dict[str, float]:
+        """The rates that tables show, by their short names."""
+        return {short: getattr(self, long) for short, long in RATES.items()}
+
+
+#: Short names of the rates of an evaluation.
+RATES = {
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+    "fnr": "false_negative_rate",
+    "fpr": "false_positive_rate",
+}
+
+
+def always_alarm(share: float) -> dict[str, float]:
+    """Rates of always raising the alarm where so large a share are attacks."""
+    return {
+        "accuracy": share,
+        "precision": share,
+        "recall": 1.0,
+        "f1": 2 * share / (1 + share),
+        "fnr": 0.0,
+        "fpr": 1.0,
+    }
+
 
 def evaluate(
     attack: np.ndarray,
@@ -97,7 +124,7 @@ def evaluate(
     _check(attack, scores)
     alarm = scores > threshold
     if areas is None:
-        areas = area(attack, scores), float(average_precision_score(attack, scores))
+        areas = area_pair(attack, scores)
     return Evaluation(
         threshold=float(threshold),
         caught=int((alarm & attack).sum()),
@@ -113,6 +140,11 @@ def area(attack: np.ndarray, scores: Array) -> float:
     """Area under the ROC curve: Pr(attack scores above normal) + half the ties."""
     _check(attack, scores)
     return float(roc_auc_score(attack, scores))
+
+
+def area_pair(attack: np.ndarray, scores: Array) -> tuple[float, float]:
+    """Area under the ROC curve, and average precision."""
+    return area(attack, scores), float(average_precision_score(attack, scores))
 
 
 @dataclass(frozen=True, eq=False)

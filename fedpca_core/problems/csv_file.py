@@ -6,6 +6,7 @@ import io
 import os
 import re
 import warnings
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,7 +34,10 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 
 def read_csv(
-    source: bytes | str | os.PathLike[str], limit: int = MAX_BYTES, name: str | None = None
+    source: bytes | str | os.PathLike[str],
+    limit: int = MAX_BYTES,
+    name: str | None = None,
+    missing: Sequence[str] = _MISSING,
 ) -> pd.DataFrame:
     """Read a table of records.
 
@@ -45,6 +49,8 @@ def read_csv(
         Largest size in bytes.
     name : str, optional
         What to call the file in messages.
+    missing : sequence of str
+        Texts that stand for a missing value besides those pandas knows.
 
     Returns
     -------
@@ -78,11 +84,11 @@ def read_csv(
         )
     text, encoding = _decoded(content, title)
     separator = _separator(text)
-    frame = _parsed(text, separator, ".", title)
+    frame = _parsed(text, separator, ".", title, missing)
     decimal = "."
     if separator != ",":
         # "3,5" is a number in half the world; take that reading where it makes columns numeric.
-        other = _parsed(text, separator, ",", title)
+        other = _parsed(text, separator, ",", title, missing)
         if _numeric(other) > _numeric(frame):
             frame, decimal = other, ","
     require(
@@ -91,7 +97,7 @@ def read_csv(
     )
     headless = _is_data([str(column) for column in frame.columns])
     if headless:
-        frame = _parsed(text, separator, decimal, title, header=False)
+        frame = _parsed(text, separator, decimal, title, missing, header=False)
     frame.attrs["reading"] = _story(separator, decimal, encoding, headless)
     return frame
 
@@ -132,7 +138,12 @@ def _separator(text: str) -> str:
 
 
 def _parsed(
-    text: str, separator: str, decimal: str, title: str, header: bool = True
+    text: str,
+    separator: str,
+    decimal: str,
+    title: str,
+    missing: Sequence[str],
+    header: bool = True,
 ) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
@@ -143,7 +154,7 @@ def _parsed(
                 sep=separator,
                 decimal=decimal,
                 header=0 if header else None,
-                na_values=_MISSING,
+                na_values=list(missing),
                 skipinitialspace=True,
                 index_col=False,
                 low_memory=False,

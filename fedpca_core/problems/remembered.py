@@ -25,6 +25,9 @@ class Remembered(Generic[Result]):
     def __len__(self) -> int:
         return len(self._results)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._results
+
     def get(self, key: Hashable, make: Callable[[], Result]) -> Result:
         """The result for ``key``, made now if it is not known."""
         # Two threads may both make a result; they make the same one.

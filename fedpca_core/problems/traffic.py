@@ -13,15 +13,16 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import Problem, from_blocks
-from fedpca_core.problems.traffic_files import Traffic, available, load, load_csv
+from fedpca_core.problems.traffic_files import Traffic, available, load
 from fedpca_core.problems.traffic_synthetic import synthetic
+from fedpca_core.problems.traffic_table import read_traffic
 from fedpca_core.streams import Streams
 
-__all__ = ["Detection", "Traffic", "available", "load", "load_csv", "prepare", "synthetic"]
+__all__ = ["DetectionTask", "Traffic", "available", "load", "prepare", "read_traffic", "synthetic"]
 
 
 @dataclass(frozen=True, eq=False)
-class Detection:
+class DetectionTask:
     """A detection task: training normals over clients, and labelled test records.
 
     Attributes
@@ -33,7 +34,7 @@ class Detection:
     attack : (tested,) bool
         True where a record is an attack.
     types : (tested,) object
-        Attack type as text, "normal" for normal records.
+        Attack type as text, "normal" for normal records, "unlabelled" where nobody says.
     source : Traffic
         The records before transform and standardisation.
     dropped : tuple of str
@@ -75,9 +76,9 @@ def prepare(
     clients: int = 100,
     split: str = "sorted",
     transform: str = "log",
-    scaling: str = "global",
+    standardising: str = "global",
     seed: int = 0,
-) -> Detection:
+) -> DetectionTask:
     """Split the training normals over clients and standardise everything.
 
     Parameters
@@ -89,11 +90,12 @@ def prepare(
         traffic), or after shuffling.
     transform : {"log", "none"}
         Signed logarithm before the z-score, or nothing (as the paper).
-    scaling : {"global", "local", "centre"}
-        z-score by pooled moments of the training normals (each client sends its sums of x and x^2
-        once), or each client by its own in training and the pooled ones for the test, as the
-        authors ran it: training and scoring then use different coordinates. "centre" subtracts the
-        pooled mean only, which noise at the source can pay for.
+    standardising : {"global", "local", "centre"}
+        z-score by pooled moments of all normal training records, whichever of them the split
+        leaves out (each client sends its sums of x and x^2 once), or each client by its own in
+        training and the pooled ones for the test, as the authors ran it: training and scoring
+        then use different coordinates. "centre" subtracts the pooled mean only, which noise at the
+        source can pay for.
     seed : int
         Order of the iid split.
 
@@ -105,7 +107,7 @@ def prepare(
     for what, value, allowed in (
         ("split", split, ("sorted", "iid")),
         ("transform", transform, ("log", "none")),
-        ("scaling", scaling, ("global", "local", "centre")),
+        ("standardising", standardising, ("global", "local", "centre")),
     ):
         require(
             value in allowed, f"The {what} is {' or '.join(map(repr, allowed))}, not {value!r}."
@@ -121,12 +123,11 @@ def prepare(
         order = np.argsort(key, kind="stable")
     else:
         order = Streams(seed).generator("data", 3).permutation(count)
-    size = count // clients
-    order = order[: size * clients]
-    training, test = traffic.normal[order], traffic.test
+    normal, test = traffic.normal, traffic.test
     if transform == "log":
-        training, test = signed_log(training), signed_log(test)
-    mean, deviation = training.mean(axis=0), training.std(axis=0)
+        normal, test = signed_log(normal), signed_log(test)
+    # Before the split and what it leaves out: the coordinates belong to the data, not to a split.
+    mean, deviation = normal.mean(axis=0), normal.std(axis=0)
     # A constant column leaves rounding noise in its deviation, relative to its own size.
     varies = deviation > 1e-12 * np.maximum(1.0, np.abs(mean))
     require(
@@ -136,26 +137,29 @@ def prepare(
     )
     names = np.array(traffic.feature_names, dtype=object)
     mean, deviation = mean[varies], deviation[varies]
-    if scaling == "centre":
+    if standardising == "centre":
         deviation = np.ones_like(deviation)
-    training, test = training[:, varies], (test[:, varies] - mean) / deviation
-    blocks = training.reshape(clients, size, -1)
-    if scaling != "local":
+    test = (test[:, varies] - mean) / deviation
+    size = count // clients
+    blocks = normal[order[: size * clients]][:, varies].reshape(clients, size, -1)
+    if standardising != "local":
         blocks = (blocks - mean) / deviation
     else:
         own = blocks.std(axis=1, keepdims=True)
         blocks = (blocks - blocks.mean(axis=1, keepdims=True)) / np.where(own > 1e-12, own, 1.0)
+    left = count - size * clients
+    kept_out = f"; the last {left} belong to no client" if left else ""
     how = f"sorted by {traffic.split_key} and cut into" if split == "sorted" else "shuffled into"
     problem = from_blocks(
         list(blocks.transpose(0, 2, 1)),
         weights="equal",
         name=traffic.name,
         feature_names=tuple(names[varies]),
-        note=f"{traffic.note} Training records {how} {clients} clients of {size}.",
-        own_mean=mean if scaling == "centre" else None,
-        own_scale=scaling != "centre",
+        note=f"{traffic.note} Training records {how} {clients} clients of {size}{kept_out}.",
+        own_mean=mean if standardising == "centre" else None,
+        own_scale=standardising != "centre",
     )
-    return Detection(
+    return DetectionTask(
         problem=problem,
         records=test,
         attack=np.asarray(traffic.attack, dtype=bool),

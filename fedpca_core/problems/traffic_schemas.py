@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import InvalidInput
+from fedpca_core.arrays import Array, BoolArray, IntArray
+from fedpca_core.errors import InvalidInput, require
 
 _UNSW = (
     "dur spkts dpkts sbytes dbytes rate sttl dttl sload dload sloss dloss sinpkt dinpkt sjit djit "
@@ -102,12 +102,7 @@ class Schema:
         """Columns without which a file is not recognised."""
         return (*self.numeric, *self.categories)
 
-    def missing(self, columns: Iterable[str]) -> list[str]:
-        """Needed columns that are not there (upper and lower case are the same)."""
-        present = {column.casefold() for column in columns}
-        return [column for column in self.needed if column.casefold() not in present]
-
-    def values(self, table: pd.DataFrame, first_row: int, file: str) -> Array:
+    def values(self, table: pd.DataFrame, file: str) -> Array:
         """All features of some rows; NaN where a cell is empty.
 
         Raises
@@ -117,7 +112,7 @@ class Schema:
         """
         result = np.zeros((len(table), len(self.feature_names)))
         for index, column in enumerate(self.numeric):
-            result[:, index] = self._numbers(table[column], column, first_row, file)
+            result[:, index] = self._numbers(table[column], column, file)
         index = len(self.numeric)
         for column, levels in self.categories.items():
             codes, texts = _distinct(table[column])
@@ -127,7 +122,7 @@ class Schema:
                 index += 1
         return result
 
-    def _numbers(self, cells: pd.Series, column: str, first_row: int, file: str) -> Array:
+    def _numbers(self, cells: pd.Series, column: str, file: str) -> Array:
         if cells.dtype.kind in "fiub":
             return cells.to_numpy(dtype=float)
         texts = cells.astype("string").str.strip()
@@ -142,44 +137,65 @@ class Schema:
             row = int(np.flatnonzero(text)[0])
             raise InvalidInput(
                 f"Column '{column}' of {file} holds text where numbers are expected "
-                f"(“{str(texts.iloc[row])[:40]}” in record {first_row + row + 1}); "
+                f"(“{str(texts.iloc[row])[:40]}” in record {row + 1}); "
                 "correct or delete these records."
             )
         return numbers
 
-    def labels(self, table: pd.DataFrame, file: str) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each row is an attack, and its type as text ("normal" for normal rows).
+    def spelled(self, table: pd.DataFrame) -> pd.DataFrame:
+        """A table of this data set with its columns in the usual capitals."""
+        usual = (*self.needed, *self.label_columns, *self.type_columns)
+        names = {name.casefold(): name for name in usual}
+        return table.set_axis([names.get(c.casefold(), c) for c in table.columns], axis=1)
 
-        Raises
-        ------
-        InvalidInput
-            There is no column of labels.
-        """
+    def labelled(self, table: pd.DataFrame) -> bool:
+        """Whether a table holds one of the data set's columns of labels."""
+        return any(name in table for name in (*self.label_columns, *self.type_columns))
+
+    def labels(self, table: pd.DataFrame) -> tuple[BoolArray, np.ndarray]:
+        """Whether each row is an attack, and its type as text ("normal" for normal rows)."""
         label = next((name for name in self.label_columns if name in table), None)
         type_ = next((name for name in self.type_columns if name in table), None)
-        source = label or type_
-        if source is None:
-            wanted = " or ".join(
-                f"'{name}'" for name in dict.fromkeys((*self.label_columns, *self.type_columns))
-            )
-            raise InvalidInput(
-                f"{file} has no labels: a column called {wanted} must say which records are "
-                "attacks. Choose the labelled release of the data set."
-            )
-        codes, words = _distinct(table[source])
-        # Zeek's labels read "Malicious   C&C": what follows the gap is the type.
-        normal = np.array(
-            [re.split(r"\s{2,}", word.casefold())[0] in _NORMAL_WORDS for word in words], dtype=bool
-        )
-        attack = ~normal[codes]
-        coded = all(word in ("0", "1", "0.0", "1.0") for word in words)
-        named = type_ or (None if coded else source)
-        if named is None:
-            return attack, np.where(attack, "attack", "normal").astype(object)
-        codes, words = _distinct(table[named])
-        types = np.array(words, dtype=object)[codes]
-        types[~attack] = "normal"
+        attack, types, _ = attacks_in(table[label or type_])
+        if label is not None and type_ is not None:
+            codes, words = _distinct(table[type_])
+            types = np.array(words, dtype=object)[codes]
+            types[~attack] = "normal"
         return attack, types
+
+
+def attacks_in(labels: pd.Series, normal_value: str = "") -> tuple[BoolArray, np.ndarray, str]:
+    """Whether each label means an attack, its type as text, and how that was decided.
+
+    Parameters
+    ----------
+    normal_value : str
+        The label of normal records; "" takes the words that usually stand for it, and where there
+        is none of them the most frequent label, which is then said.
+
+    Raises
+    ------
+    InvalidInput
+        That label does not occur.
+    """
+    codes, words = _distinct(labels)
+    said = ""
+    # Zeek's labels read "Malicious   C&C": what follows the gap is the type.
+    normal = [re.split(r"\s{2,}", word.casefold())[0] in _NORMAL_WORDS for word in words]
+    if normal_value:
+        require(
+            normal_value in words,
+            f"No record has the label “{normal_value}”; the labels are {', '.join(words[:8])}.",
+        )
+        normal = [word == normal_value for word in words]
+    elif not any(normal):
+        common = int(np.bincount(codes).argmax())
+        normal = [code == common for code in range(len(words))]
+        said = f"Its most frequent label, “{words[common]}”, counts as normal."
+    attack: BoolArray = ~np.array(normal, dtype=bool)[codes]
+    coded = all(word in ("0", "1", "0.0", "1.0", "True", "False") for word in words)
+    types = np.where(attack, "attack" if coded else np.array(words, dtype=object)[codes], "normal")
+    return attack, types.astype(object), said
 
 
 SCHEMAS: dict[str, Schema] = {
@@ -246,31 +262,13 @@ SCHEMAS: dict[str, Schema] = {
 }
 
 
-def recognise(columns: Iterable[str], file: str) -> Schema:
-    """The data set whose columns a file has.
-
-    Raises
-    ------
-    InvalidInput
-        None fits; the sentence names the closest and what is missing.
-    """
-    present = list(columns)
-    missing = {key: schema.missing(present) for key, schema in SCHEMAS.items()}
-    complete = [key for key, names in missing.items() if not names]
-    if complete:
-        # The widest that fits: IoT-23's few columns may also stand in a wider table.
-        return SCHEMAS[max(complete, key=lambda key: len(SCHEMAS[key].needed))]
-    known = ", ".join(schema.title for schema in SCHEMAS.values())
-    closest = min(missing, key=lambda key: len(missing[key]) / len(SCHEMAS[key].needed))
-    absent = missing[closest]
-    if len(absent) > len(SCHEMAS[closest].needed) // 2:
-        raise InvalidInput(
-            f"The columns of {file} ({', '.join(present[:4])[:60]}, …) fit none of {known}; "
-            "choose the public CSV of one of them, header included."
-        )
-    some = ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")
-    raise InvalidInput(
-        f"{file} looks like {SCHEMAS[closest].title}, but {len(absent)} of its columns "
-        f"{'is' if len(absent) == 1 else 'are'} missing ({some}); "
-        "choose the complete public CSV, header included."
-    )
+def recognise(columns: Iterable[str]) -> Schema | None:
+    """The data set all of whose columns are there (upper and lower case are the same), if any."""
+    present = {column.casefold() for column in columns}
+    complete = [
+        schema
+        for schema in SCHEMAS.values()
+        if {column.casefold() for column in schema.needed} <= present
+    ]
+    # The widest that fits: IoT-23's few columns may also stand in a wider table.
+    return max(complete, key=lambda schema: len(schema.needed), default=None)

@@ -9,7 +9,16 @@ from typing import Any
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
-from fedpca_core.studies.papers import faps
+from fedpca_core.studies.detection.alarms import Alarms
+from fedpca_core.studies.detection.costs import Costs
+from fedpca_core.studies.detection.detection import Detection
+from fedpca_core.studies.detection.leaks import Leaks
+from fedpca_core.studies.detection.learning import Learning
+from fedpca_core.studies.detection.poisoned import Poisoned
+from fedpca_core.studies.detection.published import Published
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.sweeps import Sweeps
+from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.personalised.comparison import Comparison
@@ -52,6 +61,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PenaltyAndSteps(),
     Statements(),
     Bridge(),
+    *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
 )
 
 #: The settings class of every page.
@@ -61,6 +71,7 @@ PAGES: tuple[type[Settings], ...] = (
     PrivacySettings,
     PersonaliseSettings,
     TheorySettings,
+    AnomalySettings,
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
@@ -73,6 +84,7 @@ PRESETS: Mapping[str, Preset] = {
     for preset in (
         *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
         *perpca.PRESETS,
+        *iot.PRESETS,
     )
 }
 

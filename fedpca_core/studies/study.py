@@ -9,7 +9,7 @@ keep what there is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Mapping
+from collections.abc import Callable, Collection, Generator, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -92,8 +92,17 @@ class Study(ABC, Generic[S, R]):
         """What the result depends on: the cache key, made here and nowhere else."""
         described = settings.parameters()
         fields = self.reads or {n for n, parameter in described.items() if not parameter.view}
-        kept = tuple((name, getattr(settings, name)) for name in described if name in fields)
-        return self.key, kept, None if data is None else data.digest
+        return self.key, *content_key(settings, fields, data)
+
+
+def content_key(
+    settings: Settings, fields: Collection[str], data: OwnData | None = None
+) -> tuple[Hashable, ...]:
+    """Some fields of settings and the content of a file: the key of whatever depends on these."""
+    kept = tuple(
+        (name, getattr(settings, name)) for name in settings.parameters() if name in fields
+    )
+    return kept, None if data is None else data.digest
 
 
 def outcome(

@@ -269,25 +269,34 @@ def test_it_is_accessible_and_fits(address, new_page, width, scheme):
     assert label == "Estimate, round 20 of 20. frame 20"
 
 
-MOUNTED_TWICE = """async ([script, bytes]) => {
+MOUNTED_TWICE = """async ([script, older, newer, order]) => {
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   const { default: mount } = await import(url);
   const parentElement = document.createElement("div");
-  document.body.append(parentElement);
-  const data = () => Uint8Array.from(bytes);
-  const views = () => parentElement.querySelectorAll(":scope > .fp-replay").length;
-  const first = mount({ data: data(), parentElement });
-  const second = mount({ data: data(), parentElement });
-  first();
-  const afterFirst = views();
-  second();
-  return [afterFirst, views()];
+  document.querySelector(".fp-replay").parentElement.append(parentElement);  // within its theme
+  const views = () => [...parentElement.querySelectorAll(":scope > .fp-replay")];
+  const cleanUp = {};
+  for (const which of order) {
+    const data = Uint8Array.from(which === "newer" ? newer : older);
+    cleanUp[which] = mount({ data, parentElement });
+  }
+  cleanUp.older();
+  const shown = views().map((view) => view.dataset.rounds);
+  parentElement.remove();
+  cleanUp.newer();
+  return [shown, views().length];
 }"""
 
 
-def test_a_mount_that_a_newer_one_overtook_does_not_take_the_view_down(page) -> None:
-    """New data while the module loads: both mounts happen, then the first is cleaned up."""
-    curve = Curve("error", [0, 1, 2], [1.0, 0.1, 0.01])
-    panel = Panel(key="e", title="Error", x_title="round", y_title="error", curves=(curve,))
-    data = encode(key="twice", rounds=2, panels=[panel])
-    assert page.evaluate(MOUNTED_TWICE, [frontend_script(), list(data)]) == [1, 0]
+@pytest.mark.parametrize("order", [["older", "newer"], ["newer", "older"]])
+def test_a_mount_out_of_date_does_not_take_the_view_down(page, order) -> None:
+    """New data while the module loads: both are mounted, in either order, the older cleaned up."""
+
+    def data(rounds: int) -> list[int]:
+        x = list(range(rounds + 1))
+        curve = Curve("error", x, [1.0 / (1 + one) for one in x])
+        panel = Panel(key="e", title="Error", x_title="round", y_title="error", curves=(curve,))
+        return list(encode(key="twice", rounds=rounds, panels=[panel]))
+
+    found = page.evaluate(MOUNTED_TWICE, [frontend_script(), data(2), data(3), order])
+    assert found == [["3"], 0]

@@ -133,6 +133,10 @@ function layoutOf(panel, theme, coarse) {
   layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
   if (panel.integerX) layout.xaxis.tickformat = ",d";
+  if (panel.kind === "bars" && typeof panel.curves[0].x[0] === "string") {
+    // Every bar keeps its label, however many there are.
+    Object.assign(layout.xaxis, { type: "category", tickmode: "linear", dtick: 1, tickangle: "auto" });
+  }
   if (panel.kind === "heat") {
     layout.xaxis = { ...layout.xaxis, type: "category", showline: false, nticks: 12, tickangle: "auto" };
     layout.yaxis = { ...layout.yaxis, type: "category", autorange: "reversed", showgrid: false, nticks: 14 };

@@ -1,6 +1,7 @@
 // The view: one per place on the page, kept while the page lives, updated in place.
 
 const VIEWS = new WeakMap();
+const SETTLED_MS = 2000;
 let views = 0;
 
 class View {
@@ -8,7 +9,7 @@ class View {
     for (const stale of parent.querySelectorAll(":scope > .fp-replay")) stale.remove();
     views += 1;
     this.id = views;
-    this.mounts = 0;
+    this.mounts = [];
     this.round = 0;
     this.touched = false;
     this.hidden = new Set();
@@ -161,16 +162,26 @@ class View {
   }
 }
 
+// While this module still loads, newer data may come: Streamlit then mounts twice, in either order,
+// and at once cleans up after the mount that is out of date. All mounts of one place share a view,
+// which goes back to the data of the mount that is left, and goes when none is.
 export default function mount({ data, parentElement }) {
   if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, new View(parentElement));
   const view = VIEWS.get(parentElement);
-  view.mounts += 1;
-  const mount = view.mounts;
+  const own = { data };
+  view.mounts.push(own);
   view.update(data);
+  // Those before it that were not cleaned up by then never will be.
+  setTimeout(() => {
+    if (view.mounts.includes(own)) view.mounts.splice(0, view.mounts.indexOf(own));
+  }, SETTLED_MS);
   return () => {
-    // When new data come while this module still loads, Streamlit mounts twice and then cleans up
-    // after the first mount: by then the view belongs to the second.
-    if (mount !== view.mounts) return;
+    view.mounts = view.mounts.filter((other) => other !== own);
+    const left = view.mounts.at(-1);
+    if (left && parentElement.isConnected) {
+      view.update(left.data);
+      return;
+    }
     view.destroy();
     VIEWS.delete(parentElement);
   };

@@ -1,27 +1,64 @@
-"""The anomaly page: one view for each question, drawn only when it is asked."""
+"""The Anomalies page: one study and one view for each topic."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-from dashboard.views.anomaly.alarms import alarms
-from dashboard.views.anomaly.costs import costs
-from dashboard.views.anomaly.detection import detection
-from dashboard.views.anomaly.leaks import leaks
-from dashboard.views.anomaly.learning import learning
-from dashboard.views.anomaly.poisoning import poisoning
-from dashboard.views.anomaly.published import published
-from dashboard.views.anomaly.sweeps import sweeps
-from dashboard.views.anomaly.view import View
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.shell.controls import Controls
+from dashboard.views.anomaly import (
+    alarms,
+    costs,
+    detection,
+    leaks,
+    learning,
+    poisoning,
+    published,
+    sweeps,
+)
+from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Study
+
+Choose = Callable[[Controls[AnomalySettings], OwnData | None], None]
+Draw = Callable[[Any, AnomalySettings], None]
+
+
+@dataclass(frozen=True)
+class View:
+    """One topic of the page.
+
+    Attributes
+    ----------
+    study : Study
+    choose : callable
+        Draws the settings that only this topic has.
+    draw : callable
+        Draws a result, partial or whole.
+    explain : callable
+        What is said below, whatever the result.
+    """
+
+    study: Study[AnomalySettings, Any]
+    choose: Choose
+    draw: Draw
+    explain: Callable[[], None]
+
+
+def _nothing(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
+    """The topic has no settings of its own."""
+
 
 #: Views by the key of the page's topic.
-VIEWS: dict[str, Callable[[View], None]] = {
-    "detection": detection,
-    "learning": learning,
-    "alarms": alarms,
-    "costs": costs,
-    "leaks": leaks,
-    "poisoning": poisoning,
-    "sweeps": sweeps,
-    "published": published,
+VIEWS: Mapping[str, View] = {
+    "detection": View(STUDIES["detection"], detection.choose, detection.draw, detection.explain),
+    "learning": View(STUDIES["learning"], _nothing, learning.draw, learning.explain),
+    "alarms": View(STUDIES["alarms"], alarms.choose, alarms.draw, alarms.explain),
+    "costs": View(STUDIES["detection-costs"], _nothing, costs.draw, costs.explain),
+    "leaks": View(STUDIES["leaks"], leaks.choose, leaks.draw, leaks.explain),
+    "poisoning": View(STUDIES["poisoned"], poisoning.choose, poisoning.draw, poisoning.explain),
+    "sweeps": View(STUDIES["detection-sweep"], sweeps.choose, sweeps.draw, sweeps.explain),
+    "published": View(STUDIES["published"], _nothing, published.draw, published.explain),
 }
-
-__all__ = ["VIEWS", "View"]

@@ -8,47 +8,43 @@ import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart, replay
 from dashboard.shell import layout
+from dashboard.shell.controls import Controls
+from dashboard.views.anomaly.common import PER_CENT, THREE, threshold
 from dashboard.views.anomaly.scatter import scatter
-from dashboard.views.anomaly.view import (
-    PER_CENT,
-    THREE,
-    View,
-    threshold,
-    with_findings,
-)
-from fedpca_core.anomaly.evaluation import caught_by_type
-from fedpca_core.anomaly.scores import contributions
-from fedpca_core.problems.traffic import Detection
-from fedpca_core.studies.detection import comparison
-from fedpca_core.studies.detection.comparison import Findings, Judged
+from fedpca_core.studies.detection.alarms import Alarmed
+from fedpca_core.studies.detection.judged import level
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.own_data import OwnData
 
-TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
+#: Features shown of one score.
+LARGEST = 10
 
 
-def alarms(view: View) -> None:
+def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
+    """The alarm level, and the flow whose score is taken apart."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        threshold(controls, data)
+        controls.draw("flow", "reconstructed")
+
+
+def draw(found: Alarmed, settings: AnomalySettings) -> None:
     """A live detector, attack types, and what made one alarm."""
-    settings = threshold(view)
-
-    def draw(findings: Findings) -> None:
-        judged = findings.judged.get(view.title)
-        if judged is None:
-            return
-        level = judged.threshold(settings.rule, settings.share)
-        rows = comparison.stream(view.detection, seed=settings.seed)
-        layout.section(
-            "A live detector",
-            "Test flows as they might arrive: calm traffic, then a burst of each attack type in "
-            "alphabetical order.",
-        )
-        replay(
-            key="live_view",
-            rounds=len(rows) - 1,
-            round_label="flow",
-            panels=[live(view.detection, rows, judged.detector.scores, level)],
-        )
-        table = caught_by_type(
-            view.detection.attack, view.detection.types, judged.detector.scores, level
-        )
+    at = level(settings, found.facts.labelled)
+    layout.section(
+        "A live detector",
+        "Test flows as they might arrive: calm traffic, then a burst of each attack type in "
+        "alphabetical order."
+        if found.facts.labelled
+        else "The first of the tested records.",
+    )
+    replay(
+        key="live_view",
+        rounds=len(found.scores) - 1,
+        round_label="flow",
+        panels=[live(found, found.thresholds[at])],
+    )
+    if found.caught:
+        table = found.caught[at]
         chart(key="types_view", panels=[by_type(table)])
         with st.expander("As a table"):
             st.dataframe(
@@ -57,40 +53,46 @@ def alarms(view: View) -> None:
                 width="stretch",
                 column_config={"Caught, %": PER_CENT, "AUC": THREE},
             )
-        one_alarm(view, judged, rows, level)
+    one_alarm(found, found.flow(settings), found.thresholds[at])
+    if found.clouds:
+        scatter(found.clouds, after=settings.reconstructed)
 
-    with_findings(view, draw)
 
-
-def one_alarm(view: View, judged: Judged, rows: np.ndarray, level: float) -> None:
-    """Why one flow raised (or did not raise) the alarm."""
-    layout.section("What made this score", "Choose a flow of the stream above by its number.")
-    attacks = np.flatnonzero(view.detection.attack[rows])
-    start = int(attacks[len(attacks) // 2])
-    number = st.slider("Flow", 0, len(rows) - 1, start, key="flow", bind="query-params")
-    row = int(rows[number])
-    value = float(judged.detector.scores[row])
-    names = list(view.detection.problem.feature_names)
-    parts = contributions(view.detection.records[row], judged.detector.frame)
-    st.markdown(
-        f"Flow {number} is **{view.detection.types[row]}**; its score {value:.3g} is "
-        f"{'above' if value > level else 'below'} the threshold {level:.3g}: "
-        f"**{'alarm' if value > level else 'no alarm'}**."
+def explain() -> None:
+    """What a contribution is."""
+    layout.about(
+        "What makes a score",
+        "The score is the sum over all features of the squared difference between a record and "
+        "what the subspace expects of it; the largest terms say where it does not fit.",
+        formula=r"a(x) = \sum_j \big(x - \hat Z \hat Z^\top x\big)_j^2",
     )
+
+
+TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
+
+
+def one_alarm(found: Alarmed, flow: int, limit: float) -> None:
+    """Why one flow raised (or did not raise) the alarm."""
+    layout.section("What made this score", "Choose a flow of the stream by its number.")
+    value = float(found.scores[flow])
+    st.markdown(
+        f"Flow {flow} is **{found.types[flow]}**; its score {value:.3g} is "
+        f"{'above' if value > limit else 'below'} the threshold {limit:.3g}: "
+        f"**{'alarm' if value > limit else 'no alarm'}**."
+    )
+    table = found.explained(flow)
     left, right = st.columns(2)
     with left:
-        chart(key="parts_view", panels=[contribution_bars(names, parts)])
+        chart(key="parts_view", panels=[contribution_bars(table.head(LARGEST))])
     with right:
-        table = pd.DataFrame(
-            {
-                "Feature": names,
-                "Measured": view.detection.raw(row),
-                "Standardised": view.detection.records[row],
-                "% of score": 100 * parts / max(float(parts.sum()), 1e-300),
-            }
-        )
+        columns = {
+            "feature": "Feature",
+            "measured": "Measured",
+            "standardised": "Standardised",
+            "share": "% of score",
+        }
         st.dataframe(
-            table.sort_values("% of score", ascending=False).head(10),
+            table.head(LARGEST).rename(columns=columns),
             hide_index=True,
             width="stretch",
             column_config={
@@ -99,24 +101,24 @@ def one_alarm(view: View, judged: Judged, rows: np.ndarray, level: float) -> Non
                 "% of score": PER_CENT,
             },
         )
-    if judged.detector.frame is not None and judged.detector.frame.shape[1] >= 2:
-        scatter(view.detection, judged.detector.frame)
 
 
-def live(detection: Detection, rows: np.ndarray, scores: np.ndarray, threshold: float) -> Panel:
+def live(found: Alarmed, limit: float) -> Panel:
     """Scores of a stream of flows, attacks and normal ones apart."""
-    attack, values = detection.attack[rows], np.maximum(scores[rows], 1e-3)
-    x = np.arange(len(rows))
+    attack, values = found.attack, np.maximum(found.scores, 1e-3)
+    x = np.arange(len(values))
+    normal = "normal flow" if found.facts.labelled else "record"
+    curves = [Curve(normal, x, np.where(attack, np.nan, values), colour="series 0")]
+    if found.facts.labelled:
+        seen = np.where(attack, values, np.nan)
+        curves.append(Curve("attack", x, seen, colour="series 1", dash="solid"))
     return Panel(
         key="live",
         title="Anomaly score of each flow",
         x_title="flow",
         y_title="anomaly score",
-        curves=(
-            Curve("normal flow", x, np.where(attack, np.nan, values), colour="series 0"),
-            Curve("attack", x, np.where(attack, values, np.nan), colour="series 1", dash="solid"),
-        ),
-        baselines=(Baseline(f"alarm above {threshold:.3g}", threshold),),
+        curves=tuple(curves),
+        baselines=(Baseline(f"alarm above {limit:.3g}", max(limit, 1e-3)),),
         integer_x=True,
         height=330,
         description="Anomaly scores of a stream of flows with a burst of every attack type, and "
@@ -147,25 +149,19 @@ def by_type(table: pd.DataFrame) -> Panel:
     )
 
 
-def contribution_bars(names: list[str], parts: np.ndarray) -> Panel:
+def contribution_bars(table: pd.DataFrame) -> Panel:
     """The largest contributions to one score."""
-    largest = np.argsort(parts)[::-1][:10]
     return Panel(
         key="contributions",
         title="Features that make up the score",
         x_title="",
         y_title="% of the score",
         curves=(
-            Curve(
-                "share of the score",
-                [names[index] for index in largest],
-                100 * parts[largest] / max(float(parts.sum()), 1e-300),
-                colour="series 2",
-            ),
+            Curve("share of the score", list(table["feature"]), table["share"], colour="series 2"),
         ),
         kind="bars",
         log_y=False,
         follows=False,
-        height=330,
+        height=380,
         description="The ten features that contribute most to the score of one flow.",
     )

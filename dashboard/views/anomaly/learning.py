@@ -7,43 +7,37 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.player import Curve, Panel, chart, replay
-from dashboard.shell import jobs, layout
-from dashboard.views.anomaly.view import (
-    View,
-    colour,
-    floor,
-)
-from fedpca_core.studies.detection import comparison
-from fedpca_core.studies.detection.comparison import Learning
+from dashboard.shell import layout
+from dashboard.views.anomaly.common import colour, floor
+from fedpca_core.studies.detection.learning import FULL_ROUNDS, Learnt
+from fedpca_core.studies.detection.settings import AnomalySettings
 
 
-def learning(view: View) -> None:
+def draw(found: Learnt, settings: AnomalySettings) -> None:
     """Corrected and printed rules, and the progress measure."""
-
-    def work(job: jobs.Job) -> Learning:
-        return comparison.convergence(view.detection, view.settings, job.report, job.publish)
-
-    def draw(result: Learning) -> None:
-        replay(
-            key="learning_view",
-            rounds=view.settings.rounds,
-            panels=[excess_loss(result), distance(result)],
-        )
-        if result.progress is not None:
-            chart(key="progress_view", panels=progress(result.progress))
-
-    jobs.show(view.key("learning"), work, draw, name="learning")
-    values, k = view.detection.problem.eigenvalues, view.settings.components
-    gap = float(values[k - 1] / max(values[k], 1e-300))
+    replay(
+        key="learning_view",
+        rounds=settings.rounds,
+        panels=[excess_loss(found), distance(found)],
+    )
+    if found.progress is not None:
+        if settings.rounds > FULL_ROUNDS:
+            st.caption(f"Below: the first {FULL_ROUNDS} rounds.")
+        chart(key="progress_view", panels=progress(found.progress))
+    k = settings.components
     st.markdown(
-        f"The gap at this rank, λ{k}/λ{k + 1}, is **{gap:.2f}**. "
+        f"The gap at this rank, λ{k}/λ{k + 1}, is **{found.gap:.2f}** (simulation only). "
         + (
             "Neighbouring directions are hard to tell apart, so the distance falls slowly while "
             "the loss, which is what detection depends on, is nearly reached."
-            if gap < 1.2
+            if found.gap < 1.2
             else "The subspace is well determined."
         )
     )
+
+
+def explain() -> None:
+    """What is corrected."""
     layout.about(
         "Corrected and as printed",
         "**Projection.** As printed, the gradient loses its whole component along U; but the "
@@ -59,113 +53,117 @@ def learning(view: View) -> None:
     )
 
 
-def excess_loss(learning: Learning) -> Panel:
+def excess_loss(found: Learnt) -> Panel:
     """Excess loss of the variants against rounds."""
-    return Panel(
+    return _approach(
+        found,
         key="approach",
+        column="excess_loss",
+        lowest=1e-14,
         title="Loss beyond centralised PCA",
-        x_title="communication round",
         y_title="excess reconstruction loss per record",
-        curves=tuple(
-            Curve(
-                name,
-                table["round"],
-                np.maximum(table["excess_loss"], 1e-14),
-                colour=colour(name),
-                simulation_only=True,
-            )
-            for name, table in learning.approach.items()
-        ),
-        integer_x=True,
-        height=400,
         description="Excess reconstruction loss of the corrected and the printed rules against "
         "communication rounds, logarithmic.",
     )
 
 
-def distance(learning: Learning) -> Panel:
+def distance(found: Learnt) -> Panel:
     """Subspace distance of the variants against rounds."""
-    return Panel(
+    return _approach(
+        found,
         key="distance",
+        column="distance",
+        lowest=1e-12,
         title="Distance to the centralised subspace",
-        x_title="communication round",
         y_title="‖sin Θ‖ / √k",
-        curves=tuple(
-            Curve(
-                name,
-                table["round"],
-                np.maximum(table["distance"], 1e-12),
-                colour=colour(name),
-                simulation_only=True,
-            )
-            for name, table in learning.approach.items()
-        ),
-        integer_x=True,
-        height=400,
         description="Distance to the centralised subspace against communication rounds.",
     )
 
 
+def _approach(
+    found: Learnt,
+    *,
+    key: str,
+    column: str,
+    lowest: float,
+    title: str,
+    y_title: str,
+    description: str,
+) -> Panel:
+    curves = tuple(
+        Curve(name, table["round"], np.maximum(table[column], lowest), colour=colour(name))
+        for name, table in found.approach.items()
+    )
+    return Panel(
+        key=key,
+        title=title,
+        x_title="communication round",
+        y_title=y_title,
+        curves=curves,
+        integer_x=True,
+        height=400,
+        description=description,
+        simulation_only=True,
+    )
+
+
 def progress(table: pd.DataFrame) -> list[Panel]:
-    """The two parts of the progress measure, the Lagrangian, the duals, and how far Z is off."""
+    """The two parts of the progress measure, the Lagrangian, the duals, and how far Z is off.
+
+    All but the last need what only the clients hold.
+    """
     table = table[table["round"] > 0]  # at the start everything agrees, and a logarithm has no zero
     rounds = table["round"]
+
+    def panel(
+        key: str, title: str, y_title: str, description: str, *curves: Curve, truth: bool = True
+    ) -> Panel:
+        return Panel(
+            key=key,
+            title=title,
+            x_title="communication round",
+            y_title=y_title,
+            curves=curves,
+            log_y=key != "lagrangian",
+            follows=False,
+            integer_x=True,
+            height=300,
+            description=description,
+            simulation_only=truth,
+        )
+
     return [
-        Panel(
-            key="progress",
-            title="Progress measure P = consensus + stationarity",
-            x_title="communication round",
-            y_title="squared norm",
-            curves=(
-                Curve("consensus Σ‖Uᵢ−Z‖²", rounds, floor(table["consensus"]), colour="series 0"),
-                Curve(
-                    "stationarity Σ‖grad ℒ‖²",
-                    rounds,
-                    floor(table["stationarity"]),
-                    colour="series 1",
-                ),
+        panel(
+            "progress",
+            "Progress measure P = consensus + stationarity",
+            "squared norm",
+            "Consensus gap and squared gradient over rounds.",
+            Curve("consensus Σ‖Uᵢ−Z‖²", rounds, floor(table["consensus"]), colour="series 0"),
+            Curve(
+                "stationarity Σ‖grad ℒ‖²", rounds, floor(table["stationarity"]), colour="series 1"
             ),
-            follows=False,
-            integer_x=True,
-            height=300,
-            description="Consensus gap and squared gradient over rounds.",
         ),
-        Panel(
-            key="lagrangian",
-            title="Augmented Lagrangian",
-            x_title="communication round",
-            y_title="ℒ",
-            curves=(Curve("ℒ over all clients", rounds, table["lagrangian"], colour="series 2"),),
-            log_y=False,
-            follows=False,
-            integer_x=True,
-            height=300,
-            description="Augmented Lagrangian over rounds.",
+        panel(
+            "lagrangian",
+            "Augmented Lagrangian",
+            "ℒ",
+            "Augmented Lagrangian over rounds.",
+            Curve("ℒ over all clients", rounds, table["lagrangian"], colour="series 2"),
         ),
-        Panel(
-            key="duals",
-            title="Duals",
-            x_title="communication round",
-            y_title="size",
-            curves=(
-                Curve("‖Σ Yᵢ‖", rounds, floor(table["dual_sum"]), colour="series 4"),
-                Curve("max |Yᵢ|", rounds, floor(table["dual_size"]), colour="series 3"),
-            ),
-            follows=False,
-            integer_x=True,
-            height=300,
-            description="Norm of the sum of all duals, which must stay at rounding, and the "
-            "largest dual.",
+        panel(
+            "duals",
+            "Duals",
+            "size",
+            "Norm of the sum of all duals, which must stay at rounding, and the largest dual.",
+            Curve("‖Σ Yᵢ‖", rounds, floor(table["dual_sum"]), colour="series 4"),
+            Curve("max |Yᵢ|", rounds, floor(table["dual_size"]), colour="series 3"),
         ),
-        Panel(
-            key="departure",
-            title="The average is not orthonormal",
-            x_title="communication round",
-            y_title="‖ZᵀZ − I‖",
-            curves=(Curve("‖ZᵀZ − I‖", rounds, floor(table["departure"]), colour="series 5"),),
-            follows=False,
-            integer_x=True,
-            height=300,
-            description="Departure of the consensus average from orthonormality over rounds.",
+        panel(
+            "departure",
+            "The average is not orthonormal",
+            "‖ZᵀZ − I‖",
+            "Departure of the consensus average from orthonormality over rounds.",
+            Curve("‖ZᵀZ − I‖", rounds, floor(table["departure"]), colour="series 5"),
+            truth=False,
         ),
     ]

@@ -2,102 +2,144 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
-from dashboard.shell import jobs, share
-from dashboard.views.anomaly.view import (
-    View,
-)
-from fedpca_core.studies.detection import comparison
+from dashboard.shell import layout
+from dashboard.shell.controls import Controls
+from dashboard.views.anomaly.common import colour
+from fedpca_core.settings import short
 from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.sweeps import best, span
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.sweep import Swept
 
 
-def sweeps(view: View) -> None:
-    """One setting varied, all others as they are."""
-    axis = view.controls.parameter("sweep", as_buttons=True)
-    settings = replace(view.settings, sweep=axis)
+def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
+    """What varies, and from how many seeds."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        controls.parameter("sweep", as_buttons=True)
+        controls.parameter("seeds")
 
-    def work(job: jobs.Job) -> pd.DataFrame | None:
-        table = None
-        for table in comparison.sweep(view.traffic, settings, job.report):
-            job.publish(table)
-        return table
 
-    def draw(table: pd.DataFrame) -> None:
-        label = AnomalySettings.parameters()["sweep"].choices[axis]
-        chart(key="sweep_view", panels=along(table, axis, label))
-        share.download_csv(table, name="sweep")
+def draw(found: Swept, settings: AnomalySettings) -> None:
+    """AUC and distance along one setting, and where they are best."""
+    parameter = settings.parameters()[found.parameter]
+    title = settings.algorithm().title
+    chart(key="sweep_view", panels=along(found, parameter.label, title))
+    near, smallest = best(found, "distance", lowest=True)
+    text = (
+        f"After {settings.rounds} rounds the distance to the centralised subspace is smallest, "
+        f"{smallest:.2g}, at {parameter.label.lower()} {short(near)} (simulation only)."
+    )
+    if "norm" in found.series:
+        at, highest = best(found, "auc")
+        low, high = span(found, "auc")
+        text += (
+            f" The AUC is highest, {highest:.3f}, at {short(at)}; it varies between {low:.3f} and "
+            f"{high:.3f}."
+        )
+    st.markdown(text)
+    for reason in dict.fromkeys(found.refusals.values()):
+        layout.sentence(reason, kind="note")
 
-    jobs.show(view.key("sweep", axis), work, draw, name="sweep")
-    st.markdown(
-        {
-            "penalty_factor": "The distance has its minimum around factor 4 to 16; detection is "
-            "much less sensitive.",
-            "components": "A larger rank always lowers the loss, but not the number of mistakes.",
-            "clients": "Detection hardly depends on the number of clients; time grows with it.",
-        }[axis]
+
+def explain() -> None:
+    """What varies and what stays."""
+    layout.about(
+        "What varies, and what stays",
+        "Every point is a run of its own with all other settings as they are in the sidebar. With "
+        "several seeds the curve is the median and the band spans all of them; a seed draws the "
+        "start and the participants, and with synthetic traffic the records too.",
     )
 
 
-def along(table: pd.DataFrame, axis: str, label: str) -> list[Panel]:
-    """AUC and distance along one setting; along the clients also time."""
-    x, log = table["value"], axis == "penalty_factor"
-    panels = [
-        Panel(
-            key="sweep_auc",
-            title="Detection",
-            x_title=label.lower(),
-            y_title="AUC",
-            curves=(
-                Curve("federated", x, table["auc"], colour="FedPG", marker=True),
-                Curve("centralised PCA", x, table["centralised"], colour="Centralized"),
-                Curve("norm only", x, table["norm"], colour="guide"),
-            ),
-            log_x=log,
-            log_y=False,
-            follows=False,
-            integer_x=not log,
-            description="AUC along the setting beside centralised PCA and the length alone.",
-        ),
-        Panel(
-            key="sweep_distance",
-            title="Convergence",
-            x_title=label.lower(),
-            y_title="distance to the centralised subspace",
-            curves=(
-                Curve(
-                    "federated",
-                    x,
-                    np.maximum(table["distance"], 1e-12),
-                    colour="FedPG",
-                    marker=True,
-                    simulation_only=True,
-                ),
-            ),
-            log_x=log,
-            follows=False,
-            integer_x=not log,
-            description="Distance to the centralised subspace after the last round.",
-        ),
-    ]
-    if axis == "clients":
+def along(found: Swept, label: str, title: str) -> list[Panel]:
+    """AUC, distance and time along one setting."""
+    log = found.parameter in ("penalty_factor", "local_steps")
+    whole = found.parameter != "penalty_factor"
+    panels = []
+    if "norm" in found.series:
         panels.append(
-            Panel(
-                key="sweep_seconds",
-                title="Time",
-                x_title=label.lower(),
-                y_title="seconds of all clients' steps here",
-                curves=(Curve("federated", x, table["seconds"], colour="FedPG", marker=True),),
-                log_x=log,
-                log_y=False,
-                follows=False,
-                integer_x=not log,
-                description="Seconds of computation of all clients and the server.",
+            _panel(
+                label,
+                log,
+                whole,
+                "sweep_auc",
+                "Detection",
+                "AUC",
+                "AUC along the setting beside centralised PCA and the length alone.",
+                _curve(found, "federated", "auc", title, title),
+                _curve(found, "centralised", "auc", "centralised PCA", "Centralised PCA", True),
+                _curve(found, "norm", "auc", "norm only", "Norm only"),
+            )
+        )
+    panels.append(
+        _panel(
+            label,
+            log,
+            whole,
+            "sweep_distance",
+            "Convergence",
+            "distance to the centralised subspace",
+            "Distance to the centralised subspace after the last round.",
+            _curve(found, "federated", "distance", title, title, True),
+        )
+    )
+    if found.parameter in ("clients", "local_steps"):
+        panels.append(
+            _panel(
+                label,
+                log,
+                whole,
+                "sweep_seconds",
+                "Time",
+                "seconds of all clients' steps here",
+                "Seconds of computation of all clients and the server.",
+                _curve(found, "federated", "seconds", title, title),
             )
         )
     return panels
+
+
+def _panel(
+    label: str,
+    log: bool,
+    whole: bool,
+    key: str,
+    title: str,
+    y_title: str,
+    description: str,
+    *curves: Curve,
+) -> Panel:
+    return Panel(
+        key=key,
+        title=title,
+        x_title=label.lower(),
+        y_title=y_title,
+        curves=curves,
+        log_x=log,
+        log_y=key == "sweep_distance",
+        follows=False,
+        integer_x=whole,
+        description=description,
+    )
+
+
+def _curve(
+    found: Swept, series: str, measure: str, name: str, look: str, truth: bool = False
+) -> Curve:
+    band = found.band(series, measure)
+    least = 1e-12 if measure == "distance" else 0.0
+    several = found.table["seed"].nunique() > 1
+    return Curve(
+        name,
+        band.x,
+        np.maximum(band.middle, least),
+        lower=np.maximum(band.lower, least) if several else None,
+        upper=np.maximum(band.upper, least) if several else None,
+        colour=colour(look),
+        marker=series == "federated",
+        simulation_only=truth,
+    )

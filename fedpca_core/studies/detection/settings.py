@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,15 +10,11 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.settings import Settings, parameter
+from fedpca_core.studies.world import PROBLEMS, shared
 
-DATA = {
-    "auto": "Best available",
-    "ton": "TON-IoT",
-    "unsw": "UNSW-NB15",
-    "nsl": "NSL-KDD",
-    "iot23": "IoT-23",
-    "synthetic": "Synthetic traffic",
-    "own": "Your own file",
+#: Where traffic comes from.
+TRAFFIC = {
+    key: PROBLEMS[key] for key in ("auto", "ton", "unsw", "nsl", "iot23", "synthetic", "own")
 }
 
 
@@ -26,26 +23,41 @@ class AnomalySettings(Settings):
     """One experiment: data, split, learning and alarm."""
 
     kind: ClassVar[str] = "anomaly"
-    version: ClassVar[int] = 1
+    former_keys: ClassVar[Mapping[str, str]] = {
+        "data": "problem",
+        "scaling": "standardising",
+        "attacked": "client",
+    }
+    former_fields: ClassVar[Mapping[str, str]] = {"data": "problem", "scaling": "standardising"}
 
     # ---------------------------------------------------------------- data
-    data: str = parameter(
-        "auto",
-        key="data",
-        label="Traffic",
-        help="Public intrusion data sets, found in the folder FEDPCA_DATA; your own copy of one of "
-        "their CSVs; or synthetic traffic drawn by this program. Best available: TON-IoT where "
-        "it is found, else synthetic.",
-        choices=DATA,
+    problem: str = shared(
+        "problem",
+        default="auto",
+        help="Public intrusion data sets, found in the folder FEDPCA_DATA; any CSV file of your "
+        "own; or synthetic traffic drawn by this program. Best available: TON-IoT where it is "
+        "found, else synthetic.",
+        choices=TRAFFIC,
     )
-    clients: int = parameter(
-        100,
-        key="clients",
-        label="Clients",
+    label_column: str = parameter(
+        "",
+        key="labels",
+        label="Label column",
+        help="Column of your own file that says which records are attacks. Without one every "
+        "record counts as normal: scores and alarms are shown, but nobody can say how many are "
+        "right.",
+    )
+    normal_value: str = parameter(
+        "",
+        key="normal",
+        label="Label of normal records",
+        help="Its value that stands for normal; every other value is a type of attack.",
+    )
+    columns: tuple[str, ...] = shared("columns")
+    clients: int = shared(
+        "clients",
+        default=100,
         help="Devices among which the normal training records are divided (N in the paper).",
-        low=20,
-        high=300,
-        step=20,
     )
     split: str = parameter(
         "sorted",
@@ -64,9 +76,9 @@ class AnomalySettings(Settings):
         "without it a handful of records own the first components. The paper uses none.",
         choices={"log": "Logarithm", "none": "None (paper)"},
     )
-    scaling: str = parameter(
+    standardising: str = parameter(
         "global",
-        key="scaling",
+        key="standardising",
         label="Standardising",
         help="By pooled means and deviations (each client sends two sums once), or each client by "
         "its own, as the authors ran it: then training and scoring use different coordinates.",
@@ -81,47 +93,37 @@ class AnomalySettings(Settings):
         "steps about four times shorter.",
         choices={"fedpg": "FedPG", "fedpe": "FedPE"},
     )
-    components: int = parameter(
-        10,
-        key="components",
-        label="Components",
+    components: int = shared(
+        "components",
+        default=10,
         help="Rank of the subspace (k in the paper, which does not state its value). A larger one "
         "lowers the loss but not always the number of mistakes.",
-        low=1,
-        high=30,
-        step=1,
     )
-    rounds: int = parameter(
-        200,
-        key="rounds",
-        label="Rounds",
+    rounds: int = shared(
+        "rounds",
+        default=200,
         help="Communication rounds.",
         grid=(20, 50, 100, 200, 300, 500, 750, 1000, 1500),
     )
-    participation: float = parameter(
-        0.1,
-        key="participation",
-        label="Participation",
+    participation: float = shared(
+        "participation",
+        default=0.1,
         help="Share of the clients that take part in a round.",
         grid=(0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0),
     )
-    penalty_factor: float = parameter(
-        4.0,
-        key="penalty",
-        label="Penalty factor",
-        help="ρ = factor × mean ‖S_i‖₂. Below 2 nothing converges on real data; above 16 "
-        "everything is merely slow.",
+    penalty_factor: float = shared(
+        "penalty_factor",
+        default=4.0,
+        help="ρ = factor × mean ‖S_i‖₂. Small: clients part from each other. Large: everything "
+        "is slow. The topic “Sweeps” measures both.",
         grid=(0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
     )
-    local_steps: int = parameter(
-        10,
-        key="localsteps",
-        label="Local steps",
-        help="Gradient steps before an upload (C, or local epochs LE, in the paper). More than "
-        "about 10 gain nothing.",
-        low=1,
+    local_steps: int = shared(
+        "local_steps",
+        default=10,
+        help="Gradient steps before an upload (C, or local epochs LE, in the paper). FedPG gains "
+        "little from more than about 10; FedPE, whose steps are shorter, still does.",
         high=50,
-        step=1,
     )
     step_factor: float = parameter(
         1.0,
@@ -177,15 +179,7 @@ class AnomalySettings(Settings):
         "to ten times as many rounds.",
         choices={"orthonormal": "Orthonormal", "uniform": "Uniform"},
     )
-    seed: int = parameter(
-        0,
-        key="seed",
-        label="Seed",
-        help="Seed of all randomness.",
-        low=0,
-        high=99999,
-        step=1,
-    )
+    seed: int = shared("seed")
     # ---------------------------------------------------------------- alarm
     rule: str = parameter(
         "quantile",
@@ -224,6 +218,34 @@ class AnomalySettings(Settings):
         },
         view=True,
     )
+    flow: int = parameter(
+        100,
+        key="flow",
+        label="Flow",
+        help="The flow of the stream above whose score is taken apart.",
+        low=0,
+        high=399,
+        step=1,
+        view=True,
+    )
+    reconstructed: bool = parameter(
+        False,
+        key="reconstructed",
+        label="After reconstruction",
+        help="Replace every record by its projection on the subspace: what an attack and a normal "
+        "flow still differ in is not what the detector looks at.",
+        view=True,
+    )
+    client: int = shared(
+        "client", help="The client whose traffic statistics the server is after, counted from 0."
+    )
+    hidden: str = parameter(
+        "",
+        key="hidden",
+        label="Attack to hide",
+        help="The liars put the direction into the model that makes this attack look normal.",
+        view=True,
+    )
     malicious: int = parameter(
         1,
         key="malicious",
@@ -243,7 +265,18 @@ class AnomalySettings(Settings):
             "penalty_factor": "Penalty factor",
             "components": "Components",
             "clients": "Clients",
+            "local_steps": "Local steps",
         },
+        view=True,
+    )
+    seeds: int = parameter(
+        1,
+        key="seeds",
+        label="Seeds",
+        help="How many seeds every point is run from; bands span all of them.",
+        low=1,
+        high=10,
+        step=1,
         view=True,
     )
 

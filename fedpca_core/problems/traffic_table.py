@@ -1,0 +1,252 @@
+"""A visitor's own table as traffic: any CSV, with a column of labels or without.
+
+The public CSVs of the known data sets are recognised by their columns and read as their papers do;
+of any other table the numeric columns are the features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.errors import require
+from fedpca_core.problems.csv_file import read_csv
+from fedpca_core.problems.traffic_files import Traffic
+from fedpca_core.problems.traffic_schemas import HEADERLESS, Schema, attacks_in, recognise
+from fedpca_core.streams import Streams
+
+#: Rows of each class kept of a long file.
+MAX_RECORDS = 120_000
+#: What settings write where a table is to be read without labels.
+NO_LABELS = "(none)"
+#: Share of the normal rows that the clients train on.
+_TRAINING_SHARE = 0.6
+#: Columns that hold labels, whatever else is in a table; the first found counts.
+_LABEL_NAMES = (
+    *("label", "labels", "class", "attack", "target", "anomaly", "outlier", "is_attack"),
+    *("is_anomaly", "malicious", "attack_cat", "attack_type", "detailed-label", "detailed_label"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What is usable of a table, and how it was understood."""
+
+    names: tuple[str, ...]
+    split_key: str
+    values: Array
+    attack: BoolArray
+    types: np.ndarray
+    labelled: bool
+    story: str
+
+    def only(self, chosen: np.ndarray, story: str) -> _Rows:
+        """Some of the rows."""
+        return _Rows(
+            self.names,
+            self.split_key,
+            self.values[chosen],
+            self.attack[chosen],
+            self.types[chosen],
+            self.labelled,
+            self.story + story,
+        )
+
+
+def read_traffic(
+    content: bytes,
+    name: str,
+    *,
+    label_column: str = "",
+    normal_value: str = "",
+    columns: Sequence[str] = (),
+    seed: int = 0,
+) -> Traffic:
+    """Read a CSV file; 60% of the normal records train, everything else is tested.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+        The file's name, for sentences.
+    label_column : str
+        The column that says which records are attacks; "" looks for one by its name, `NO_LABELS`
+        reads the table without: then every record counts as normal and nothing can be measured.
+    normal_value : str
+        The value of that column that stands for normal; "" takes what usually does ("normal",
+        "benign", 0, ...), else the most frequent value.
+    columns : sequence of str
+        The features; none given: all of a known data set, else every numeric column.
+    seed : int
+        Draws that split, and the rows kept of a very long file.
+
+    Raises
+    ------
+    InvalidInput
+        Not a table, unknown columns, text in numbers, too few usable rows, only one class.
+    """
+    content = _with_header(content)
+    table = _named(read_csv(content, name=name))
+    schema = None if columns else recognise(table.columns)
+    if schema is not None:
+        # In these files a dash is a value ("does not apply"), not a gap.
+        table = schema.spelled(_named(read_csv(content, name=name, missing=())))
+    rows = _usable(table, schema, columns, label_column, normal_value, name)
+    rows = _thinned(rows, Streams(seed).generator("data", 1))
+    normal = np.flatnonzero(~rows.attack)
+    drawn = Streams(seed).generator("data", 2).permutation(normal)
+    chosen = np.sort(drawn[: int(_TRAINING_SHARE * len(normal))])
+    rest = np.setdiff1d(np.arange(len(rows.attack)), chosen)
+    trained = "normal records" if rows.labelled else "records"
+    return Traffic(
+        name=name if schema is None else schema.title,
+        feature_names=rows.names,
+        normal=rows.values[chosen],
+        split_key=rows.split_key,
+        test=rows.values[rest],
+        attack=rows.attack[rest],
+        types=rows.types[rest],
+        labelled=rows.labelled,
+        note=f"Your file. {rows.story} 60% of the {trained}, drawn at random, train; everything "
+        "else is tested.",
+    )
+
+
+def label_columns(table: pd.DataFrame) -> list[str]:
+    """Columns of a table that could hold labels: few distinct values, each on several rows."""
+    few = [str(c) for c in table.columns if 2 <= table[c].nunique() <= min(200, len(table) // 4)]
+    likely = [c for c in few if c.casefold() in _LABEL_NAMES]
+    return likely + [c for c in few if c not in likely]
+
+
+def _with_header(content: bytes) -> bytes:
+    """NSL-KDD's own files have no header line; give them one."""
+    first = content.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip().split(",")
+    if 41 <= len(first) <= len(HEADERLESS) and first[1].casefold() in ("tcp", "udp", "icmp"):
+        return ",".join(HEADERLESS[: len(first)]).encode() + b"\n" + content
+    return content
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    names = [str(column) for column in table.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    require(not twice, f"Several columns are called {', '.join(twice)}; rename them.")
+    return table.set_axis(names, axis=1)
+
+
+def _usable(
+    table: pd.DataFrame,
+    schema: Schema | None,
+    columns: Sequence[str],
+    label_column: str,
+    normal_value: str,
+    name: str,
+) -> _Rows:
+    known = [column for column in table.columns if column.casefold() in _LABEL_NAMES]
+    read = len(table)
+    if label_column == NO_LABELS:
+        label_column, known_label = "", False
+    else:
+        known_label = not label_column and schema is not None and schema.labelled(table)
+        if not label_column and not known_label:
+            label_column = min(
+                known, key=lambda column: _LABEL_NAMES.index(column.casefold()), default=""
+            )
+    story = []
+    if known_label:
+        assert schema is not None
+        attack, types = schema.labels(table)
+    elif label_column:
+        require(
+            label_column in table,
+            f"{name} has no column “{label_column}” of labels; its columns are "
+            f"{_some(table.columns)}.",
+        )
+        table = table[table[label_column].notna()]
+        attack, types, said = attacks_in(table[label_column], normal_value)
+        story.append(said)
+    else:
+        attack = np.zeros(len(table), dtype=bool)
+        types = np.full(len(table), "unlabelled", dtype=object)
+        story.append("Nobody says which records are attacks, so all of them count as normal.")
+    if schema is None:
+        names, values, said = _features(table, columns, {*known, label_column}, name)
+        story.append(said)
+    else:
+        names, values = schema.feature_names, schema.values(table, name)
+    finite = np.isfinite(values).all(axis=1)
+    require(
+        bool(finite.any()),
+        f"Every record of {name} has an empty or infinite cell; fill or drop these columns.",
+    )
+    left = read - int(finite.sum())
+    gaps = f", {left:,} with empty or infinite cells left out" if left else ""
+    whole = _Rows(
+        names,
+        names[0] if schema is None else schema.split_key,
+        values,
+        attack,
+        types,
+        known_label or bool(label_column),
+        " ".join(part for part in (f"{read:,} records read{gaps}.", *story) if part),
+    )
+    return whole.only(np.flatnonzero(finite), "")
+
+
+def _features(
+    table: pd.DataFrame, columns: Sequence[str], labels: set[str], name: str
+) -> tuple[tuple[str, ...], Array, str]:
+    """The numeric columns of a table that is none of the known data sets."""
+    for column in columns:
+        require(
+            column in table,
+            f"{name} has no column “{column}”; its columns are {_some(table.columns)}.",
+        )
+    offered = [column for column in columns or table.columns if column not in labels]
+    numeric = [
+        column
+        for column in offered
+        if pd.api.types.is_numeric_dtype(table[column]) and bool(table[column].notna().any())
+    ]
+    count = np.arange(len(table))
+    numbering = [
+        column
+        for column in numeric
+        if len(table) > 1 and np.array_equal(table[column] - table[column].iloc[0], count)
+    ]
+    kept = [column for column in numeric if column not in numbering]
+    require(
+        len(kept) >= 2,
+        f"{name} has {len(kept)} numeric column{'s' if len(kept) != 1 else ''} besides its labels, "
+        "but at least 2 features are needed; choose other columns or another file.",
+    )
+    left_out = [column for column in offered if column not in kept]
+    story = f"Left out, not numeric or mere row numbers: {_some(left_out)}." if left_out else ""
+    return tuple(kept), table[kept].to_numpy(dtype=float, na_value=np.nan), story
+
+
+def _thinned(rows: _Rows, generator: np.random.Generator) -> _Rows:
+    """At most `MAX_RECORDS` of each class, drawn at random, in the order of the file."""
+    kept = []
+    for kind in (False, True):
+        found = np.flatnonzero(rows.attack == kind)
+        if len(found) > MAX_RECORDS:
+            found = generator.choice(found, MAX_RECORDS, replace=False)
+        kept.append(found)
+    chosen = np.sort(np.concatenate(kept))
+    if len(chosen) == len(rows.attack):
+        return rows
+    return rows.only(
+        chosen,
+        f" {len(chosen):,} are kept (at most {MAX_RECORDS:,} of each class, drawn at random).",
+    )
+
+
+def _some(names: Iterable[str]) -> str:
+    """A list of names, cut where it grows long."""
+    found = list(names)
+    return ", ".join(found[:8]) + (", …" if len(found) > 8 else "")

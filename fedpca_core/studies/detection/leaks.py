@@ -1,0 +1,160 @@
+"""What the server reads off FedPE and FedPG about one client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core import attacks
+from fedpca_core.arrays import Array
+from fedpca_core.attacks import stationary
+from fedpca_core.errors import require
+from fedpca_core.linalg.stiefel import remove_span
+from fedpca_core.problems import Problem, without_record
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import TASK, TaskFacts, task
+from fedpca_core.studies.detection.topic import LEARNING, Topic
+from fedpca_core.studies.detection.trained import run
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Part, Run, Step, part
+
+#: Fitting a whole covariance takes seconds up to so many features.
+FITTED_FEATURES = 12
+#: Every message of a run is held for the attack, so long runs are cut.
+MOST_ROUNDS = 500
+#: Participations that are fitted at most.
+FITTED_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Joined:
+    """One record that joined between two runs, read off the difference of two fits.
+
+    Attributes
+    ----------
+    cosine : float
+        Of what was read to the true record (simulation only).
+    purity : float
+        Share of the leading eigenvalue of the difference, which the server sees.
+    """
+
+    cosine: float
+    purity: float
+
+
+@dataclass(frozen=True, eq=False)
+class Leaked:
+    """Errors of the readings, relative to the truth (simulation only).
+
+    Attributes
+    ----------
+    facts : TaskFacts
+    title : str
+        The configured method.
+    rounds, errors : (participations,) int64 and float64
+        After each participation, of the part of S_i Z outside the span of Z.
+    fitted : tuple of float
+        Error of the whole S_i fitted to the first 1, 2, ... participations; empty above
+        `FITTED_FEATURES` features.
+    truth, found : (features, features) float64, or None
+        The last of these and what it should be.
+    joined : Joined or None
+    """
+
+    facts: TaskFacts
+    title: str
+    rounds: np.ndarray
+    errors: Array
+    fitted: tuple[float, ...] = ()
+    truth: Array | None = None
+    found: Array | None = None
+    joined: Joined | None = None
+
+    @property
+    def high(self) -> float:
+        """The largest entry of the true covariance."""
+        assert self.truth is not None
+        return float(np.abs(self.truth).max())
+
+
+class Leaks(Topic[Leaked]):
+    """Replay, read and fit the messages of one client."""
+
+    key: ClassVar[str] = "leaks"
+    title: ClassVar[str] = "Leaks"
+    topic: ClassVar[str] = "leaks"
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | {"client"}
+
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Leaked]:
+        yield Step(0.0, "Reading the records")
+        on = task(settings, data)
+        problem, algorithm, client = on.problem, settings.algorithm(), settings.client
+        require(
+            client < problem.clients,
+            f"There is no client {client} among {problem.clients}; "
+            f"choose one from 0 to {problem.clients - 1}.",
+        )
+        trace = yield from part(_run(settings, problem), 0.0, 0.3)
+        truth = problem.client_data.only(np.array([client])).dense()[0]
+        path = stationary.outside_path(trace.transcript, algorithm, client)
+        rounds = [round_ for round_, _, _ in path]
+        leaked = Leaked(
+            facts=TaskFacts.of(on),
+            title=algorithm.title,
+            rounds=np.array(rounds),
+            errors=np.array([_error(found, remove_span(truth @ z, z)) for _, z, found in path]),
+        )
+        if problem.features > FITTED_FEATURES:
+            return leaked
+        for count in range(1, min(FITTED_RUNS, len(rounds)) + 1):
+            yield Step(0.3 + 0.1 * count, f"Fitting {count} participations", leaked)
+            matrix = stationary.fit_runs(trace.transcript, algorithm, client, rounds[count - 1])
+            fitted = (*leaked.fitted, _error(matrix, truth))
+            leaked = replace(leaked, fitted=fitted, truth=truth, found=matrix)
+        yield Step(0.9, "Running once more without one record", leaked)
+        if leaked.found is None:
+            return leaked
+        last = rounds[len(leaked.fitted) - 1]
+        joined = yield from part(_joined(settings, problem, leaked.found, last), 0.9, 1.0)
+        return replace(leaked, joined=joined)
+
+    def tables(self, result: Leaked, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+        outside = pd.DataFrame({"round": result.rounds, "error": result.errors})
+        count = np.arange(1, len(result.fitted) + 1)
+        fitted = pd.DataFrame({"participations": count, "error": np.array(result.fitted)})
+        joined = pd.DataFrame([vars(result.joined)] if result.joined else [])
+        tables = {"outside": outside, "fitted": fitted, "joined": joined}
+        return {name: table for name, table in tables.items() if len(table)}
+
+
+def _error(found: Array, truth: Array) -> float:
+    return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
+
+
+def _run(settings: AnomalySettings, problem: Problem) -> Part[Trace]:
+    rounds = min(settings.rounds, MOST_ROUNDS)
+    channel = Channel(dtype="float32")
+    return run(settings, settings.algorithm(), problem, channel, rounds=rounds, record="full")
+
+
+def _joined(
+    settings: AnomalySettings, problem: Problem, found: Array, last_round: int
+) -> Part[Joined | None]:
+    """The client's first record, read off the run with it and an earlier one without it."""
+    client = settings.client
+    assert problem.blocks is not None
+    record = problem.blocks[client][:, 0]
+    held = int(problem.client_data.samples[client])
+    if held < 2 or not record.any():
+        return None  # no earlier run, or a record that leaves no trace
+    trace = yield from _run(settings, without_record(problem, client, 0))
+    before = stationary.fit_runs(trace.transcript, settings.algorithm(), client, last_round)
+    read = attacks.differencing(before, found, held - 1, held)
+    sizes = float(np.linalg.norm(read.records) * np.linalg.norm(record))
+    cosine = abs(float(read.records @ record)) / sizes if sizes > 0 else 0.0
+    return Joined(cosine, float(read.purity))

@@ -1,0 +1,110 @@
+"""How near the corrected and the printed rules come to centralised PCA."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+
+from fedpca_core.algorithms.admm import ConsensusADMM
+from fedpca_core.algorithms.fedpe import FedPE
+from fedpca_core.algorithms.fedpg import FedPG
+from fedpca_core.metrics import admm as progress
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import TASK, TaskFacts, task
+from fedpca_core.studies.detection.topic import LEARNING, Topic
+from fedpca_core.studies.detection.trained import run
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Run, Step, part
+
+#: Every client's state of every round is held for the Lagrangian, so long runs are cut there.
+FULL_ROUNDS = 300
+_POINTS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """Convergence of the variants, and the progress measure of the configured method.
+
+    Attributes
+    ----------
+    facts : TaskFacts
+    gap : float
+        Ratio of the eigenvalues of S at the cut (simulation only).
+    approach : mapping of variant to a table with columns ``round excess_loss distance``
+        Simulation only.
+    progress : pandas.DataFrame or None
+        Columns of `fedpca_core.metrics.admm.frame` (simulation only); None until it is there, or
+        where the run is too large to be held.
+    """
+
+    facts: TaskFacts
+    gap: float
+    approach: Mapping[str, pd.DataFrame]
+    progress: pd.DataFrame | None = None
+
+
+class Learning(Topic[Learnt]):
+    """The corrected and the printed rules from the same start."""
+
+    key: ClassVar[str] = "learning"
+    title: ClassVar[str] = "Learning"
+    topic: ClassVar[str] = "learning"
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING
+
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Learnt]:
+        yield Step(0.0, "Reading the records")
+        on = task(settings, data)
+        values, k = on.problem.eigenvalues, settings.components
+        facts, gap = TaskFacts.of(on), float(values[k - 1] / max(values[k], 1e-300))
+        works = variants(settings)
+        tables: dict[str, pd.DataFrame] = {}
+        for index, (name, algorithm) in enumerate(works.items()):
+            share = index / (len(works) + 1), (index + 1) / (len(works) + 1)
+            one = run(settings, algorithm, on.problem, Channel(), text=f"Running {name}")
+            trace = yield from part(one, *share)
+            tables[name] = progress.approach(trace, on.problem)
+            yield Step(share[1], "Running the next", Learnt(facts, gap, dict(tables)))
+        rounds = min(settings.rounds, FULL_ROUNDS)
+        last = run(
+            settings,
+            settings.algorithm(),
+            on.problem,
+            Channel(),
+            rounds=rounds,
+            record="full",
+            text="Reading the augmented Lagrangian",
+        )
+        trace = yield from part(last, len(works) / (len(works) + 1), 0.95)
+        if trace.states is None:
+            return Learnt(facts, gap, tables)
+        yield Step(0.95, "Reading the augmented Lagrangian")
+        every = max(1, trace.rounds // _POINTS)
+        return Learnt(facts, gap, tables, progress.frame(trace, on.problem, every=every))
+
+    def tables(self, result: Learnt, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+        parts = [table.assign(method=name) for name, table in result.approach.items()]
+        approach = pd.concat(parts, ignore_index=True)
+        found = {"approach": approach[["method", "round", "excess_loss", "distance"]]}
+        return found if result.progress is None else found | {"progress": result.progress}
+
+
+def variants(settings: AnomalySettings) -> dict[str, ConsensusADMM]:
+    """The corrected and the printed rules with the settings' parameters, by name."""
+    shared = settings.algorithm()
+    common = {
+        name: getattr(shared, name)
+        for name in (
+            *("components", "penalty_factor", "step_factor", "local_steps"),
+            *("local_start", "sampling", "initial"),
+        )
+    }
+    return {
+        "FedPG, corrected": FedPG(**common),
+        "FedPE, corrected": FedPE(**common),
+        "FedPG, printed average": FedPG(**common, average="printed"),
+        "FedPG, printed projection": FedPG(**common, projection="printed"),
+    }

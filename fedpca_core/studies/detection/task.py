@@ -1,0 +1,201 @@
+"""From settings to traffic and a detection task: what the studies of this room share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fedpca_core.errors import require
+from fedpca_core.problems.problem import check_components
+from fedpca_core.problems.remembered import Remembered
+from fedpca_core.problems.traffic import (
+    DetectionTask,
+    Traffic,
+    available,
+    load,
+    prepare,
+    read_traffic,
+    synthetic,
+)
+from fedpca_core.problems.traffic_schemas import SCHEMAS
+from fedpca_core.problems.traffic_table import NO_LABELS, label_columns
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import content_key
+
+__all__ = [
+    "NO_LABELS",
+    "TASK",
+    "TaskFacts",
+    "attack_types",
+    "label_columns",
+    "present",
+    "resolve",
+    "task",
+]
+
+#: Fields that the raw records depend on, and those that the task does.
+_OWN = frozenset({"problem", "label_column", "normal_value", "columns", "seed"})
+_SPLIT = frozenset({"clients", "split", "transform", "standardising"})
+TASK = _OWN | _SPLIT
+# Each entry holds up to a hundred megabytes, hence the few.
+_SOURCES: Remembered[Traffic] = Remembered(3)
+_TASKS: Remembered[DetectionTask] = Remembered(3)
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What a page says of a detection task.
+
+    Attributes
+    ----------
+    name, note : str
+    published_as : str
+        Key of the public data set that these records are, also when a visitor brought them;
+        "" for any other.
+    labelled : bool
+        Whether anybody knows which tested records are attacks.
+    features, clients, training, tested : int
+    attack_share : float
+        Of the tested records; the accuracy of always raising the alarm.
+    dropped : tuple of str
+        Constant features that were left out.
+    """
+
+    name: str
+    note: str
+    published_as: str
+    labelled: bool
+    features: int
+    clients: int
+    training: int
+    tested: int
+    attack_share: float
+    dropped: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: DetectionTask) -> TaskFacts:
+        """The facts of a task."""
+        left_out = ", ".join(found.dropped)
+        return cls(
+            name=found.problem.name,
+            note=found.problem.note + (f" Constant, left out: {left_out}." if left_out else ""),
+            published_as=next(
+                (key for key, schema in SCHEMAS.items() if schema.title == found.source.name), ""
+            ),
+            labelled=found.source.labelled,
+            features=found.problem.features,
+            clients=found.problem.clients,
+            training=len(found.source.normal),
+            tested=len(found.attack),
+            attack_share=found.attack_share,
+            dropped=found.dropped,
+        )
+
+    @property
+    def always_alarm_f1(self) -> float:
+        """F1 of always raising the alarm."""
+        return 2.0 * self.attack_share / (1.0 + self.attack_share)
+
+
+def present(problem: str) -> bool:
+    """Whether a public data set can be read here."""
+    return problem in available()
+
+
+def resolve(problem: str) -> str:
+    """The data set behind "best available": TON-IoT where it is found, else synthetic."""
+    if problem != "auto":
+        return problem
+    return "ton" if present("ton") else "synthetic"
+
+
+def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
+    """The raw records of the settings; remembered, since several studies ask for them.
+
+    Raises
+    ------
+    InvalidInput
+        Data that are not there, or a file that could not be used.
+    """
+    own = settings.problem == "own"
+    require(
+        not own or data is not None,
+        "There is no file yet: these settings are for a CSV file of your own, which a link cannot "
+        "carry; choose it beside “Traffic” (or give --table).",
+    )
+    chosen = replace(settings, problem=resolve(settings.problem))
+    file = data if own else None
+    key = content_key(chosen, _fields(chosen), file)
+    return _SOURCES.get(key, lambda: _read(chosen, file))
+
+
+def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
+    """The detection task of the settings; remembered.
+
+    Raises
+    ------
+    InvalidInput
+        As `source`; more clients or components than the records allow.
+    """
+    traffic = source(settings, data)
+    chosen = replace(settings, problem=resolve(settings.problem))
+    drawn = frozenset({"seed"}) if settings.split == "iid" else frozenset()
+    file = data if settings.problem == "own" else None
+    found = _TASKS.get(
+        content_key(chosen, _fields(chosen) | _SPLIT | drawn, file),
+        lambda: prepare(
+            traffic,
+            clients=settings.clients,
+            split=settings.split,
+            transform=settings.transform,
+            standardising=settings.standardising,
+            seed=settings.seed,
+        ),
+    )
+    check_components(settings.components, found.problem.features)
+    return found
+
+
+def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> DetectionTask:
+    """The task, for what cannot be done without labels.
+
+    Raises
+    ------
+    InvalidInput
+        Nobody says which records are attacks.
+    """
+    found = task(settings, data)
+    require(
+        found.source.labelled,
+        f"{purpose} needs to know which records are attacks, but {found.problem.name} has no "
+        "column of labels; choose one under “Label column”, or other traffic.",
+    )
+    return found
+
+
+def attack_types(settings: AnomalySettings, data: OwnData | None = None) -> list[str]:
+    """The types of attack among the tested records, in alphabetical order."""
+    traffic = source(settings, data)
+    return sorted({str(name) for name in traffic.types[traffic.attack]})
+
+
+def _fields(settings: AnomalySettings) -> frozenset[str]:
+    """What the raw records depend on: a public data set on nothing but its name."""
+    return {"own": _OWN, "synthetic": frozenset({"problem", "seed"})}.get(
+        settings.problem, frozenset({"problem"})
+    )
+
+
+def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
+    if data is not None:
+        return read_traffic(
+            data.content,
+            data.name,
+            label_column=settings.label_column,
+            normal_value=settings.normal_value,
+            columns=settings.columns,
+            seed=settings.seed,
+        )
+    if settings.problem == "synthetic":
+        return synthetic(seed=settings.seed)
+    return load(settings.problem)
