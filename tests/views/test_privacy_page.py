@@ -134,7 +134,7 @@ def test_a_figure_stands_beside_its_guarantee_and_what_is_wrong_with_it() -> Non
         ({"records": "Left raw"}, "the stated noise protects nothing: no ε"),
         ({"draws": "30"}, "30 machines cannot be drawn from 6"),
         ({"eps": "0"}, "Privacy budget ε cannot be “0”"),
-        ({"epsilon": "-1"}, "Privacy budget ε cannot be “-1”"),
+        ({"epsilon": "-1"}, r"Privacy budget ε cannot be “\-1”"),
         ({"localsteps": "8", "T": "5"}, "There is no setting called “T”"),
         ({"localsteps": "8", "products": "5"}, "choose a period between 1 and 5"),
         ({"components": "8", "surplus": "6", "features": "10"}, "cannot hold 8 components"),
