@@ -10,15 +10,14 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
+from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.privacy import Calibration
-from fedpca_core.privacy.gaussian import mu_of
 from fedpca_core.studies.papers.fedpower import MODELS
 from fedpca_core.studies.private.distinct import distinct_clients
 from fedpca_core.studies.private.membership import (
     Membership,
     RecordMembership,
     membership,
-    permitted_roc,
 )
 from fedpca_core.studies.private.price import last_value
 from fedpca_core.studies.private.reconstruction import (
@@ -79,19 +78,6 @@ def test_membership_refuses_what_it_cannot_know() -> None:
         one_test(spiked(), fp.FedPower(4, noise=1.0), 1)
     with pytest.raises(InvalidInput, match="choose a finite ε"):
         one_test(spiked(), fp.FedPower(4, period=1), 1)
-
-
-def test_what_epsilon_and_delta_permit_is_more_than_gaussian_noise_takes() -> None:
-    false, true = permitted_roc(1.0, 0.0)
-    assert np.trapezoid(true, false) == pytest.approx(np.e / (1 + np.e))
-    for epsilon, delta in ((0.5, 1e-5), (2.0, 1e-2)):
-        corners = permitted_roc(epsilon, delta)
-        grid = np.linspace(0, 1, 201)
-        lines = np.minimum(
-            np.minimum(1.0, delta + np.exp(epsilon) * grid),
-            1.0 - np.exp(-epsilon) * (1.0 - delta - grid),
-        )
-        assert np.allclose(np.interp(grid, *corners), np.minimum(lines, 1.0))
 
 
 def test_noise_takes_reconstruction_back_to_the_public_guess() -> None:
