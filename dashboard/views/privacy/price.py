@@ -53,7 +53,6 @@ def draw_budgets(settings: PrivacySettings, result: Swept) -> None:
 def draw_lengths(settings: PrivacySettings, result: Swept) -> None:
     """The final distance of runs of different lengths with one budget."""
     layout.section("Against the number of products")
-    st.markdown(_advice(result, settings))
     chart(
         key="privacy_length",
         panels=[
@@ -72,6 +71,7 @@ def draw_lengths(settings: PrivacySettings, result: Swept) -> None:
             )
         ],
     )
+    st.markdown(_advice(result, settings))
 
 
 def _curve(result: Swept, kind: str) -> Curve:

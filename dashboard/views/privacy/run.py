@@ -20,8 +20,8 @@ def curve(name: str, run: Repeated, colour: str) -> Curve:
     low, high = run.quartiles
     return Curve(
         name=name,
-        x=np.arange(len(run.median)),
-        y=np.maximum(run.median, ROUNDING),
+        x=np.arange(len(run.middle)),
+        y=np.maximum(run.middle, ROUNDING),
         lower=np.maximum(low, ROUNDING),
         upper=np.maximum(high, ROUNDING),
         colour=colour,
@@ -63,7 +63,7 @@ def verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
     budget = f"ε = {short(settings.epsilon)}, " if first in ("exact", "published") else ""
     text = (
         f"**{METHODS[settings.method].title}** ends at distance **{run.final:.2g}** "
-        f"({budget}{NAMES[first]}) after {len(run.median) - 1} communications and "
+        f"({budget}{NAMES[first]}) after {len(run.middle) - 1} communications and "
         f"{run.bytes_up[-1] / 1e3:,.0f} kB up"
     )
     for kind, other in others:

@@ -77,8 +77,15 @@ def _drawn(c: PrivacySettings) -> Problem:
 def public_setting(settings: PrivacySettings) -> Setting:
     """What everybody knows about the run, without drawing any data."""
     c = settings
-    sizes = np.full(c.clients, samples(c), dtype=np.int64)
-    return Setting(c.features, c.clients, sizes, np.full(c.clients, 1.0 / c.clients))
+    kind, norm = treatment(c)
+    return even_setting(c.features, c.clients, samples(c), None if kind == "raw" else norm)
+
+
+def even_setting(features: int, clients: int, records: int, norm: float | None) -> Setting:
+    """What everybody knows of clients of one size whose records are bounded by ``norm``."""
+    sizes = np.full(clients, records, dtype=np.int64)
+    weights = np.full(clients, 1.0 / clients)
+    return Setting(features, clients, sizes, weights, record_norm=norm)
 
 
 # ---------------------------------------------------------------------- method

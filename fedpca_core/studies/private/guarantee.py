@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
 from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
-from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers import fedpower
 from fedpca_core.studies.private import build
@@ -125,8 +123,7 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
     entry = fedpower.figure(c.figure)
     model = fedpower.MODELS[entry.model]
     size = model.sizes[size_of(c)]
-    sizes = np.full(fedpower.CLIENTS, size.samples, dtype=np.int64)
-    setting = Setting(size.features, fedpower.CLIENTS, sizes, np.full(len(sizes), 1.0 / len(sizes)))
+    setting = build.even_setting(size.features, fedpower.CLIENTS, size.samples, 1.0)
     stated = []
     for variant in entry.variants:
         run = fedpower.algorithm(entry, variant, size.samples)
@@ -136,5 +133,5 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
     promises = Promises(tuple(stated), record=model.record)
     if not promises.private:
         return promises
-    warning = warn_delta(fedpower.DELTA, sizes)
+    warning = warn_delta(fedpower.DELTA, setting.samples)
     return Promises(tuple(stated), warning=warning or "", record=model.record)

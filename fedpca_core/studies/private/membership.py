@@ -13,14 +13,16 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
 
 from fedpca_core.algorithms import FedPower, Noisy
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import (
     empirical_auc,
+    gaussian_roc,
     membership_score,
     membership_separation,
+    permitted_auc,
+    permitted_roc,
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput, require
@@ -79,22 +81,6 @@ class Membership:
         true = (self.first[None] >= thresholds[:, None]).mean(axis=1)
         false = (self.second[None] >= thresholds[:, None]).mean(axis=1)
         return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
-
-
-def gaussian_roc(epsilon: float, delta: float) -> tuple[Array, Array]:
-    """The most that Gaussian noise with this guarantee permits: ``Phi(Phi^-1(a) + mu)``."""
-    false = np.linspace(1e-6, 1 - 1e-6, 101)
-    return false, np.asarray(ndtr(ndtri(false) + float(mu_of(epsilon, delta))))
-
-
-def permitted_roc(epsilon: float, delta: float) -> tuple[Array, Array]:
-    """The most that (epsilon, delta)-DP alone permits, whatever the mechanism.
-
-    ``min{1, delta + e^eps a, 1 - e^-eps (1 - delta - a)}`` at false alarms a: straight lines, given
-    by their corners (Dong, Roth and Su, Gaussian differential privacy, Proposition 2.5).
-    """
-    corner = (1.0 - delta) / (1.0 + math.exp(epsilon))
-    return np.array([0.0, corner, 1.0 - delta, 1.0]), np.array([delta, 1.0 - corner, 1.0, 1.0])
 
 
 def worst_pair(
@@ -223,11 +209,14 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         mus = [float(mu_of(epsilon, c.delta)) for epsilon in BUDGETS]
         budgets, nothing = np.array(BUDGETS), (np.empty(0), np.empty(0))
         private = math.isfinite(c.epsilon)
+        alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), _corners(c) if private else ())
         ceilings = (
             np.array([theoretical_auc(mu) for mu in mus]),
-            np.array([_area(*permitted_roc(epsilon, c.delta)) for epsilon in BUDGETS]),
-            gaussian_roc(c.epsilon, c.delta) if private else nothing,
-            permitted_roc(c.epsilon, c.delta) if private else nothing,
+            np.array([permitted_auc(epsilon, c.delta) for epsilon in BUDGETS]),
+            (alarms, gaussian_roc(float(mu_of(c.epsilon, c.delta)), alarms))
+            if private
+            else nothing,
+            (alarms, permitted_roc(c.epsilon, c.delta, alarms)) if private else nothing,
         )
         for position, kind in enumerate(CALIBRATIONS if private else ()):
             begin = position / 2
@@ -274,5 +263,6 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         return tables
 
 
-def _area(false: Array, true: Array) -> float:
-    return float(np.trapezoid(true, false))
+def _corners(c: PrivacySettings) -> list[float]:
+    """False alarms at which what (epsilon, delta) permits has corners."""
+    return [(1.0 - c.delta) / (1.0 + math.exp(c.epsilon)), 1.0 - c.delta]

@@ -45,7 +45,7 @@ class Repeated:
     bytes_up: Array
 
     @property
-    def median(self) -> Array:
+    def middle(self) -> Array:
         """Median over the repetitions."""
         return np.asarray(np.median(self.sines, axis=0), dtype=float)
 
@@ -58,7 +58,7 @@ class Repeated:
     @property
     def final(self) -> float:
         """Median of the final angle's sine."""
-        return float(self.median[-1])
+        return float(self.middle[-1])
 
     def table(self, name: str, label: str) -> pd.DataFrame:
         """Median and quartiles after each communication, with ``label`` in a column ``name``."""
@@ -66,9 +66,9 @@ class Repeated:
         return pd.DataFrame(
             {
                 name: label,
-                "communication": np.arange(len(self.median)),
+                "communication": np.arange(len(self.middle)),
                 "products": self.times,
-                "median": self.median,
+                "median": self.middle,
                 "lower_quartile": low,
                 "upper_quartile": high,
                 "bytes_up": self.bytes_up,

@@ -7,37 +7,55 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
+from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy import Calibration
-from fedpca_core.studies.papers.fedpower import FIGURES, MODELS, Band, curves, figure, utility
+from fedpca_core.problems import Problem
+from fedpca_core.studies.papers.fedpower import FIGURES, MODELS, figure
 from fedpca_core.studies.private import error_budget
+from fedpca_core.studies.private.figures import Curves, PaperFigure
+from fedpca_core.studies.private.round_identity import (
+    communication_times,
+    largest_drift,
+    one_round_identity,
+)
+from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.private.theory_terms import noise_floor, theory_terms
+from fedpca_core.studies.study import outcome
 
 
 @pytest.fixture(scope="module")
-def bands() -> dict[str, dict[str, Band]]:
-    return {
-        key: {band.label: band for band in curves(figure(key), repetitions=6)}
-        for key in ("3a", "3b", "3c", "3d", "4b", "4d", "4e")
-    }
+def bands() -> dict[str, Curves]:
+    figures = {key: PrivacySettings(figure=key, repetitions=6) for key in FIGURE_KEYS}
+    found = {key: outcome(PaperFigure().run(settings)) for key, settings in figures.items()}
+    return {key: curves for key, curves in found.items() if curves is not None}
 
 
-def plateaus(bands: dict[str, Band]) -> list[float]:
-    return [band.plateau for band in bands.values()]
+FIGURE_KEYS = ("3a", "3b", "3c", "3d", "4b", "4d", "4e")
+
+
+def plateaus(curves: Curves) -> list[float]:
+    return [run.final for run in curves.values()]
+
+
+def live() -> Problem:
+    model = MODELS["spiked"]
+    return model.draw(model.sizes["live"], 0)
 
 
 def test_longer_gaps_are_ahead_at_equal_rounds_and_end_together(
-    bands: dict[str, dict[str, Band]],
+    bands: dict[str, Curves],
 ) -> None:
     one, two, four = bands["3a"].values()
     # The fourth communication of p = 4 is its last; the orders hold for the means of log angles.
     for round_ in (1, 2):
-        assert four.median[round_] < two.median[round_]
+        assert four.middle[round_] < two.middle[round_]
     assert np.log(four.sines[:, 1:4]).mean() < np.log(two.sines[:, 1:4]).mean()
     assert np.log(two.sines[:, 1:4]).mean() < np.log(one.sines[:, 1:4]).mean() + 0.1
     assert np.allclose(plateaus(bands["3a"]), 0.2, rtol=0.2)
 
 
 def test_plateaus_are_almost_in_proportion_to_one_over_epsilon(
-    bands: dict[str, dict[str, Band]],
+    bands: dict[str, Curves],
 ) -> None:
     ten, one, half = plateaus(bands["3b"])
     assert ten < one < half
@@ -46,7 +64,7 @@ def test_plateaus_are_almost_in_proportion_to_one_over_epsilon(
 
 
 def test_drawing_as_many_as_there_are_is_worse_than_everybody(
-    bands: dict[str, dict[str, Band]],
+    bands: dict[str, Curves],
 ) -> None:
     full, twenty, twelve, eight = plateaus(bands["3c"])
     assert full < 0.9 * twenty
@@ -54,20 +72,20 @@ def test_drawing_as_many_as_there_are_is_worse_than_everybody(
     assert eight / twenty == pytest.approx(1.3, rel=0.2)
 
 
-def test_exact_noise_lowers_the_plateau_nine_times(bands: dict[str, dict[str, Band]]) -> None:
-    published, exact = bands["3b"]["ε = 0.5"].plateau, bands["3d"]["ε = 0.5"].plateau
+def test_exact_noise_lowers_the_plateau_nine_times(bands: dict[str, Curves]) -> None:
+    published, exact = bands["3b"]["ε = 0.5"].final, bands["3d"]["ε = 0.5"].final
     assert published / exact == pytest.approx(9.2, rel=0.15)
 
 
 def test_model_two_fails_as_stated_and_works_with_many_networks(
-    bands: dict[str, dict[str, Band]],
+    bands: dict[str, Curves],
 ) -> None:
     assert min(plateaus(bands["4b"])) > 0.95
     assert max(plateaus(bands["4d"])) < 2e-3
     ten, one, half = plateaus(bands["4e"])
     assert ten < one < half < 0.2
     # Without noise the shelf while gaps are above one, then the drop.
-    shelf = bands["4d"]["p = 4, no noise"].median
+    shelf = bands["4d"]["p = 4, no noise"].middle
     assert 1e-3 < shelf[2] < 1e-2 and 0.5 < shelf[3] / shelf[2] < 2 and shelf[4] < shelf[3] / 4
 
 
@@ -94,19 +112,12 @@ def test_figures_are_complete_and_unknown_ones_refused() -> None:
     assert all(entry.model in MODELS and entry.verdict for entry in FIGURES)
     with pytest.raises(InvalidInput, match="choose one of 3a"):
         figure("5")
-    with pytest.raises(InvalidInput, match="live and a paper size"):
-        next(curves(figure("3a"), size="huge"))
 
 
-def test_a_stopped_figure_yields_what_it_has() -> None:
-    reports: list[str] = []
-
-    def progress(fraction: float, text: str) -> bool:
-        reports.append(text)
-        return len(reports) < 3
-
-    found = list(curves(figure("3a"), repetitions=2, progress=progress))
-    assert [band.label for band in found] == ["p = 1"]
+def test_a_stopped_figure_keeps_the_curves_it_has() -> None:
+    settings = PrivacySettings(figure="3a", repetitions=2)
+    found = outcome(PaperFigure().run(settings), lambda step: step.result is None)
+    assert found is not None and list(found) == ["p = 1"]
 
 
 @pytest.mark.parametrize("draws", [None, 8])
@@ -115,10 +126,10 @@ def test_one_round_identity(draws: int | None, period: int) -> None:
     problem = fp.problems.spiked_covariance(features=20, samples=500, clients=12, seed=1)
     run = fp.FedPower(3, 4, period=period, draws=draws, noise=1e-3)
     trace = fp.simulate(problem, run, rounds=99, seed=3)
-    found = error_budget.one_round_identity(problem, trace)
+    found = one_round_identity(problem, trace)
     assert len(found.residual) == len(run.times)
     assert found.residual.max() < 1e-11
-    gaps = np.diff(error_budget.communication_times(run))[: len(run.times)]
+    gaps = np.diff(communication_times(run))[: len(run.times)]
     single = gaps == 1
     assert np.all(found.sampling[single] < 1e-12)
     assert np.all(found.rho[single] == 0)
@@ -136,7 +147,7 @@ def test_only_noise_makes_the_noise_term() -> None:
     for noise in (0.0, 2e-3):
         run = fp.FedPower(3, 4, period=3, draws=5, noise=noise)
         trace = fp.simulate(problem, run, rounds=99, seed=3)
-        found = error_budget.one_round_identity(problem, trace)
+        found = one_round_identity(problem, trace)
         assert np.all((found.noise > 0) == (noise > 0))
 
 
@@ -153,14 +164,14 @@ def test_ablation_ends_at_the_run_and_increments_add_up() -> None:
 
 
 def test_theory_terms_say_vacuous_rather_than_a_number() -> None:
-    problem = MODELS["spiked"].live(0)
+    problem = live()
     noise = float(Calibration("published", 0.5, 1e-4, 10, 5).noise(30_000))
     loud, single = fp.FedPower(4, 5, period=2, draws=20, noise=noise), fp.FedPower(4, 5, period=1)
     for run, vacuous in ((loud, True), (single, False)):
         trace = fp.simulate(problem, run, rounds=99)
-        rho = error_budget.largest_drift(problem, trace)
+        rho = largest_drift(problem, trace)
         assert 0 <= rho <= np.sqrt(2) + 1e-9
-        terms = error_budget.theory_terms(problem, run, trace.setting, rho)
+        terms = theory_terms(problem, run, trace.setting, rho)
         assert terms.vacuous is vacuous
         assert (terms.noise is None) == (terms.drift is None) == vacuous
         assert terms.allowed < 0.1
@@ -170,19 +181,13 @@ def test_theory_terms_say_vacuous_rather_than_a_number() -> None:
 
 @pytest.mark.parametrize("draws", [None, 8])
 def test_noise_floor_predicts_the_final_angle(draws: int | None) -> None:
-    problem = MODELS["spiked"].live(0)
+    problem = live()
     noise = float(Calibration("published", 1.0, 1e-4, 10, 5).noise(30_000))
     run = fp.FedPower(4, 5, period=1, noise=noise, draws=draws)
     setting = fp.simulate(problem, run, rounds=1).setting
-    predicted = error_budget.noise_floor(problem, run, setting)
-    finals = utility(
-        problem,
-        run,
-        calibration="published",
-        epsilons=(1.0,),
-        delta=1e-4,
-        clip_norm=1.0,
-        seeds=range(9),
-    )
+    predicted = noise_floor(problem, run, setting)
+    target = problem.target(4)
+    estimates = [fp.simulate(problem, run, rounds=10, seed=seed).estimate for seed in range(9)]
+    finals = [largest_sine(estimate[None], target)[0] for estimate in estimates]
     angle = np.arcsin(np.median(finals))
     assert np.tan(angle) == pytest.approx(predicted, rel=0.2)

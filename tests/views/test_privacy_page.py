@@ -1,0 +1,144 @@
+"""The Privacy page without a browser: what stands beside ε, refusals, and every view."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell import jobs
+from fedpca_core.studies.catalogue import studies_of
+from fedpca_core.studies.private import membership
+from fedpca_core.studies.private.settings import VIEWS, PrivacySettings
+from fedpca_core.studies.study import outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = {"features": "20", "clients": "6", "samples": "2000", "repetitions": "2", "delta": "1e-5"}
+
+
+def open_page(**parameters: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=90).run()
+    for key, value in (SMALL | parameters).items():
+        app.query_params[key] = value
+    app.switch_page("../pages/privacy.py").run()
+    assert not app.exception
+    assert app.title[0].value == "What does privacy cost?"
+    return app
+
+
+def everything(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.warning, *app.info]
+    return "\n".join(part.value for part in parts)
+
+
+def settings_of(**parameters: str) -> PrivacySettings:
+    link = {key: [value] for key, value in (SMALL | parameters).items()}
+    reading = PrivacySettings.from_query(link)
+    assert not reading.notes
+    return reading.configuration
+
+
+@pytest.mark.parametrize("view", VIEWS.values())
+def test_every_view_shows_the_numbers_of_its_studies(view: str, monkeypatch) -> None:
+    monkeypatch.setattr(membership, "TESTS", 8)
+    app = open_page(view=view, repetitions="1")
+    settings = settings_of(view=view, repetitions="1")
+    _, *shown = studies_of(settings)
+    for study in shown:
+        job = jobs.registry().find(study.identity(settings))
+        assert job is not None, "the page did not start this study"
+        assert job.wait(60) and job.refusal is None
+        page = study.tables(job.result, settings)
+        alone = study.tables(outcome(study.run(settings)), settings)
+        assert list(page) == list(alone)
+        for name, table in page.items():
+            pd.testing.assert_frame_equal(table, alone[name])
+    app.run()
+    assert not app.exception
+
+
+def test_beside_epsilon_stand_unit_clip_delta_sampling_and_accountant() -> None:
+    app = open_page(epsilon="0.5", draws="5")
+    assert app.metric[0].label == "Guaranteed ε" and app.metric[0].value == "0.5"
+    text = everything(app)
+    for words in (
+        "**δ** 1e-5",
+        "**unit** one record of one client",
+        "**clip norm** 1",
+        "5 clients drawn with replacement",
+        "no amplification",
+        "**accountant** exact composition",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("link", [{"epsilon": "∞"}, {"dp": "false"}])
+def test_without_noise_epsilon_is_infinite_never_a_number(link: dict[str, str]) -> None:
+    app = open_page(**link)
+    assert app.metric[0].value == "∞" and app.metric[1].value == "off"
+    text = everything(app)
+    assert "Unprotected" in text and "Differentially private" not in text
+
+
+def test_vacuous_theory_is_said_to_be_vacuous() -> None:
+    parameters = {
+        "view": "Where the error comes from",
+        "calibration": "Published",
+        "epsilon": "0.5",
+        "localsteps": "4",
+        "draws": "3",
+    }
+    app = open_page(**parameters)
+    for _ in range(40):
+        if any(metric.label.startswith("I₁") for metric in app.metric):
+            break
+        time.sleep(0.1)
+        app.run()
+    terms = {metric.label: metric.value for metric in app.metric}
+    assert terms["I₁, privacy noise"] == terms["I₂, local drift"] == "vacuous"
+    assert terms["I₃, client sampling"] == "vacuous"
+    text = everything(app)
+    assert "**vacuous**" in text and "Theorem 9" in text
+
+
+def test_published_noise_shows_the_epsilon_it_is_worth() -> None:
+    app = open_page(calibration="Published", epsilon="1")
+    assert 0 < float(app.metric[0].value) < 0.3
+
+
+@pytest.mark.parametrize("method", ["FAPS", "LocalPower", "FedPE", "FedPG", "One-shot"])
+def test_methods_that_cannot_be_accounted_show_why_and_no_epsilon(method: str) -> None:
+    app = open_page(method=method, noise="0.1")
+    text = everything(app)
+    assert "No ε can be stated" in text and "gives no ε" in text
+    assert "Masked, heuristically" in text and "Differentially private" not in text
+    assert all(metric.label != "Guaranteed ε" for metric in app.metric)
+
+
+def test_a_figure_stands_beside_its_guarantee_and_what_is_wrong_with_it() -> None:
+    text = everything(open_page(view="The paper's figures", figure="4(b) Model II, budget ε"))
+    assert "**accountant** exact composition" in text and "**δ** 0.0001" in text
+    assert "sits in two rows" in text
+    assert "is not below 1/" not in text  # 600 records
+    text = everything(open_page(view="The paper's figures"))
+    assert "is not below 1/30,000" in text and "sits in two rows" not in text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"delta": "0.001"}, "is not below 1/2,000"),
+        ({"records": "Left raw"}, "the stated noise protects nothing: no ε"),
+        ({"draws": "30"}, "30 machines cannot be drawn from 6"),
+        ({"eps": "0"}, "Privacy budget ε cannot be “0”"),
+        ({"epsilon": "-1"}, r"Privacy budget ε cannot be “\-1”"),
+        ({"localsteps": "8", "T": "5"}, "There is no setting called “T”"),
+        ({"localsteps": "8", "products": "5"}, "choose a period between 1 and 5"),
+        ({"components": "8", "surplus": "6", "features": "10"}, "cannot hold 8 components"),
+    ],
+)
+def test_bad_input_becomes_a_sentence(parameters: dict[str, str], words: str) -> None:
+    assert words in everything(open_page(**parameters))
