@@ -1,21 +1,57 @@
-"""What this is, and the ways in."""
+"""The experiment this laboratory exists for: all parameters, one picture."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import layout, presets
+from dashboard.shell import guarantee, jobs, layout, presets, script, share
+from dashboard.shell.controls import Controls
 from dashboard.shell.doors import DOORS
+from dashboard.views import scene
 from fedpca_core.studies.papers.faps import PRESETS
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.scene.scene import LivePicture
+from fedpca_core.studies.scene.settings import SceneSettings
 
-layout.heading(
-    "The federated-PCA laboratory",
-    "Many parties want the leading directions of all their data together, and none will hand its "
-    "data over. Turn the parameters and watch how fast each method gets there, what it costs on "
-    "the wire, and what an honest-but-curious server reconstructs of one client from exactly the "
-    "messages it saw.",
-)
+STUDY = LivePicture()
 
+controls = Controls(SceneSettings)
+st.html('<h1 class="fp-front">Nobody sends a record. What does the server hold?</h1>')
+controls.show_notes()
+with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"):
+    method = controls.parameter("method")
+    controls.draw("clients", "heterogeneity")
+    controls.parameter("penalty_factor", disabled=method not in ("faps", "variable_splitting"))
+    controls.draw("epsilon", "participation")
+    with st.popover("More", icon=":material/tune:", width="stretch"):
+        controls.draw("problem", "records_per_client", "components", "rounds", "client")
+        controls.parameter("secure_aggregation")
+        controls.parameter("absent", disabled=controls.values["participation"] == 1)
+        controls.draw("delta", "clip_norm", disabled=controls.values["epsilon"] == float("inf"))
+        controls.parameter("seed")
+
+settings = controls.settings()
+job = jobs.study(STUDY, settings, lambda found: scene.draw(found, settings))
+
+if job.result is not None:
+    guarantee.card(job.result.facts)
+with st.container(horizontal=True, vertical_alignment="center"):
+    share.take_away(settings, {STUDY: job.result})
+    st.page_link(
+        "../pages/attack.py",
+        label="Attack this run",
+        icon=":material/visibility:",
+        query_params=settings.carried(AttackSettings).query(complete=True),
+    )
+    st.page_link(
+        "../pages/converge.py",
+        label="Compare all methods on it",
+        icon=":material/show_chart:",
+        query_params=settings.carried(ConvergeSettings).query(complete=True),
+    )
+script.fold(settings, [STUDY])
+
+layout.section("Every question has its page")
 grid = st.grid(3, min_column_width=260, border=True, gap="medium")
 for entry in DOORS:
     with grid.cell():

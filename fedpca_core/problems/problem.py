@@ -44,6 +44,9 @@ class Problem:
         One sentence on how the data were made, split or cleaned.
     record_norm : float or None
         Upper bound on the Euclidean norm of every record, where the generator guarantees one.
+    grid : float or None
+        Step between the values that an entry of a record can have (pixels are whole numbers of
+        it), before anything was subtracted; public. None where entries are real numbers.
     own_mean : (features,) float64, or None
         The pooled mean of the records themselves, where it was subtracted from them. No guarantee
         covers it: one record moves all others.
@@ -68,6 +71,7 @@ class Problem:
     note: str = ""
     record_norm: float | None = None
     spectrum: Array | None = None
+    grid: float | None = None
     own_mean: Array | None = None
     own_scale: bool = False
     source: SourceRelease | None = None
@@ -250,6 +254,7 @@ def from_blocks(
     feature_names: Sequence[str] = (),
     note: str = "",
     record_norm: float | None = None,
+    grid: float | None = None,
     own_mean: Array | None = None,
     own_scale: bool = False,
 ) -> Problem:
@@ -282,6 +287,7 @@ def from_blocks(
         feature_names=tuple(feature_names),
         note=note,
         record_norm=record_norm,
+        grid=grid,
         own_mean=own_mean,
         own_scale=own_scale,
     )

@@ -35,6 +35,8 @@ from fedpca_core.studies.private.membership import RecordMembership
 from fedpca_core.studies.private.price import PriceOfBudget, PriceOfProducts
 from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.scene.scene import LivePicture
+from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import Study, registered
 from fedpca_core.studies.theory.bridge import Bridge
 from fedpca_core.studies.theory.method import AgainstClaims
@@ -44,6 +46,7 @@ from fedpca_core.studies.theory.verdicts import Statements
 
 #: Every study by key; those of one page follow each other in the order in which it shows them.
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
+    LivePicture(),
     Convergence(),
     Promise(),
     PrivateRun(),
@@ -66,6 +69,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
 
 #: The settings class of every page.
 PAGES: tuple[type[Settings], ...] = (
+    SceneSettings,
     ConvergeSettings,
     AttackSettings,
     PrivacySettings,

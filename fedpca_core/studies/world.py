@@ -106,8 +106,8 @@ WORLD: dict[str, Parameter] = {
     "epsilon": Parameter(
         math.inf,
         key="epsilon",
-        label="Privacy budget ε",
-        help="Differential privacy of one client's records, for the whole run. Smaller is more "
+        label="Budget ε",
+        help="Differential privacy of one record, for the whole run. Smaller is more "
         "private: below 1 is strong, above 10 weak; ∞ switches the noise off.",
         grid=(0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, math.inf),
         travels=True,
