@@ -17,7 +17,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.differencing import records_behind
-from fedpca_core.attacks.evidence import Evidence, read
+from fedpca_core.attacks.linear_system import LinearSystem, read
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers
 from fedpca_core.attacks.pooled import summed
 from fedpca_core.errors import InvalidInput, require
@@ -80,7 +80,7 @@ def joined(
         for weight, count, mean in zip((-1.0, 1.0), counts, means, strict=True):
             centre = np.asarray(mean, dtype=float)
             answers += weight * count * np.outer(centre, centre @ common)
-    evidence = Evidence(
+    evidence = LinearSystem(
         common,
         sign * answers / change,
         answers.size,
@@ -113,13 +113,13 @@ def joined_matrices(
     )
 
 
-def _evidence(run: Transcript, client: int, rounds: int | None) -> Evidence:
+def _evidence(run: Transcript, client: int, rounds: int | None) -> LinearSystem:
     if any(exchange.uploads is None for exchange in run.exchanges):
         return summed(run, client, rounds)
     return read(run, client, rounds)
 
 
-def _answers(evidence: Evidence) -> tuple[Array, Array, Array]:
+def _answers(evidence: LinearSystem) -> tuple[Array, Array, Array]:
     """Orthonormal directions asked, the answers to them, and how much rounding grew in each."""
     left, sigma, right = np.linalg.svd(evidence.probes, full_matrices=False)
     # Beyond this the answers are more rounding than answer once they are subtracted.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.evidence import Evidence, growing
+from fedpca_core.attacks.linear_system import LinearSystem, growing
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.protocol.transcript import Transcript
@@ -109,7 +109,7 @@ def low_rank(
     """
     require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
     path: list[Reading] = []
-    evidence = Evidence.empty(transcript.features)
+    evidence = LinearSystem.empty(transcript.features)
     samples = int(transcript.samples[client]) if 0 <= client < transcript.clients else 0
     for number, evidence in enumerate(growing(transcript, client, rounds)):
         if not evidence.probes.shape[1]:
@@ -126,7 +126,7 @@ def low_rank(
 
 
 def from_answers(
-    evidence: Evidence, samples: int, *, noise: float = 0.0, path: tuple[Reading, ...] = ()
+    evidence: LinearSystem, samples: int, *, noise: float = 0.0, path: tuple[Reading, ...] = ()
 ) -> Factor:
     """The factor of stacked questions and answers; see `low_rank`.
 
@@ -181,7 +181,7 @@ def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     )
 
 
-def _reading(evidence: Evidence, samples: int, noise: float, number: int) -> Reading:
+def _reading(evidence: LinearSystem, samples: int, noise: float, number: int) -> Reading:
     columns = evidence.probes.shape[1]
     values = np.linalg.eigvalsh(symmetric_part(evidence.probes.T @ evidence.answers))
     rank = int(_kept(values, evidence, samples, noise).sum())
@@ -193,18 +193,18 @@ def _is_complete(rank: int, columns: int, samples: int) -> bool:
     return 0 < rank == samples or 0 < rank < columns
 
 
-def _relative(evidence: Evidence, noise: float) -> float:
+def _relative(evidence: LinearSystem, noise: float) -> float:
     rounding = ROUNDING["float32" if evidence.single_precision else "float64"]
     return float(np.hypot(rounding, noise))
 
 
-def _unit(evidence: Evidence, noise: float) -> float:
+def _unit(evidence: LinearSystem, noise: float) -> float:
     """Size of rounding and noise in one entry of an answer."""
     size = float(np.sqrt((evidence.answers**2).mean()))
     return _relative(evidence, noise) * size
 
 
-def _kept(values: Array, evidence: Evidence, samples: int, noise: float) -> Array:
+def _kept(values: Array, evidence: LinearSystem, samples: int, noise: float) -> Array:
     """Which eigenvalues of K (smallest first) are data and not rounding or noise."""
     columns = len(values)
     largest = float(values[-1])

@@ -16,7 +16,7 @@ Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and G
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,15 +103,11 @@ def records(
         A grid or mean of the wrong shape, a mean without the number of records.
     """
     found: Records | None = None
-    for found in search(
-        factor,
-        grid,
-        mean,
-        records_total,
-        unit_length=unit_length,
-        budget=budget,
-        plain=plain,
-    ):
+    steps = search(
+        factor, grid, mean, records_total, unit_length=unit_length, budget=budget, plain=plain
+    )
+    for step in steps:
+        found = step
         if not wanted():
             break
     assert found is not None
@@ -135,6 +131,9 @@ def search(
     if not 0 < factor.rank <= factor.samples:
         return
     question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length)
+    if len(question.sieved.chosen) == 0:
+        yield replace(state, note="Not certified: noise buries every feature of the records.")
+        return
     for attempt in attempts(question.lattice, budget, plain=plain):
         state = _after(state, attempt, question, steps)
         yield state

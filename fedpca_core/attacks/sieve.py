@@ -57,6 +57,8 @@ def sieve(rows: Array, error: float, shortest: float) -> Sieved:
     chosen = order[sizes[order] > floor][:LARGEST].astype(np.int64)
     short = rows[chosen]
     made = np.eye(len(chosen))
+    if len(chosen) == 0:
+        return Sieved(short, made.astype(np.int64), chosen)
     position = np.arange(len(chosen))
     for _ in range(_PASSES):
         products = short @ short.T
