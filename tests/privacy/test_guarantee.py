@@ -24,7 +24,7 @@ from fedpca_core.privacy import (
 )
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
-from fedpca_core.studies.private import run as private_run
+from fedpca_core.studies.private import build as private_run
 from fedpca_core.studies.private.settings import PrivacySettings
 
 
@@ -220,13 +220,13 @@ def test_the_accountants_count_orthogonal_probes_as_one() -> None:
     c = PrivacySettings(method="block_krylov", products=10)
     stated = private_run.stated(c)
     assert isinstance(stated, Guarantee)
-    table = accountants.comparison(c.epsilon, c.delta, private_run.composed(c))
+    table = accountants.comparison(c.epsilon, c.delta, private_run.counted(c))
     multiplier = stated.noise / stated.sensitivity
     exact = table.set_index("accountant")["multiplier"]["Exact (Gaussian DP)"]
     assert exact == pytest.approx(multiplier)
     assert stated.epsilon == pytest.approx(c.epsilon)
-    assert private_run.composed(PrivacySettings(method="ssi", products=10)) == 10
-    assert private_run.composed(PrivacySettings(method="fedpower", products=10)) == 10
+    assert private_run.counted(PrivacySettings(method="ssi", products=10)) == 10
+    assert private_run.counted(PrivacySettings(method="fedpower", products=10)) == 10
     assert "count as one" in stated.sentence()
 
 
