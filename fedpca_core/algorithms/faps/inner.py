@@ -54,8 +54,10 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
         return
     image = image_under_h(state, received)
     frames, products = state.frame, state.product
-    first = frames, image(frames, products)
-    images = first[1]
+    # H X itself costs less: X_i^T X_i = I and W_i^T X_i = 0, so Lambda_i X_i is W_i.
+    pulled = state.penalty[:, None, None] * received
+    images = products + state.multiplier + pulled @ (transpose(received) @ frames)
+    first = frames, images
     running = rule.budget > 0
     whole = 0 not in ends
     stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
