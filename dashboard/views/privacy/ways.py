@@ -91,8 +91,9 @@ def verdict(settings: PrivacySettings, result: Ways) -> str:
 
 
 def _end(one: Spent) -> str:
+    rounds = len(one.run.middle) - 1
     return (
-        f"distance {one.run.final:.2g} after {len(one.run.middle) - 1} rounds and "
+        f"distance {one.run.final:.2g} after {rounds} {'round' if rounds == 1 else 'rounds'} and "
         f"{one.bytes_up[-1] / 1e3:,.1f} kB from each client"
     )
 
@@ -129,7 +130,6 @@ def _curve(title: str, x: object, y: object, colour: str) -> Curve:
         np.maximum(y, ROUNDING),  # type: ignore[call-overload]
         colour=colour,
         marker=True,
-        simulation_only=True,
     )
 
 
@@ -146,5 +146,6 @@ def _panel(
         follows=False,
         integer_x=key == "rounds",
         height=400,
+        simulation_only=True,
         description=f"Largest angle of every way to spend one budget, by {x_title}; median.",
     )
