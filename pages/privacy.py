@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run
+from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run, ways
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.private.guarantee import promised
@@ -21,6 +21,8 @@ DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
     "private_run": run.draw,
     "price_of_epsilon": price.draw_budgets,
     "price_of_products": price.draw_lengths,
+    "ways_to_spend": ways.draw,
+    "ways_over_budget": ways.draw_budgets,
     "error_budget": budget.draw,
     "private_reconstruction": attacks.draw_reconstruction,
     "record_membership": attacks.draw_membership,
@@ -43,15 +45,20 @@ with st.sidebar:
     else:
         st.header("Budget", anchor=False)
         method = controls.parameter("method")
-        if METHODS[method].accounts:
+        at_the_source = view == "ways"
+        if METHODS[method].accounts or at_the_source:
             epsilon = controls.parameter("epsilon")
-            controls.draw("delta", "calibration", disabled=math.isinf(epsilon))
+            controls.parameter("delta", disabled=math.isinf(epsilon))
+            if not at_the_source:
+                controls.parameter("calibration", disabled=math.isinf(epsilon))
         else:
             controls.parameter("upload_noise")
         st.header("Run", anchor=False)
         controls.parameter("products")
+        if method == "fedpower" or at_the_source:
+            controls.parameter("local_steps")
         if method == "fedpower":
-            controls.draw("local_steps", "draws")
+            controls.parameter("draws", disabled=at_the_source)
             with st.expander("Schedule and messages"):
                 controls.draw("decaying_gaps", "alignment", "literal", "surplus")
         st.header("Data", anchor=False)
@@ -65,23 +72,25 @@ with st.sidebar:
         controls.parameter("multiplier")
 
 settings = controls.settings()
-guarantee, *shown = studies_of(settings)
-with layout.guard(otherwise=st.stop):
-    promises = promised(settings)
-    promise.show_guarantee(promises, settings)
+shown = studies_of(settings)
+results: dict[Any, Any] = {}
+if view != "ways":  # there each way states its own
+    with layout.guard(otherwise=st.stop):
+        promises = promised(settings)
+        promise.show_guarantee(promises, settings)
+    results[shown.pop(0)] = promises
 
 columns = len(shown) if view == "utility" else 1
 places = st.columns(columns, gap="medium")
-results: dict[Any, Any] = {guarantee: promises}
 for index, study in enumerate(shown):
     with places[index % columns]:
         job = jobs.study(study, settings, partial(DRAW[study.key], settings))
     results[study] = job.result
 
-if view != "figures":
+if view not in ("figures", "ways"):
     layout.section("What this protects, and what not")
     promise.protection_card(promises, settings)
 promise.explain()
-script.fold(settings, [guarantee, *shown])
+script.fold(settings, list(results))
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, results)

@@ -35,6 +35,7 @@ from fedpca_core.studies.private.membership import RecordMembership
 from fedpca_core.studies.private.price import PriceOfBudget, PriceOfProducts
 from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.private.spending import WaysOverBudget, WaysToSpend
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import Study, registered
@@ -52,6 +53,8 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PrivateRun(),
     PriceOfBudget(),
     PriceOfProducts(),
+    WaysToSpend(),
+    WaysOverBudget(),
     ErrorBudget(),
     Reconstruction(),
     RecordMembership(),

@@ -45,6 +45,7 @@ def test_an_infinite_budget_is_no_privacy(open_page):
     ("name", "words", "charts"),
     [
         ("Price of ε", "The budget is spread over all products", 2),
+        ("Ways to spend ε", "Trusting nobody", 3),
         ("Where the error comes from", "What theory says", 2),
         ("What an attacker gets", "Is one record in the data?", 3),
         ("Accountants", "And back: what does a given noise mean?", 0),

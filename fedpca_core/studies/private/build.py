@@ -89,11 +89,8 @@ def even_setting(features: int, clients: int, records: int, norm: float | None) 
 
 
 # ---------------------------------------------------------------------- method
-def method(settings: PrivacySettings, noise: float) -> Algorithm:
-    """The method that is set, with noise nu on every product (0: none).
-
-    Methods that cannot be accounted ignore nu; their noise is the channel's, see `channel`.
-    """
+def plain(settings: PrivacySettings) -> Algorithm:
+    """The method that is set, without noise of its own."""
     c = settings
     if c.method == "fedpower":
         return FedPower(
@@ -104,16 +101,24 @@ def method(settings: PrivacySettings, noise: float) -> Algorithm:
             decay=c.decaying_gaps,
             alignment=c.alignment,
             literal=c.literal,
-            noise=noise,
             draws=c.draws or None,
         )
-    plain = METHODS[c.method].make(c.carried(ConvergeSettings))
-    if not accountable(c):
-        return plain
-    if isinstance(plain, BlockKrylov):
+    made = METHODS[c.method].make(c.carried(ConvergeSettings))
+    if isinstance(made, BlockKrylov):
         # A basis that never restarts keeps all probes orthogonal: the run costs one product.
-        plain = replace(plain, blocks=max(plain.blocks, c.products))
-    return noisy(plain, noise, c.products)
+        return replace(made, blocks=max(made.blocks, c.products))
+    return made
+
+
+def method(settings: PrivacySettings, noise: float) -> Algorithm:
+    """The method that is set, with noise nu on every product (0: none).
+
+    Methods that cannot be accounted ignore nu; their noise is the channel's, see `channel`.
+    """
+    made = plain(settings)
+    if isinstance(made, FedPower):
+        return replace(made, noise=noise)
+    return noisy(made, noise, settings.products) if accountable(settings) else made
 
 
 def accountable(settings: PrivacySettings) -> bool:
@@ -209,6 +214,17 @@ def require_budget(settings: PrivacySettings) -> None:
     """
     if not accountable(settings):
         raise InvalidInput(refusal(settings).reason)
+    require_bound(settings)
+
+
+def require_bound(settings: PrivacySettings) -> None:
+    """Refuse records whose norms have no bound.
+
+    Raises
+    ------
+    InvalidInput
+        Raw records.
+    """
     if treatment(settings)[0] == "raw":
         raise InvalidInput(
             "Raw records have no bound on their norms, so no amount of noise has an ε; normalise "

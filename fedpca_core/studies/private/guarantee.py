@@ -73,6 +73,9 @@ class Promise(Study[PrivacySettings, Promises]):
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     reads: ClassVar[frozenset[str]] = frozenset(PrivacySettings.parameters())
 
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view != "ways"  # each way states its own beside its run
+
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Promises]:
         yield Step(0.0, "Accounting")
         return promised(settings)

@@ -44,8 +44,12 @@ class PrivateSweep(Sweep[PrivacySettings]):
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, settings.repetitions)
 
-    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Swept]:
+    def check(self, settings: PrivacySettings) -> None:
+        """Refuse settings that have no budget to sweep."""
         build.require_budget(settings)
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Swept]:
+        self.check(settings)
         return (yield from super().run(settings, data))
 
     def point(

@@ -95,17 +95,24 @@ def repeat(
     text: str,
 ) -> Part[Repeated]:
     """Run a method from several seeds."""
-    target = problem.target(run.components)
-    sines, sent = [], []
+    traces = []
     for index, seed in enumerate(seeds):
         steps = traced(problem, run, rounds, seed, wire, text)
-        trace = yield from part(steps, index / len(seeds), (index + 1) / len(seeds))
-        sines.append(largest_sine(trace.estimates, target))
-        sent.append(trace.bytes_up)
-    # A method may end early (block Krylov, no direction left); it then keeps its estimate.
+        traces.append((yield from part(steps, index / len(seeds), (index + 1) / len(seeds))))
+    return gathered(traces, problem.target(run.components))
+
+
+def gathered(traces: Sequence[Trace], target: Array) -> Repeated:
+    """Runs of one method side by side.
+
+    A method may end early (block Krylov, no direction left); it then keeps its estimate.
+    """
+    sines = [largest_sine(trace.estimates, target) for trace in traces]
     longest = max(len(values) for values in sines)
+    run = traces[0].algorithm
     times = communication_times(run) if isinstance(run, FedPower) else np.arange(longest)
-    return Repeated(times, _even(sines, longest), _even(sent, longest).mean(axis=0))
+    sent = _even([trace.bytes_up for trace in traces], longest)
+    return Repeated(times, _even(sines, longest), sent.mean(axis=0))
 
 
 def _even(found: Sequence[Array | IntArray], longest: int) -> Array:

@@ -17,6 +17,7 @@ PRIVATE = Titles(lambda method: method.compared or bool(method.accounts))
 VIEWS = {
     "run": "Convergence",
     "utility": "Price of ε",
+    "ways": "Ways to spend ε",
     "budget": "Where the error comes from",
     "attacks": "What an attacker gets",
     "accountants": "Accountants",

@@ -1,0 +1,189 @@
+"""The same epsilon spent in several ways: what each leaves of the answer, and what it sends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.privacy import Guarantee
+from fedpca_core.problems import Problem
+from fedpca_core.settings import Value
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.private import build
+from fedpca_core.studies.private.price import BUDGETS, PrivateSweep
+from fedpca_core.studies.private.repeated import Repeated, gathered, run_seeds, traced
+from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.private.ways import WAYS, Way
+from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.sweep import Measured
+
+#: Runs for each budget of the sweep.
+RUNS = 3
+#: Distances within this factor are alike.
+ALIKE = 1.02
+
+
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """One way, from several starts and with fresh noise in each.
+
+    Attributes
+    ----------
+    title : str
+    trusting : bool
+        Whether clients rely on each other, and on sums that hide single uploads.
+    run : Repeated
+    bytes_up : (communications + 1,) float64
+        Of one client, cumulative.
+    guarantee : Guarantee
+    """
+
+    title: str
+    trusting: bool
+    run: Repeated
+    bytes_up: Array
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Every way that could be taken, and the sentences of those that could not.
+
+    Attributes
+    ----------
+    spent : mapping of key to Spent
+    refusals : mapping of title to str
+    """
+
+    spent: Mapping[str, Spent]
+    refusals: Mapping[str, str]
+
+    def best(self, *, trusting: bool) -> Spent | None:
+        """The way that ends closest, among those that trust or do not.
+
+        Ways that end alike are told apart by what they send.
+        """
+        some = [one for one in self.spent.values() if one.trusting == trusting]
+        closest = min((one.run.final for one in some), default=0.0)
+        alike = [one for one in some if one.run.final <= ALIKE * closest]
+        return min(alike, key=lambda one: one.bytes_up[-1], default=None)
+
+
+def spend(
+    way: Way, settings: PrivacySettings, problem: Problem, seeds: Sequence[int]
+) -> Part[tuple[Repeated, Guarantee]]:
+    """Run one way from several seeds, each with noise of its own."""
+    traces = []
+    for index, seed in enumerate(seeds):
+        trial = way.trial(settings, problem, seed)
+        steps = traced(
+            trial.problem, trial.algorithm, trial.rounds, seed, trial.channel, way.title(settings)
+        )
+        traces.append((yield from part(steps, index / len(seeds), (index + 1) / len(seeds))))
+    return gathered(traces, problem.target(settings.components)), trial.guarantee
+
+
+def _require(settings: PrivacySettings) -> None:
+    build.require_bound(settings)
+    require(
+        math.isfinite(settings.epsilon),
+        "At ε = ∞ there is nothing to spend: all ways are runs without noise; choose a finite ε.",
+    )
+
+
+class WaysToSpend(Study[PrivacySettings, Ways]):
+    """Every way at the budget that is set, over rounds and bytes."""
+
+    key: ClassVar[str] = "ways_to_spend"
+    title: ClassVar[str] = "Ways to spend ε"
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view == "ways"
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Ways]:
+        _require(settings)
+        yield Step(0.0, "Drawing the data")
+        problem = build.build_problem(settings)
+        seeds = run_seeds(settings.seed, settings.repetitions)
+        spent: dict[str, Spent] = {}
+        refusals: dict[str, str] = {}
+        for index, (key, way) in enumerate(WAYS.items()):
+            title = way.title(settings)
+            share = index / len(WAYS), (index + 1) / len(WAYS)
+            try:
+                run, stated = yield from part(spend(way, settings, problem, seeds), *share)
+                sent = run.bytes_up / settings.clients
+                spent[key] = Spent(title, way.trusting, run, sent, stated)
+            except InvalidInput as refusal:
+                refusals[title] = str(refusal)
+            yield Step(share[1], title, Ways(dict(spent), dict(refusals)))
+        return Ways(spent, refusals)
+
+    def tables(self, result: Ways, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        rows = []
+        for key, one in result.spent.items():
+            low, high = one.run.quartiles
+            rows.append(
+                {
+                    "way": key,
+                    "title": one.title,
+                    "median": one.run.final,
+                    "lower_quartile": low[-1],
+                    "upper_quartile": high[-1],
+                    "communications": len(one.run.middle) - 1,
+                    "bytes_up": one.bytes_up[-1],
+                    "epsilon": one.guarantee.epsilon,
+                    "noise": one.guarantee.noise,
+                    "releases": one.guarantee.releases,
+                    "counted": one.guarantee.composition,
+                    **one.guarantee.terms(),
+                }
+            )
+        curves = [one.run.table("way", key) for key, one in result.spent.items()]
+        refused = pd.DataFrame(
+            [{"way": title, "refusal": why} for title, why in result.refusals.items()]
+        )
+        tables = {"ways": pd.DataFrame(rows), "curves": pd.concat(curves, ignore_index=True)}
+        return tables if refused.empty else {**tables, "refused": refused}
+
+
+class WaysOverBudget(PrivateSweep):
+    """Where every way ends, against the budget."""
+
+    key: ClassVar[str] = "ways_over_budget"
+    title: ClassVar[str] = "Ways to spend ε, against ε"
+
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view == "ways"
+
+    def parameter(self, settings: PrivacySettings) -> str:
+        return "epsilon"
+
+    def values(self, settings: PrivacySettings) -> Sequence[Value]:
+        return BUDGETS
+
+    def seeds(self, settings: PrivacySettings) -> Sequence[int]:
+        return run_seeds(settings.seed, min(RUNS, settings.repetitions))
+
+    def check(self, settings: PrivacySettings) -> None:
+        build.require_bound(settings)
+
+    def once(self, settings: PrivacySettings, seed: int) -> Part[Measured]:
+        problem = build.build_problem(settings)
+        found: dict[str, dict[str, float]] = {}
+        for index, (key, way) in enumerate(WAYS.items()):
+            share = index / len(WAYS), (index + 1) / len(WAYS)
+            try:
+                run, _ = yield from part(spend(way, settings, problem, [seed]), *share)
+            except InvalidInput:
+                continue  # said beside the runs at the budget that is set
+            found[key] = {"sin_theta": run.final}
+        return found
