@@ -24,7 +24,7 @@ from fedpca_core.privacy import (
 )
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
-from fedpca_core.studies.private import build as private_run
+from fedpca_core.studies.private import build
 from fedpca_core.studies.private.settings import PrivacySettings
 
 
@@ -217,16 +217,16 @@ def test_second_moments_cannot_be_clipped_afterwards(problem: fp.problems.Proble
 
 def test_the_accountants_count_orthogonal_probes_as_one() -> None:
     """The same noise that the guarantee states at epsilon = 1, in the eyes of every accountant."""
-    c = PrivacySettings(method="block_krylov", products=10)
-    stated = private_run.stated(c)
+    c = PrivacySettings(method="block_krylov", products=10, epsilon=1.0)
+    stated = build.stated(c)
     assert isinstance(stated, Guarantee)
-    table = accountants.comparison(c.epsilon, c.delta, private_run.counted(c))
+    table = accountants.comparison(c.epsilon, c.delta, build.counted(c))
     multiplier = stated.noise / stated.sensitivity
     exact = table.set_index("accountant")["multiplier"]["Exact (Gaussian DP)"]
     assert exact == pytest.approx(multiplier)
     assert stated.epsilon == pytest.approx(c.epsilon)
-    assert private_run.counted(PrivacySettings(method="ssi", products=10)) == 10
-    assert private_run.counted(PrivacySettings(method="fedpower", products=10)) == 10
+    assert build.counted(PrivacySettings(method="ssi", products=10)) == 10
+    assert build.counted(PrivacySettings(method="fedpower", products=10)) == 10
     assert "count as one" in stated.sentence()
 
 

@@ -80,6 +80,35 @@ def test_membership_refuses_what_it_cannot_know() -> None:
         one_test(spiked(), fp.FedPower(4, period=1), 1)
 
 
+@pytest.mark.parametrize("client", [0, 2])
+def test_membership_of_uneven_clients_uses_their_own_noise(client: int) -> None:
+    """Scores are N(+-mu^2/2, mu^2) only with the noise that this client really adds."""
+    problem = fp.problems.spiked_covariance(10, (100, 300, 900), 3, components=2)
+    run = fp.FedPower(2, 3, products=3, period=1, noise=0.02)
+    found = outcome(membership(problem, run, runs=150, client=client))
+    assert found is not None
+    mu = found.separation
+    assert found.first.std() == pytest.approx(mu, rel=0.2)
+    assert found.first.mean() == pytest.approx(mu**2 / 2, abs=4 * mu / np.sqrt(150))
+    setting = fp.simulate(problem, run, rounds=1).setting
+    stated = fp.privacy.account(run, setting, delta=1e-4, client=client)
+    assert isinstance(stated, fp.privacy.Guarantee) and mu <= stated.mu
+
+
+@pytest.mark.parametrize("method", [fp.BlockKrylov(2, blocks=4), fp.SSI(2)])
+def test_membership_and_audit_of_methods_with_noise_on_every_product(method: fp.SSI) -> None:
+    problem = fp.problems.spiked_covariance(10, 200, 4, components=2)
+    setting = fp.simulate(problem, method, rounds=1).setting
+    run = fp.privacy.within(fp.privacy.noisy(method, 1.0, 4), setting, 2.0, 1e-5)
+    found = outcome(membership(problem, run, runs=120))
+    assert found is not None
+    ceiling = float(mu_of(2.0, 1e-5))
+    assert 0.7 * ceiling < found.separation <= ceiling * (1 + 1e-12)
+    plain, gaussian, ranking = found.audits(1e-5)
+    assert 0 <= plain.epsilon <= gaussian.epsilon <= 2.0
+    assert 0 < ranking.epsilon <= 2.0 and ranking.runs == 240
+
+
 def test_noise_takes_reconstruction_back_to_the_public_guess() -> None:
     problem = distinct_clients()
     guess = public_guesses(problem, 1)

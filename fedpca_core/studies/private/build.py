@@ -10,7 +10,6 @@ from fedpca_core.algorithms import BlockKrylov, FedPower, Noisy
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.privacy import Calibration, Guarantee, Refusal, account, noisy
-from fedpca_core.privacy.accounting import mutually_orthogonal
 from fedpca_core.problems import Problem, block_model, spiked_covariance
 from fedpca_core.problems.remembered import Remembered
 from fedpca_core.protocol.algorithm import Algorithm, Setting
@@ -147,8 +146,7 @@ def columns(settings: PrivacySettings) -> int:
 def counted(settings: PrivacySettings) -> int:
     """Products that count at full sensitivity: one where all probes are orthogonal, else T."""
     run = method(settings, 0.0)
-    together = isinstance(run, Noisy) and mutually_orthogonal(run.method, run.products)
-    return 1 if together else settings.products
+    return 1 if isinstance(run, Noisy) and run.orthogonal else settings.products
 
 
 def noise_for(

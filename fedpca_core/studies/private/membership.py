@@ -27,7 +27,13 @@ from fedpca_core.attacks import (
 )
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.gaussian_privacy import mu_of
-from fedpca_core.privacy import CALIBRATIONS
+from fedpca_core.privacy import (
+    CALIBRATIONS,
+    Audit,
+    gaussian_audit,
+    plain_audit,
+    ranking_audit,
+)
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
@@ -74,6 +80,15 @@ class Membership:
     def expected_auc(self) -> float:
         """``Phi(mu/sqrt(2))`` at the runs' own mu."""
         return theoretical_auc(self.separation)
+
+    def audits(self, delta: float, confidence: float = 0.95) -> tuple[Audit, Audit, Audit]:
+        """Lower bounds on epsilon that these runs prove: plain, Gaussian, and by ranking."""
+        runs = self.first, self.second
+        return (
+            plain_audit(*runs, delta, confidence=confidence),
+            gaussian_audit(*runs, delta, confidence=confidence),
+            ranking_audit(*runs, delta, confidence=confidence),
+        )
 
     def roc(self) -> tuple[Array, Array]:
         """False and true positive rates of every threshold, from (0, 0) to (1, 1)."""
