@@ -21,6 +21,7 @@ from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
+from fedpca_core.studies.study import Part, Step
 
 #: Fields that a problem depends on; the others do not invalidate one that is remembered.
 PROBLEM_FIELDS = (
@@ -170,10 +171,10 @@ def start_seed(settings: ConvergeSettings, start: int) -> int:
 
 def attacked_run(
     problem: Problem, method: str, settings: ConvergeSettings, start: int = 0
-) -> tuple[Trace, pd.DataFrame]:
+) -> Part[tuple[Trace, pd.DataFrame]]:
     """A run of one method with everything the server saw, and its metrics."""
     run = simulation(problem, method, settings, start=start)
-    for _ in run:
-        pass
+    for entry in run:
+        yield Step(entry.index / settings.rounds, METHODS[method].title)
     trace = run.trace()
     return trace, metrics.frame(trace, problem)
