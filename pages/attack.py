@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import formulas, jobs, layout, presets, script, share
+from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import differencing, elsewhere, reconstruction, recovery, replay
@@ -32,6 +32,8 @@ with st.sidebar:
     controls.parameter("seed")
     with st.expander("Parameters of FAPS"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
+    with st.expander("Differential privacy", expanded=True):
+        guarantee.noise_controls(controls)
     with st.expander("Defences", expanded=True):
         controls.draw("secure_aggregation", "dtype", "upload_noise")
         controls.draw("private_start", "private_penalty", "random_inner_steps")

@@ -14,6 +14,7 @@ from dashboard.shell.controls import Controls
 from dashboard.views import pictures
 from dashboard.views.reconstruction import refusals
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
 from fedpca_core.studies.differencing import Joined, OneMoreRecord, Read
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
@@ -76,7 +77,13 @@ def sentence(joined: Joined) -> str:
                 f"{read.purity[best]:.0%} of the difference (round {best}). In truth what it reads "
                 f"there has a cosine of {read.cosine:.4f} to the record."
             )
-    if joined.from_sums:
+    if joined.guarantee is not None:
+        parts.append(
+            f"Each run has noise of its own; together they guarantee ε = "
+            f"{joined.guarantee.epsilon:.3g} at δ = {short(joined.guarantee.delta)} for "
+            f"{joined.guarantee.unit}."
+        )
+    elif joined.from_sums:
         parts.append("It saw sums only: they hide whose record this is, not the record.")
     elif "faps" in joined.found and not joined.found["faps"].sure:
         parts.append(

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Images, Panel, replay
-from dashboard.shell import layout
+from dashboard.shell import guarantee, layout
 from dashboard.views import pictures
 from dashboard.views.convergence import ROUNDING
 from fedpca_core.algorithms.registry import METHODS
@@ -166,7 +166,12 @@ def verdict(found: Reconstructed) -> str:
     parts = []
     for method, recovery in found.recoveries.items():
         name, last = METHODS[method].title, recovery.last
-        if recovery.complete is not None:
+        if found.facts.guarantee is not None:
+            parts.append(
+                f"From **{name}** this attack gets what the client released to "
+                f"{recovery.released:.1e}, and the client's own covariance to {last:.0%}."
+            )
+        elif recovery.complete is not None:
             then = recovery.angle_of_method(recovery.complete)
             parts.append(
                 f"From **{name}** the server has the client's whole covariance after round "
@@ -179,7 +184,11 @@ def verdict(found: Reconstructed) -> str:
             )
         else:
             parts.append(f"From **{name}** this attack gets the covariance to {last:.1%}.")
-    if "faps" in found.recoveries and found.by.key == "linear":
+    if found.facts.guarantee is not None:
+        parts.append(
+            "The difference is clipping and noise at the source; every attack is bound by it."
+        )
+    elif "faps" in found.recoveries and found.by.key == "linear":
         parts.append("That is masking, not privacy: replaying FAPS' public update does better.")
     return " ".join(parts)
 
@@ -200,8 +209,9 @@ def card(found: Reconstructed, settings: AttackSettings) -> None:
         knows=by.knows,
         does=by.does,
         outcome=", ".join(gets) or "nothing: every chosen method refused to run, see above",
-        protection="heuristic" if masked else "none",
+        protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",
     )
+    guarantee.card(found.facts)
 
 
 def messages(found: Reconstructed) -> None:

@@ -12,7 +12,7 @@ from dashboard.views import pictures
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.replay import Replayed, ReplayAttack
+from fedpca_core.studies.replay import ReplayAttack, Replayed
 
 STUDY = ReplayAttack()
 DEFENCES = Defences()
@@ -87,6 +87,12 @@ def sentence(replayed: Replayed) -> str:
     if result.penalty is not None:
         fitted.append(f"its penalty β = {result.penalty:.3g}")
     also = f" It also knows {' and '.join(fitted)}." if fitted and result.succeeded else ""
+    if replayed.released != replayed.error:
+        return (
+            f"The server has what the client released to **{replayed.released:.1e}** {how}, "
+            f"{judged}. To the client's own covariance it is off by {replayed.error:.2g}: that is "
+            "clipping and noise at the source."
+        )
     return (
         f"The server has the client's covariance to **{replayed.error:.1e}** {how}, {judged}. "
         f"The prior cI it started from, with the stated trace, was off by "

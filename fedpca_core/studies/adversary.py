@@ -92,7 +92,7 @@ def onlooker(settings: AttackSettings, clients: int) -> Onlooker:
 
 
 def private_matrix(problem: Problem, client: int) -> Array:
-    """The attacked client's true S_i (simulation only).
+    """The attacked client's true S_i, without noise (simulation only).
 
     Raises
     ------
@@ -104,7 +104,21 @@ def private_matrix(problem: Problem, client: int) -> Array:
         f"There is no client {client} among {problem.clients}; "
         f"choose an attacked client from 0 to {problem.clients - 1}.",
     )
+    return problem.unperturbed.client_data.only(np.array([client])).dense()[0]
+
+
+def held_matrix(problem: Problem, client: int) -> Array:
+    """What the client answers with: S_i, or with noise at the source what it released of it."""
     return problem.client_data.only(np.array([client])).dense()[0]
+
+
+def stated_trace(problem: Problem, client: int) -> float:
+    """The trace that the client states: of what it answers with, so that noise covers it too.
+
+    Noise may leave nothing positive of it; then the client states next to nothing.
+    """
+    held = held_matrix(problem, client)
+    return max(float(np.trace(held)), 1e-9 * float(np.linalg.norm(held)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +156,7 @@ def attack(
         others = [client for client in range(problem.clients) if client != settings.client]
         told = [attacks.testify(seen.transcript, client) for client in others[: by.colluders]]
         view = attacks.collude(view, told)
-    stated = float(np.trace(private_matrix(problem, settings.client)))
+    stated = stated_trace(problem, settings.client)
     estimates: list[Estimate] = []
     for estimate in rounds(by.key, view, settings.client, stated):
         estimates.append(estimate)

@@ -75,16 +75,18 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     if math.isinf(settings.epsilon):
         return problem
     noise = tuple(getattr(settings, name) for name in NOISE_FIELDS)
-    return _PROBLEMS.get((*key, *noise), lambda: _private(problem, settings))
+    return _PROBLEMS.get((*key, *noise), lambda: with_noise(problem, settings))
 
 
-def _private(problem: Problem, settings: ConvergeSettings) -> Problem:
+def with_noise(problem: Problem, settings: ConvergeSettings, release: int = 0) -> Problem:
+    """The problem with the settings' noise at the source; another release draws other noise."""
     return problem.private(
         settings.epsilon,
         settings.delta,
         settings.clip_norm,
         Streams(settings.seed),
         mean_share=0.0 if problem.own_mean is None else settings.mean_share,
+        release=release,
     )
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
-from fedpca_core.studies.adversary import private_matrix
+from fedpca_core.studies.adversary import private_matrix, stated_trace
 from fedpca_core.studies.build import attacked_run, build_problem
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
@@ -85,7 +85,7 @@ def _defended(settings: AttackSettings, problem: Problem) -> Part[dict[str, obje
         read = attacks.pooled(trace.transcript, settings.client)
         nothing = {"replay_error": np.nan, "evaluations": 0, "ended": "sums"}
         return row | {"linear_error": scores.relative_error(read, truth)} | nothing
-    stated = float(np.trace(truth))
+    stated = stated_trace(problem, settings.client)
     linear = attacks.symmetric(trace.transcript, settings.client, trace=stated)
     replaying = replayed(settings, problem, trace.transcript, 0.0)
     found = yield from part(replaying, 0.05, 1.0)
@@ -104,7 +104,7 @@ def _fewer_rounds(settings: AttackSettings, problem: Problem) -> Part[dict[str, 
     settled = np.flatnonzero(table["sin_theta"].to_numpy() <= _SETTLED)
     rounds = int(settled[0]) if len(settled) else len(table) - 1
     estimate = attacks.symmetric(
-        trace.transcript, settings.client, rounds, trace=float(np.trace(truth))
+        trace.transcript, settings.client, rounds, trace=stated_trace(problem, settings.client)
     )
     return {
         "method_sine": float(table["sin_theta"].iloc[rounds]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -13,10 +14,11 @@ from fedpca_core import attacks
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.guarantee import Guarantee, together
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.studies import pictures
 from fedpca_core.studies.adversary import RUN, Onlooker, attack, onlooker
-from fedpca_core.studies.build import build_problem
+from fedpca_core.studies.build import build_problem, with_noise
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
@@ -80,6 +82,8 @@ class Joined:
     everybody : int
         Records of all clients together.
     by : Onlooker
+    guarantee : Guarantee or None
+        What the two runs guarantee together, where there is noise at the source.
     """
 
     record: Array
@@ -89,6 +93,7 @@ class Joined:
     pictures: Pictures | None
     everybody: int
     by: Onlooker
+    guarantee: Guarantee | None
 
     @property
     def from_sums(self) -> bool:
@@ -110,10 +115,14 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Joined]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the problem")
-        problem = build_problem(settings, data)
+        problem = build_problem(replace(settings, epsilon=math.inf), data)
         earlier = without_record(problem, settings.client, settings.record)
         assert problem.blocks is not None  # without_record has refused otherwise
         record = problem.blocks[settings.client][:, settings.record]
+        runs = earlier, problem
+        if not math.isinf(settings.epsilon):  # each run releases once, with noise of its own
+            runs = with_noise(earlier, settings), with_noise(problem, settings, release=1)
+        stated = [run.guarantee for run in runs if run.guarantee is not None]
         require(
             bool(record.any()),
             f"Record {settings.record} is zero throughout and leaves no trace in a covariance; "
@@ -125,7 +134,7 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
         for position, method in enumerate(settings.attacked):
             ends = (position + np.array([0.0, 1.0])) / len(settings.attacked)
             try:
-                reading = _read(earlier, problem, method, settings, by, record)
+                reading = _read(*runs, method, settings, by, record)
                 found[method] = yield from part(reading, *ends)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
@@ -139,6 +148,7 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
             None if shape is None else pictures.record(record, drawn, shape, settings.record),
             int(problem.client_data.samples.sum()),
             by,
+            together(stated) if stated else None,
         )
 
     def tables(self, result: Joined, settings: AttackSettings) -> dict[str, pd.DataFrame]:

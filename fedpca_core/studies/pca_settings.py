@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -357,7 +358,9 @@ class ConvergeSettings(Settings):
             "condition": self.problem != "decay_arithmetic",
             "features": not self.problem.startswith("decay"),
             "samples": not self.problem.startswith("decay"),
+            "records_per_client": self.problem not in IMAGES,
             "absent": self.participation == 1,
+            **dict.fromkeys(("delta", "clip_norm", "mean_share"), self.epsilon == math.inf),
             **dict.fromkeys(("client_column", "columns", "scaling"), self.problem != "table"),
         }
         changes: dict[str, Any] = {

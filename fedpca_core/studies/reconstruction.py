@@ -18,7 +18,16 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
 from fedpca_core.streams import Streams
 from fedpca_core.studies import pictures
-from fedpca_core.studies.adversary import RUN, Attacked, Onlooker, attack, onlooker, private_matrix
+from fedpca_core.studies.adversary import (
+    RUN,
+    Attacked,
+    Onlooker,
+    attack,
+    held_matrix,
+    onlooker,
+    private_matrix,
+    stated_trace,
+)
 from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.own_data import OwnData
@@ -53,6 +62,9 @@ class Recovery:
         What crossed the wire, round by round.
     likeness : tuple of ImageScore or None
         For images: how alike the first eigen-images are, after each round.
+    released : float
+        Relative error, at the end, to what the client answered with; the same as the last of
+        ``errors`` unless there is noise at the source.
     """
 
     errors: Array
@@ -61,6 +73,7 @@ class Recovery:
     progress: Array
     messages: pd.DataFrame
     likeness: tuple[ImageScore | None, ...]
+    released: float
 
     @property
     def middle(self) -> Array:
@@ -192,6 +205,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
                 "method": titles,
                 "adversary": result.by.key,
                 "error": [one.last for one in found.values()],
+                "error_to_what_was_released": [one.released for one in found.values()],
                 "complete_after_round": [_or_nan(one.complete) for one in found.values()],
                 "method_sine": [one.angle_of_method(-1) for one in found.values()],
             }
@@ -251,6 +265,7 @@ def _recovery(
         progress=found.table["sin_theta"].to_numpy(dtype=float),
         messages=_messages(found, settings.client),
         likeness=tuple(likeness),
+        released=scores.relative_error(path.estimates[-1], held_matrix(problem, settings.client)),
     )
 
 
@@ -287,10 +302,11 @@ def _messages(found: Attacked, client: int) -> pd.DataFrame:
 
 
 def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[Guess, ...]:
-    features, trace = problem.features, float(np.trace(truth))
+    features, trace = problem.features, stated_trace(problem, settings.client)
     generator = Streams(settings.seed).generator("baseline")
     components = settings.components
-    matrices, weights = problem.client_data.dense(), problem.client_data.weights
+    honest = problem.unperturbed.client_data
+    matrices, weights = honest.dense(), honest.weights
     others = simulation_only.mean_of_others(matrices, weights, settings.client)
     tried = (
         ("guess 0", baselines.zero(features), False),
@@ -319,6 +335,7 @@ def _pictures(
     rows = [pictures.covariances(paths, truth, problem)]
     if problem.image_shape is not None:
         rows.append(pictures.eigen_images(paths, truth, problem.image_shape))
-        if problem.blocks is not None and problem.blocks[client].shape[1] < problem.features:
-            rows.append(pictures.records(paths, problem.blocks[client], problem.image_shape))
+        blocks = problem.unperturbed.blocks
+        if blocks is not None and blocks[client].shape[1] < problem.features:
+            rows.append(pictures.records(paths, blocks[client], problem.image_shape))
     return tuple(rows)

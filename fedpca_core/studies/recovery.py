@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -34,8 +35,9 @@ class Recovery(Sweep[AttackSettings]):
     title: ClassVar[str] = "Rounds to recovery against features"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = RUN - {
-        "features", "rounds", "starts", "attacked", "attack", "colluders", "local_steps",
-        "penalty_factor", "adaptive", "inner_rule", "inner_steps",
+        "epsilon", "delta", "clip_norm", "mean_share", "features", "rounds", "starts", "attacked",
+        "attack", "colluders", "local_steps", "penalty_factor", "adaptive", "inner_rule",
+        "inner_steps",
     }  # fmt: skip
 
     @staticmethod
@@ -50,6 +52,11 @@ class Recovery(Sweep[AttackSettings]):
             return (
                 "This figure reads single uploads, which secure aggregation hides; switch it off "
                 "to see them read at every size."
+            )
+        if not math.isinf(settings.epsilon):
+            return (
+                "With noise at the source no client's own covariance is recovered at any size; "
+                "set ε to ∞ for this figure."
             )
         return ""
 

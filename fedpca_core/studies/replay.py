@@ -14,7 +14,7 @@ from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.studies import pictures
-from fedpca_core.studies.adversary import RUN, private_matrix
+from fedpca_core.studies.adversary import RUN, held_matrix, private_matrix, stated_trace
 from fedpca_core.studies.build import attacked_run, build_algorithm, build_problem
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
@@ -36,6 +36,8 @@ class Replayed:
     attack : attacks.Replay
     error : float
         Relative error of the reconstruction (simulation only).
+    released : float
+        That to what the client answered with; another number only with noise at the source.
     prior_error : float
         That of the public guess it started from.
     angle : float
@@ -46,6 +48,7 @@ class Replayed:
 
     attack: attacks.Replay
     error: float
+    released: float
     prior_error: float
     angle: float
     pictures: Pictures
@@ -98,6 +101,7 @@ class ReplayAttack(Study[AttackSettings, Replayed]):
         attack = result.attack
         summary = {
             "error": result.error,
+            "error_to_what_was_released": result.released,
             "prior_error": result.prior_error,
             "residual": attack.residual,
             "tolerance": attack.tolerance,
@@ -116,11 +120,12 @@ def replayed(
 ) -> Run[Replayed]:
     """Replay one client of a run of FAPS that ended at this angle."""
     truth = private_matrix(problem, settings.client)
+    held = held_matrix(problem, settings.client)
     replaying = attacks.Replaying(
         transcript,
         build_algorithm("faps", settings),
         settings.client,
-        trace=float(np.trace(truth)),
+        trace=stated_trace(problem, settings.client),
         seeded=settings.seeded,
         noise=settings.upload_noise,
         evaluations=settings.budget,
@@ -132,6 +137,7 @@ def replayed(
         return Replayed(
             found,
             scores.relative_error(found.estimate, truth),
+            scores.relative_error(found.estimate, held),
             scores.relative_error(found.prior, truth),
             angle,
             pictures.covariances(estimates, truth, problem),

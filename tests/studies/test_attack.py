@@ -17,9 +17,9 @@ from fedpca_core.studies.catalogue import STUDIES, studies_of
 from fedpca_core.studies.defences import DEFENCES, Defences
 from fedpca_core.studies.differencing import Joined, OneMoreRecord, best_onlooker
 from fedpca_core.studies.pca_settings import SECONDS, AttackSettings, ConvergeSettings
-from fedpca_core.studies.reconstruction import Reconstructed, ClientReconstruction
+from fedpca_core.studies.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.studies.recovery import FEATURES, Recovery
-from fedpca_core.studies.replay import Replayed, ReplayAttack
+from fedpca_core.studies.replay import ReplayAttack, Replayed
 from fedpca_core.studies.study import Step, outcome
 
 SMALL = AttackSettings(features=10, components=2, samples=40, rounds=10)
@@ -108,7 +108,8 @@ def test_unknown_clients_and_no_methods_are_refused() -> None:
 def test_a_stopped_reconstruction_keeps_the_methods_it_has(monkeypatch) -> None:
     monkeypatch.setattr(reconstruction, "PARTIAL_SECONDS", 0.0)
     found = outcome(
-        ClientReconstruction().run(SMALL), lambda step: "FAPS" not in step.text and step.fraction < 0.6
+        ClientReconstruction().run(SMALL),
+        lambda step: "FAPS" not in step.text and step.fraction < 0.6,
     )
     assert found is not None and list(found.recoveries) == ["ssi"]
 
@@ -206,6 +207,25 @@ def test_the_section_s_best_onlooker_suits_the_channel() -> None:
     secure = replace(SMALL, secure_aggregation=True)
     assert best_onlooker(secure, 5).key == "pooled"
     assert best_onlooker(replace(secure, attack="collude"), 5).key == "collude"
+
+
+# ------------------------------------------------------------------ noise at the source
+NOISY: dict[str, Any] = {"epsilon": 1.0, "samples": 200, "rounds": 20}
+
+
+def test_noise_at_the_source_is_what_the_server_gets_and_nothing_else() -> None:
+    ssi = reconstructed(**NOISY).recoveries["ssi"]
+    assert ssi.released < 1e-9 and ssi.last > 0.1 and ssi.complete is None
+    found = replayed(**NOISY)
+    assert found.released < 1e-9 and found.error > 0.1
+
+
+def test_two_noisy_runs_do_not_give_a_record_away() -> None:
+    found = outcome(OneMoreRecord().run(replace(SMALL, record=3, attacked=("ssi",), **NOISY)))
+    assert found is not None and not found.found["ssi"].sure
+    assert found.guarantee is not None and 1 < found.guarantee.epsilon < 2
+    assert found.guarantee.releases == 2
+    assert "noise at the source" in Recovery().obstacle(replace(SMALL, **NOISY))
 
 
 # ------------------------------------------------------------------ growth
