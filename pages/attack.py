@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.player import replay
-from dashboard.shell import formulas, jobs, layout, presets, share
+from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
-from dashboard.views import adversary, elsewhere, reconstruction, replay_section
-from dashboard.views import differencing as joining_section
-from dashboard.views import recovery as recovery_sweep
-from fedpca_core.algorithms.registry import ATTACKABLE
-from fedpca_core.studies.build import build_problem
+from dashboard.views import differencing, elsewhere, reconstruction, recovery, replay
+from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.reconstruction import ClientReconstruction
+
+STUDY = ClientReconstruction()
 
 controls = Controls(AttackSettings, also_known=("attacked",))
 layout.heading(
@@ -33,77 +32,47 @@ with st.sidebar:
     controls.parameter("seed")
     with st.expander("Parameters of FAPS"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
+    with st.expander("Differential privacy", expanded=True):
+        guarantee.noise_controls(controls)
     with st.expander("Defences", expanded=True):
         controls.draw("secure_aggregation", "dtype", "upload_noise")
         controls.draw("private_start", "private_penalty", "random_inner_steps")
 
 controls.parameter("attacked")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-    adversary_key = controls.parameter("attack")
+    chosen = controls.parameter("attack")
     controls.parameter("client")
-    if adversary_key == "collude":
+    if chosen == "collude":
         controls.parameter("colluders")
 
 settings = controls.settings()
+data = own_data(settings)
 presets.note(settings)
-with layout.guard(otherwise=st.stop):
-    problem = build_problem(settings, own_data(settings))
-    adversary.private_matrix(problem, settings.client)  # refuses a client that is not there
-
-
-def work(job: jobs.Job) -> adversary.Outcome:
-    """Run every method from the same start and attack its transcript."""
-    return adversary.attack_all(settings.run_key(), problem, job.report)
-
-
-def draw(outcome: adversary.Outcome) -> None:
-    """Pictures, curves and the verdict."""
-    for refusal in outcome.refusals.values():
-        layout.sentence(refusal, kind="note")
-    recoveries = outcome.recoveries
-    if not recoveries:
-        return
-    st.markdown(adversary.verdict(recoveries, settings))
-    replay(
-        key="attack_view",
-        rounds=max(entry.errors.shape[1] for entry in recoveries.values()) - 1,
-        images=outcome.pictures,
-        panels=[
-            reconstruction.error_panel(recoveries, outcome.baselines),
-            reconstruction.progress_panel(recoveries),
-            reconstruction.angle_panel(recoveries),
-        ],
-    )
-
-
-key = ("attack", settings.run_key(), problem.digest)
-job = jobs.show(key, work, draw, name="attack", seconds=120)
-
-st.caption(problem.note)
-adversary.card(settings, job.result)
-formulas.reconstruction()
-replay_section.show(controls, settings, problem)
-joining_section.show(controls, settings, problem)
-layout.section("Does it get harder with size?")
-if controls.parameter("growth") and settings.problem.startswith("decay"):
-    recovery_sweep.show(settings)
-elif controls.values["growth"]:
-    layout.sentence(
-        "Images and tables have the features they have; choose a synthetic spectrum to vary them.",
-        kind="note",
-    )
-elsewhere.show(controls)
+job = jobs.study(STUDY, settings, reconstruction.draw, data=data)
 if job.result is not None:
-    wire = st.expander("What crossed the wire", key="wire", on_change="rerun")
-    if wire.open:
-        for method, recovery in job.result.recoveries.items():
-            wire.markdown(f"**{ATTACKABLE[method]}**")
-            wire.dataframe(recovery.messages, hide_index=True, width="stretch", height=280)
+    st.caption(job.result.facts.note)
+    reconstruction.card(job.result, settings)
+formulas.reconstruction()
+replayed, defended = replay.show(controls, data)
+joined = differencing.show(controls, data)
+swept = recovery.show(controls)
+elsewhere.show(controls)
+
+settings = controls.settings()
+if job.result is not None:
+    reconstruction.messages(job.result)
+script.fold(settings, studies_of(settings), data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.copy_link(controls.settings().query(), key="attack")
-    share.download_json(settings.to_json(), name="attack")
-    if job.result is not None and job.result.recoveries:
-        share.download_csv(lambda: adversary.error_table(job.result), name="attack")
+    share.take_away(
+        settings,
+        {
+            STUDY: job.result,
+            replay.STUDY: replayed,
+            replay.DEFENCES: defended,
+            differencing.STUDY: joined,
+            recovery.STUDY: swept,
+        },
+    )
     st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
     st.page_link(
         "../pages/anomaly.py",

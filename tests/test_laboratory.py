@@ -108,7 +108,7 @@ def test_a_server_that_waits_for_absent_clients_is_not_at_rest(participation: fl
 
 @pytest.mark.parametrize("measure", ["relative_error", "sin_theta"])
 def test_the_guide_of_ssi_has_the_predicted_slope(measure: str) -> None:
-    found = compare(ConvergeSettings(methods=("ssi",), starts=1, rounds=50))
+    found = compare(ConvergeSettings(methods=("ssi",), starts=1, rounds=150))
     guide = found.guide("ssi", measure)
     assert guide is not None
     values = found.facts.eigenvalues
@@ -132,7 +132,9 @@ def test_refusals(changes, words: str) -> None:
 
 def test_attacked_run_records_everything() -> None:
     chosen = AttackSettings(features=12, components=2, rounds=10, samples=50)
-    trace, table = attacked_run(build_problem(chosen), "ssi", chosen)
+    found = outcome(attacked_run(build_problem(chosen), "ssi", chosen))
+    assert found is not None
+    trace, table = found
     assert len(trace.transcript.pairs(0)) == 10 and len(table) == 11
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -11,48 +11,20 @@ import streamlit as st
 from dashboard.player import Curve, Images, Panel, replay
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
-from dashboard.views import adversary
-from dashboard.views.reconstruction import record_picture
-from fedpca_core import attacks
-from fedpca_core.algorithms.registry import ATTACKABLE
-from fedpca_core.arrays import Array
-from fedpca_core.attacks import Differencing
-from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems import Problem, without_record
-from fedpca_core.studies.build import attacked_run
+from dashboard.views import pictures
+from dashboard.views.reconstruction import refusals
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
+from fedpca_core.studies.differencing import Joined, OneMoreRecord, Read
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 
-#: A difference this nearly of rank one is one record, as far as the server can tell.
-PURE = 0.99
+STUDY = OneMoreRecord()
 #: Angles below this are rounding.
 _SMALLEST = 1e-12
 
 
-@dataclass(frozen=True)
-class Joined:
-    """What the server reads off two runs.
-
-    Attributes
-    ----------
-    record : (features,)
-        The record that joined (simulation only).
-    found : mapping of method key to Differencing
-        After each round.
-    sines : mapping of method key to (rounds + 1,)
-        Sine of the angle between the record and what the server reads (simulation only).
-    counts : mapping of method key to int
-        Records behind the reconstruction of the later run.
-    refusals : mapping of method key to the sentence why it could not be read
-    """
-
-    record: Array
-    found: Mapping[str, Differencing]
-    sines: Mapping[str, Array]
-    counts: Mapping[str, int]
-    refusals: Mapping[str, str]
-
-
-def show(controls: Controls[AttackSettings], settings: AttackSettings, problem: Problem) -> None:
+def show(controls: Controls[AttackSettings], data: OwnData | None) -> Joined | None:
     """Draw the parameters and, once switched on, the job and what it found."""
     layout.section(
         "One more record",
@@ -62,123 +34,58 @@ def show(controls: Controls[AttackSettings], settings: AttackSettings, problem: 
     )
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         controls.draw("differencing", "record")
-    chosen = replace(controls.settings(), attack=_adversary(settings))
-    if not chosen.differencing:
+    settings = controls.settings()
+    if not STUDY.wanted(settings):
         st.caption("Switch it on to run every method under attack a second time.")
-        return
-    asked = replace(settings.run_key(), attack=chosen.attack, starts=1)
-    jobs.show(
-        ("newcomer", asked, chosen.record, problem.digest),
-        lambda job: run(chosen, problem, job),
-        lambda joined: draw(joined, problem),
-        name="newcomer",
-    )
+        return None
+    found: Joined | None = jobs.study(STUDY, settings, draw, data=data).result
+    return found
 
 
-def _adversary(settings: AttackSettings) -> str:
-    """The chosen adversary, or where the section needs more the best one that only looks on."""
-    if settings.secure_aggregation:
-        return settings.attack if settings.attack == "collude" else "pooled"
-    return settings.attack if settings.attack == "ridge" else "symmetric"
-
-
-def run(configuration: AttackSettings, problem: Problem, job: jobs.Job) -> Joined:
-    """Attack both runs of every method and subtract."""
-    earlier = without_record(problem, configuration.client, configuration.record)
-    assert problem.blocks is not None  # without_record has refused otherwise
-    record = problem.blocks[configuration.client][:, configuration.record]
-    require(
-        bool(record.any()),
-        f"Record {configuration.record} is zero throughout and leaves no trace in a covariance; "
-        "choose another record.",
-    )
-    found: dict[str, Differencing] = {}
-    counts: dict[str, int] = {}
-    refusals: dict[str, str] = {}
-    for position, method in enumerate(configuration.attacked):
-        try:
-            paths: list[Array] = []
-            behind: list[int] = []
-            for late, of in enumerate((earlier, problem)):
-                share = (position + late / 2) / len(configuration.attacked)
-                if not job.report(share, f"{ATTACKABLE[method]}, {('earlier', 'later')[late]} run"):
-                    return _joined(record, found, counts, refusals)
-                trace, _ = attacked_run(of, method, configuration)
-                view = adversary.server_view(configuration, of, method, 0, trace.transcript)
-                stated = float(np.trace(adversary.private_matrix(of, configuration.client)))
-                paths.append(adversary.attack(configuration, view, stated).estimates)
-                behind.append(attacks.records_behind(view, configuration.client))
-            rounds = min(len(path) for path in paths)  # a method may stop earlier in one of them
-            before, after = (path[:rounds] for path in paths)
-            found[method] = attacks.differencing(before, after, *behind)
-            counts[method] = behind[-1]
-        except InvalidInput as refusal:
-            refusals[method] = f"{ATTACKABLE[method]}: {refusal}"
-    return _joined(record, found, counts, refusals)
-
-
-def _joined(
-    record: Array,
-    found: Mapping[str, Differencing],
-    counts: Mapping[str, int],
-    refusals: Mapping[str, str],
-) -> Joined:
-    sines = {method: _sines(differencing.records, record) for method, differencing in found.items()}
-    return Joined(record, dict(found), sines, dict(counts), dict(refusals))
-
-
-def _sines(records: Array, record: Array) -> Array:
-    """Sine of the angle to the record; 1 where nothing has been read yet."""
-    unit = record / np.linalg.norm(record)
-    sizes = np.linalg.norm(records, axis=-1)
-    across = np.linalg.norm(records - (records @ unit)[:, None] * unit, axis=-1)
-    return np.divide(across, sizes, out=np.ones_like(sizes), where=sizes > 0)
-
-
-def draw(joined: Joined, problem: Problem) -> None:
+def draw(joined: Joined) -> None:
     """The record beside what the server reads, how near it is, and how sure the server can be."""
-    for refusal in joined.refusals.values():
+    for refusal in refusals(joined.refusals):
         layout.sentence(refusal, kind="note")
     if not joined.found:
         return
-    st.markdown(sentence(joined, problem))
-    images, panels = [], [_angle_panel(joined), _purity_panel(joined)]
-    if problem.image_shape is not None:
-        images.append(_pictures(joined, problem.image_shape))
-    else:
-        panels.insert(0, _record_panel(joined, problem))
+    st.markdown(sentence(joined))
+    panels = [_angle_panel(joined), _purity_panel(joined)]
+    if joined.pictures is None:
+        panels.insert(0, _record_panel(joined))
     replay(
         key="newcomer_view",
-        rounds=max(len(sines) for sines in joined.sines.values()) - 1,
-        images=images,
+        rounds=max(len(read.sines) for read in joined.found.values()) - 1,
+        images=[_pictures(joined)] if joined.pictures is not None else [],
         panels=panels,
     )
 
 
-def sentence(joined: Joined, problem: Problem) -> str:
+def sentence(joined: Joined) -> str:
     """What came of it, method by method, and whose record it is."""
     parts: list[str] = []
-    for method, differencing in joined.found.items():
-        # The server cannot see the angle; it trusts the round whose difference is purest.
-        best = int(np.argmax(differencing.purity))
-        purity, sine = float(differencing.purity[best]), float(joined.sines[method][best])
-        cosine = float(np.sqrt(max(1.0 - sine**2, 0.0)))
-        if purity >= PURE:
+    for method, read in joined.found.items():
+        name, best = METHODS[method].title, read.best
+        if read.sure:
             parts.append(
-                f"From **{ATTACKABLE[method]}** the server has the record that joined after round "
-                f"{best}, at a cosine of {cosine:.4f} to the truth, and knows it: one eigenvalue "
-                f"is {purity:.1%} of the difference."
+                f"From **{name}** the server has the record that joined after round {best}, at a "
+                f"cosine of {read.cosine:.4f} to the truth, and knows it: one eigenvalue is "
+                f"{read.purity[best]:.1%} of the difference."
             )
         else:
             parts.append(
-                f"From **{ATTACKABLE[method]}** the server cannot be sure: one eigenvalue is at "
-                f"best {purity:.0%} of the difference (round {best}). In truth what it reads there "
-                f"has a cosine of {cosine:.4f} to the record."
+                f"From **{name}** the server cannot be sure: one eigenvalue is at best "
+                f"{read.purity[best]:.0%} of the difference (round {best}). In truth what it reads "
+                f"there has a cosine of {read.cosine:.4f} to the record."
             )
-    everybody = int(problem.client_data.samples.sum())
-    if any(count == everybody for count in joined.counts.values()):
+    if joined.guarantee is not None:
+        parts.append(
+            f"Each run has noise of its own; together they guarantee ε = "
+            f"{joined.guarantee.epsilon:.3g} at δ = {short(joined.guarantee.delta)} for "
+            f"{joined.guarantee.unit}."
+        )
+    elif joined.from_sums:
         parts.append("It saw sums only: they hide whose record this is, not the record.")
-    elif "faps" in joined.found and joined.found["faps"].purity.max() < PURE:
+    elif "faps" in joined.found and not joined.found["faps"].sure:
         parts.append(
             "FAPS withstands this linear reading; whether its masking holds is for the replay "
             "above to say, run by run."
@@ -186,27 +93,23 @@ def sentence(joined: Joined, problem: Problem) -> str:
     return " ".join(parts)
 
 
-def _pictures(joined: Joined, shape: tuple[int, int]) -> list[Images]:
-    top = float(np.abs(joined.record).max())
-    words = ["nobody should see it"]
-    row = [record_picture("The record that joined", joined.record[None], shape, top, words, True)]
-    for method in joined.found:
-        captions = [f"sine of the angle {sine:.1e}" for sine in joined.sines[method]]
-        title = f"Read from {ATTACKABLE[method]}"
-        row.append(record_picture(title, _signed(joined, method), shape, top, captions, False))
-    return row
+def _pictures(joined: Joined) -> list[Images]:
+    assert joined.pictures is not None
+    return pictures.row(
+        joined.pictures,
+        truth="The record that joined",
+        caption="nobody should see it",
+        titles={method: f"Read from {METHODS[method].title}" for method in joined.found},
+        captions={
+            method: [f"sine of the angle {sine:.1e}" for sine in read.sines]
+            for method, read in joined.found.items()
+        },
+    )
 
 
-def _signed(joined: Joined, method: str) -> Array:
-    """Records with the sign of the truth, which two runs leave open (simulation only)."""
-    records = joined.found[method].records
-    result: Array = records * np.where(records @ joined.record < 0, -1.0, 1.0)[:, None]
-    return result
-
-
-def _record_panel(joined: Joined, problem: Problem) -> Panel:
+def _record_panel(joined: Joined) -> Panel:
     tall = 1.5 * float(np.abs(joined.record).max())  # wrong guesses may be larger than the page
-    names = list(problem.feature_names) or np.arange(1, problem.features + 1)
+    names: Any = list(joined.features) or np.arange(1, len(joined.record) + 1)
     curves = [
         Curve(
             "the record that joined",
@@ -217,8 +120,8 @@ def _record_panel(joined: Joined, problem: Problem) -> Panel:
         )
     ]
     curves += [
-        Curve(ATTACKABLE[method], names, _signed(joined, method), colour=method, marker=True)
-        for method in joined.found
+        Curve(METHODS[method].title, names, read.records, colour=method, marker=True)
+        for method, read in joined.found.items()
     ]
     return Panel(
         key="newcomer_record",
@@ -237,20 +140,12 @@ def _record_panel(joined: Joined, problem: Problem) -> Panel:
 def _angle_panel(joined: Joined) -> Panel:
     return Panel(
         key="newcomer_angle",
-        title="How near (simulation only)",
+        title="How near",
         x_title="communication round",
         y_title="sine of the angle to the record",
-        curves=tuple(
-            Curve(
-                ATTACKABLE[method],
-                np.arange(len(sines)),
-                np.maximum(sines, _SMALLEST),
-                colour=method,
-                simulation_only=True,
-            )
-            for method, sines in joined.sines.items()
-        ),
+        curves=_curves(joined, lambda read: np.maximum(read.sines, _SMALLEST)),
         integer_x=True,
+        simulation_only=True,
         description="Sine of the angle between the true record and the one the server reads.",
     )
 
@@ -261,18 +156,17 @@ def _purity_panel(joined: Joined) -> Panel:
         title="How sure the server can be",
         x_title="communication round",
         y_title="share of the leading eigenvalue",
-        curves=tuple(
-            Curve(
-                ATTACKABLE[method],
-                np.arange(len(differencing.purity)),
-                differencing.purity,
-                colour=method,
-            )
-            for method, differencing in joined.found.items()
-        ),
+        curves=_curves(joined, lambda read: read.purity),
         log_y=False,
         y_range=(0.0, 1.05),
         integer_x=True,
         description="Share of the leading eigenvalue in the difference of the two runs; 1 is one "
         "record. The server can compute it.",
+    )
+
+
+def _curves(joined: Joined, values: Callable[[Read], Any]) -> tuple[Curve, ...]:
+    return tuple(
+        Curve(METHODS[method].title, np.arange(len(read.sines)), values(read), colour=method)
+        for method, read in joined.found.items()
     )

@@ -2,82 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-import pandas as pd
+import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
-from dashboard.shell import jobs
-from fedpca_core import attacks
-from fedpca_core.attacks import scores
-from fedpca_core.studies.build import attacked_run, build_problem
+from dashboard.shell import jobs, layout
+from dashboard.shell.controls import Controls
+from fedpca_core.settings import short
 from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.recovery import DONE, DRAWS, Recovery
+from fedpca_core.studies.sweep import Swept
 
-FEATURES = (20, 30, 40, 50, 60)
-#: Both the reconstruction and the KKT violation count as done below this, as in the paper.
-DONE = 1e-5
-LONGEST = 500
+STUDY = Recovery()
 
 
-def show(configuration: AttackSettings) -> None:
-    """The sweep over features as a job and its chart."""
-    asked = replace(
-        configuration.run_key(), rounds=LONGEST, attack="linear", attacked=("ssi",), starts=1
-    )
+def show(controls: Controls[AttackSettings]) -> Swept | None:
+    """The switch and, once on, the sweep over features as a job and its chart."""
+    layout.section("Does it get harder with size?")
+    controls.parameter("growth")
+    settings = controls.settings()
+    if STUDY.wanted(settings):
+        found: Swept | None = jobs.study(STUDY, settings, draw).result
+        return found
+    if settings.growth:
+        layout.sentence(STUDY.obstacle(settings), kind="note")
+    return None
 
-    def draw(found: pd.DataFrame) -> None:
-        curves = tuple(
-            Curve(name=name, x=found["features"], y=found[column], colour=colour, marker=True)
-            for name, column, colour in (
-                ("rounds to recover the client", "recovered", "heuristic"),
-                ("rounds to converge", "converged", "SSI"),
+
+def draw(swept: Swept) -> None:
+    """Both counts against the features, with bands over the draws of the problem."""
+    curves = []
+    for name, measure, colour in (
+        ("rounds to recover the client", "recovered", "heuristic"),
+        ("rounds to converge", "converged", "ssi"),
+    ):
+        band = swept.band("SSI", measure)
+        curves.append(
+            Curve(
+                name=name,
+                x=band.x,
+                y=band.middle,
+                lower=band.lower,
+                upper=band.upper,
+                colour=colour,
+                marker=True,
             )
         )
-        chart(
-            key="recovery_sweep",
-            panels=[
-                Panel(
-                    key="recovery_sweep",
-                    title="Recovered before converged, at every size (simulation only)",
-                    x_title="features",
-                    y_title=f"SSI rounds to {DONE:.0e}".replace("e-0", "e-"),
-                    curves=curves,
-                    follows=False,
-                    description="Rounds until the linear attack on SSI has recovered the client, "
-                    "and until SSI has converged, against the number of features.",
-                )
-            ],
-        )
-
-    jobs.show(("sweep", asked), lambda job: _work(asked, job), draw, name="recovery_sweep")
-
-
-def _work(configuration: AttackSettings, job: jobs.Job) -> pd.DataFrame | None:
-    rows: list[dict[str, float]] = []
-    for position, features in enumerate(FEATURES):
-        if not job.report(position / len(FEATURES), f"{features} features"):
-            break
-        chosen = replace(configuration, features=features)
-        problem = build_problem(chosen)
-        trace, table = attacked_run(problem, "ssi", chosen)
-        truth = problem.client_data.only(np.array([chosen.client])).dense()[0]
-        # The attack needs some features/components rounds; later ones add nothing.
-        enough = 4 * (features // chosen.components + 1)
-        path = attacks.linear_path(trace.transcript, chosen.client, enough)
-        errors = scores.relative_errors(path.estimates, truth)
-        rows.append(
-            {
-                "features": features,
-                "recovered": _first(errors <= DONE),
-                "converged": _first(table["kkt"].to_numpy() <= DONE),
-            }
-        )
-        job.publish(pd.DataFrame(rows))
-    return pd.DataFrame(rows) if rows else None
-
-
-def _first(reached: np.ndarray) -> float:
-    """Index of the first True, NaN if none: the curve then has a gap."""
-    hits = np.flatnonzero(reached)
-    return float(hits[0]) if len(hits) else float("nan")
+    chart(
+        key="recovery_sweep",
+        panels=[
+            Panel(
+                key="recovery_sweep",
+                title="SSI: recovered, and converged",
+                x_title="features",
+                y_title=f"rounds to {short(DONE)}",
+                curves=tuple(curves),
+                follows=False,
+                simulation_only=True,
+                description="Rounds until the linear attack on SSI has recovered the client, "
+                "and until SSI has converged, against the number of features.",
+            )
+        ],
+    )
+    st.caption(f"Medians over {DRAWS} draws of the data; bands span all of them.")

@@ -1,89 +1,83 @@
-"""The Attack page's replay: a server that reruns FAPS' public update until it fits."""
+"""The section of the Attack page where the server replays FAPS, and the study of defences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 import pandas as pd
+import streamlit as st
 
-from dashboard.player import Baseline, Curve, Images, Panel
-from dashboard.shell.jobs import Job
-from dashboard.views.reconstruction import heat_row
-from fedpca_core import attacks
-from fedpca_core.arrays import Array
-from fedpca_core.attacks import scores
-from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import Problem
-from fedpca_core.studies.build import attacked_run, build_algorithm
+from dashboard.player import Baseline, Curve, Panel, chart
+from dashboard.shell import jobs, layout
+from dashboard.shell.controls import Controls
+from dashboard.views import pictures
+from fedpca_core.studies.defences import Defences
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.replay import ReplayAttack, Replayed
+
+STUDY = ReplayAttack()
+DEFENCES = Defences()
+#: Starts whose fit is drawn: the last ones.
+_SHOWN = 6
 
 
-@dataclass(frozen=True)
-class Replayed:
-    """A replay attack and how near it came.
-
-    Attributes
-    ----------
-    result : attacks.Replay
-    error : float
-        Relative error of the reconstruction (simulation only).
-    prior_error : float
-        That of the public guess it started from.
-    angle : float
-        Sine of the largest angle that FAPS itself had reached.
-    """
-
-    result: attacks.Replay
-    error: float
-    prior_error: float
-    angle: float
-
-
-def run(configuration: AttackSettings, problem: Problem, truth: Array, job: Job) -> Replayed:
-    """Run FAPS and replay its transcript within the budget; stopping keeps the best fit."""
-    return _replayed(configuration, problem, truth, configuration.budget, job.report)
-
-
-def _replayed(
-    configuration: AttackSettings,
-    problem: Problem,
-    truth: Array,
-    seconds: float,
-    progress: Callable[[float, str], bool],
-) -> Replayed:
-    trace, table = attacked_run(problem, "faps", configuration)
-    result = attacks.replay(
-        trace.transcript,
-        build_algorithm("faps", configuration),
-        configuration.client,
-        trace=float(np.trace(truth)),
-        seeded=configuration.seeded,
-        noise=configuration.upload_noise,
-        seconds=seconds,
-        progress=progress,
+def show(
+    controls: Controls[AttackSettings], data: OwnData | None
+) -> tuple[Replayed | None, pd.DataFrame | None]:
+    """Draw the parameters of the replay and, once switched on, its jobs and results."""
+    layout.section(
+        "The adversary who replays",
+        "FAPS' uploads are not products with Sᵢ, so solving linear equations fails. But the "
+        "update itself is public: the server can run it with any candidate covariance and keep "
+        "the one whose uploads match.",
     )
-    return Replayed(
-        result,
-        scores.relative_error(result.estimate, truth),
-        scores.relative_error(result.prior, truth),
-        float(table["sin_theta"].iloc[-1]),
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        controls.draw("replay", "seeded", "defences")
+        controls.parameter("budget")
+    settings = controls.settings()
+    replayed = defended = None
+    if STUDY.wanted(settings):
+        replayed = jobs.study(STUDY, settings, draw, data=data).result
+    elif settings.replay:
+        layout.sentence(STUDY.obstacle(settings), kind="note")
+    if DEFENCES.wanted(settings):
+        defended = jobs.study(DEFENCES, settings, table, data=data).result
+    if not (settings.replay or settings.defences):
+        st.caption(
+            "Switch it on to start the search. Up to about 20 features it takes seconds; at 50 it "
+            "can take the better part of a minute."
+        )
+    return replayed, defended
+
+
+def draw(replayed: Replayed) -> None:
+    """What came of it, as a sentence, pictures and the course of the fit."""
+    st.markdown(sentence(replayed))
+    row = pictures.row(
+        replayed.pictures,
+        truth="True covariance of the client",
+        caption="simulation only",
+        titles={"prior": "The prior it starts from", "replay": "Reconstruction by replay"},
+        captions={
+            name: [f"error {errors[0]:.1e}"] for name, errors in replayed.pictures.errors.items()
+        },
     )
+    chart(key="replay_view", images=[row], panels=[panel(replayed)])
 
 
 def sentence(replayed: Replayed) -> str:
     """What came of it, and how the server itself would know."""
-    result = replayed.result
-    how = (
-        f"after {result.seconds:.1f} s and {result.starts} "
-        f"{'start' if result.starts == 1 else 'starts'}"
+    result = replayed.attack
+    how = f"after {result.evaluations} evaluations from " + (
+        "one start" if result.starts == 1 else f"{result.starts} starts"
     )
     judged = (
         "and the residual tells it so"
         if result.succeeded
         else f"and a residual of {result.residual:.1e} tells it that the fit is not exact"
+        if result.residual > result.tolerance
+        else "but the messages it read leave other covariances possible"
+        if result.ended
+        else "and it goes on"
     )
     fitted = []
     if result.frame is not None:
@@ -92,7 +86,13 @@ def sentence(replayed: Replayed) -> str:
         fitted.append("its numbers of inner steps")
     if result.penalty is not None:
         fitted.append(f"its penalty β = {result.penalty:.3g}")
-    also = f" It also knows {' and '.join(fitted)}." if fitted else ""
+    also = f" It also knows {' and '.join(fitted)}." if fitted and result.succeeded else ""
+    if replayed.released != replayed.error:
+        return (
+            f"The server has what the client released to **{replayed.released:.1e}** {how}, "
+            f"{judged}. To the client's own covariance it is off by {replayed.error:.2g}: that is "
+            "clipping and noise at the source."
+        )
     return (
         f"The server has the client's covariance to **{replayed.error:.1e}** {how}, {judged}. "
         f"The prior cI it started from, with the stated trace, was off by "
@@ -100,122 +100,64 @@ def sentence(replayed: Replayed) -> str:
     )
 
 
-def pictures(replayed: Replayed, truth: Array, problem: Problem) -> list[list[Images]]:
-    """The truth, the prior and the reconstruction side by side."""
-    named = {
-        "True covariance of the client": truth,
-        "The prior it starts from": replayed.result.prior,
-        "Reconstruction by replay": replayed.result.estimate,
-    }
-    return [heat_row(named, truth, problem)]
-
-
 def panel(replayed: Replayed) -> Panel:
-    """Residual of the fit against the attack's own time, a curve for each start."""
-    history = replayed.result.history
-    shown = sorted({stage.start for stage in history})[-6:]
-    curves = tuple(
-        Curve(
-            name=f"start {start + 1}",
-            x=[stage.seconds for stage in history if stage.start == start],
-            y=[max(stage.residual, 1e-17) for stage in history if stage.start == start],
-            colour=f"series {position}",
-            marker=True,
+    """Residual of the fit against the evaluations, a curve for each start."""
+    fit = replayed.fit
+    curves = []
+    for position, start in enumerate(sorted(set(fit["start"]))[-_SHOWN:]):
+        rows = fit[fit["start"] == start]
+        curves.append(
+            Curve(
+                name=f"start {start}",
+                x=rows["evaluation"].to_numpy(),
+                y=rows["residual"].clip(lower=1e-17).to_numpy(),
+                colour=f"series {position}",
+                marker=True,
+            )
         )
-        for position, start in enumerate(shown)
-    )
     return Panel(
         key="replay_residual",
         title="The fit",
-        x_title="seconds of the attack",
+        x_title="evaluations",
         y_title="relative residual over the rounds fitted",
-        curves=curves,
-        baselines=(Baseline("explained", replayed.result.tolerance),),
+        curves=tuple(curves),
+        baselines=(Baseline("explained", replayed.attack.tolerance),),
         follows=False,
-        description="Relative residual of the replay against seconds; each start is a curve.",
+        integer_x=True,
+        description="Relative residual of the replay against evaluations; each start is a curve.",
     )
 
 
-#: Name of each defence and the settings that make it.
-DEFENCES: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("None", {}),
-    ("Private start", {"private_start": True}),
-    ("Private penalty", {"private_penalty": True}),
-    ("Random inner steps", {"random_inner_steps": True}),
-    ("float32 messages", {"dtype": "float32"}),
-    ("Noise of 0.1% on uploads", {"upload_noise": 1e-3}),
-    ("Noise of 3% on uploads", {"upload_noise": 0.03}),
-    ("Secure aggregation", {"secure_aggregation": True}),
-)
-_CLEAN: dict[str, Any] = {
-    "private_start": False,
-    "private_penalty": False,
-    "random_inner_steps": False,
-    "dtype": "float64",
-    "upload_noise": 0.0,
-    "secure_aggregation": False,
+#: Why there is no replay, and why one ended.
+_ENDED = {
+    "sums": "no single upload to replay",
+    "products": "answers are plain products",
+    "explained": "explains the uploads",
+    "starts": "all starts used",
+    "budget": "all evaluations used",
 }
 
 
-def study(configuration: AttackSettings, problem: Problem, truth: Array, job: Job) -> pd.DataFrame:
-    """Each defence alone: does FAPS still converge, and what do two attacks recover?"""
-    rows: list[dict[str, object]] = []
-    for position, (name, switches) in enumerate(DEFENCES):
-        if not job.report(position / len(DEFENCES), f"Defence: {name.lower()}"):
-            break
-        chosen = replace(configuration, **{**_CLEAN, **switches})
-
-        def report(fraction: float, text: str, at: int = position, of: str = name) -> bool:
-            return job.report((at + fraction) / len(DEFENCES), f"{of}: {text}")
-
-        rows.append(_defended(name, chosen, problem, truth, report))
-        job.publish(pd.DataFrame(rows))
-    rows.append(_fewer_rounds(configuration, problem, truth))
-    return pd.DataFrame(rows)
-
-
-def _defended(
-    name: str,
-    configuration: AttackSettings,
-    problem: Problem,
-    truth: Array,
-    report: Callable[[float, str], bool],
-) -> dict[str, object]:
-    trace, table = attacked_run(problem, "faps", configuration)
-    row: dict[str, object] = {
-        "Defence": name,
-        "Angle reached": f"{float(table['sin_theta'].iloc[-1]):.1e}",
-    }
-    stated = float(np.trace(truth))
-    try:
-        linear = attacks.symmetric(trace.transcript, configuration.client, trace=stated)
-        row["Linear attack"] = f"{scores.relative_error(linear, truth):.1e}"
-        found = _replayed(configuration, problem, truth, configuration.budget, report)
-        row["Replay, hidden part fitted"] = f"{found.error:.1e}"
-        row["Ended"] = found.result.ended
-    except InvalidInput:
-        pooled = attacks.pooled(trace.transcript, configuration.client)
-        row["Linear attack"] = f"{scores.relative_error(pooled, truth):.1e}"
-        row["Replay, hidden part fitted"] = "no single upload to replay"
-        row["Ended"] = "sums only"
-    return row
-
-
-def _fewer_rounds(
-    configuration: AttackSettings, problem: Problem, truth: Array
-) -> dict[str, object]:
-    """Block Krylov needs fewer rounds, so fewer messages leak; its answers are plain products."""
-    plain = replace(configuration, **_CLEAN)
-    trace, table = attacked_run(problem, "block_krylov", plain)
-    settled = np.flatnonzero(table["sin_theta"].to_numpy() <= 1e-6)
-    rounds = int(settled[0]) if len(settled) else len(table) - 1
-    estimate = attacks.symmetric(
-        trace.transcript, plain.client, rounds, trace=float(np.trace(truth))
+def table(found: pd.DataFrame) -> None:
+    """The defences with what two attacks recover."""
+    rows = pd.DataFrame(
+        {
+            "Defence": found["defence"],
+            "Angle reached": [f"{angle:.1e}" for angle in found["method_sine"]],
+            "Linear attack": [f"{error:.1e}" for error in found["linear_error"]],
+            "Replay, hidden part fitted": [
+                "–" if ended in ("sums", "products") else f"{error:.1e}"
+                for error, ended in zip(found["replay_error"], found["ended"], strict=True)
+            ],
+            "Replay ended": [
+                _ENDED[ended] + (f" after {count} evaluations" if count else "")
+                for ended, count in zip(found["ended"], found["evaluations"], strict=True)
+            ],
+        }
     )
-    return {
-        "Defence": "Fewer rounds (block Krylov)",
-        "Angle reached": f"{float(table['sin_theta'].iloc[rounds]):.1e}",
-        "Linear attack": f"{scores.relative_error(estimate, truth):.1e}",
-        "Replay, hidden part fitted": "answers are plain products",
-        "Ended": f"round {rounds}",
-    }
+    layout.small_table(rows, label="Defences of FAPS", numbers=list(rows.columns[1:4]))
+    st.caption(
+        "Errors are relative, 1 is what guessing zero achieves. The linear attack is the "
+        "symmetric completion with the stated trace; under secure aggregation it reads "
+        "sums. None of these defences gives a privacy guarantee."
+    )

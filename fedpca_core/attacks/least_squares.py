@@ -122,7 +122,9 @@ def descend(
             )
             damping = max(damping * _LOWER, _SMALLEST) if ahead else damping * _RAISE
         if ahead is None:
-            return summary(here, formed)
+            fit = summary(here, formed)
+            yield fit
+            return fit
         gained = 1.0 - ahead.cost / here.cost
         here = ahead
         idle = idle + 1 if gained < _IDLE else 0

@@ -2,7 +2,7 @@
 
 The server stacks its broadcasts ``Z = [Z_1 .. Z_k]`` and the client's answers ``Y`` and takes the
 matrix of least Frobenius norm with ``Phi Z = Y``. Against SSI it is exact as soon as the broadcasts
-span the feature space; against FAPS, whose uploads are not products with S_i, it is worse than
+span the feature space; against FAPS, whose uploads are not products with S_i, it ends worse than
 guessing zero on most runs and rounds.
 """
 

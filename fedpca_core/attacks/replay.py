@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from fedpca_core.attacks.linear_system import check_client, check_prior
 from fedpca_core.attacks.replay_search import Search, Stage
 from fedpca_core.attacks.replay_setup import Setup
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
 
 #: Above this relative standard error the messages leave S open, however well they are explained.
@@ -92,7 +92,7 @@ class Replaying:
     ----------
     transcript : Transcript
     algorithm : FAPS
-        The public parameters.
+        Its public parameters.
     client, rounds
         As in `linear`.
     prior : (features, features) float64, optional
@@ -120,7 +120,7 @@ class Replaying:
     def __init__(
         self,
         transcript: Transcript,
-        algorithm: FAPS,
+        algorithm: Algorithm,
         client: int = 0,
         rounds: int | None = None,
         prior: Array | None = None,
@@ -132,10 +132,10 @@ class Replaying:
         evaluations: int = 1000,
         seed: int = 0,
     ) -> None:
-        require(
-            isinstance(algorithm, FAPS),
-            f"The replay is made for FAPS, and this is {algorithm.title}; use a linear attack.",
-        )
+        if not isinstance(algorithm, FAPS):
+            raise InvalidInput(
+                f"The replay is made for FAPS, and this is {algorithm.title}; use a linear attack."
+            )
         chosen = transcript.until(rounds)
         check_client(chosen, client)
         seen = chosen.seen(client)
@@ -193,9 +193,34 @@ class Replaying:
         )
 
 
-def replay(transcript: Transcript, algorithm: FAPS, client: int = 0, **options: Any) -> Replay:
+def replay(
+    transcript: Transcript,
+    algorithm: Algorithm,
+    client: int = 0,
+    rounds: int | None = None,
+    prior: Array | None = None,
+    *,
+    trace: float | None = None,
+    seeded: bool = True,
+    noise: float = 0.0,
+    starts: int = 20,
+    evaluations: int = 1000,
+    seed: int = 0,
+) -> Replay:
     """Reconstruct one client's S_i by replaying its public update; see `Replaying`."""
-    attack = Replaying(transcript, algorithm, client, **options)
+    attack = Replaying(
+        transcript,
+        algorithm,
+        client,
+        rounds,
+        prior,
+        trace=trace,
+        seeded=seeded,
+        noise=noise,
+        starts=starts,
+        evaluations=evaluations,
+        seed=seed,
+    )
     for _ in attack:
         pass
     return attack.result

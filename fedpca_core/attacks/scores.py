@@ -50,13 +50,17 @@ def leading_eigenvectors(matrix: Array, components: int) -> Array:
     return np.ascontiguousarray(vectors[:, ::-1][:, :components])
 
 
-def top_space_sine(estimate: Array, truth: Array, components: int) -> float:
-    """Sine of the largest principal angle between the leading eigenspaces; 0 is perfect."""
-    return float(
-        stiefel.largest_sine(
-            leading_eigenvectors(estimate, components), leading_eigenvectors(truth, components)
-        )
-    )
+def top_space_sines(estimates: Array, truth: Array, components: int) -> Array:
+    """Sines of the largest principal angles between leading eigenspaces; 0 is perfect.
+
+    ``estimates`` is (rounds, features, features); the result has one number a round.
+    """
+    target = leading_eigenvectors(truth, components)
+    sines = [
+        stiefel.largest_sine(leading_eigenvectors(estimate, components), target)
+        for estimate in estimates
+    ]
+    return np.array(sines, dtype=float)
 
 
 def aligned(found: Array, target: Array, *, rotate: bool = False) -> Array:

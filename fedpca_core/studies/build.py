@@ -21,6 +21,7 @@ from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
+from fedpca_core.studies.study import Part, Step
 
 #: Fields that a problem depends on; the others do not invalidate one that is remembered.
 PROBLEM_FIELDS = (
@@ -74,16 +75,18 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     if math.isinf(settings.epsilon):
         return problem
     noise = tuple(getattr(settings, name) for name in NOISE_FIELDS)
-    return _PROBLEMS.get((*key, *noise), lambda: _private(problem, settings))
+    return _PROBLEMS.get((*key, *noise), lambda: with_noise(problem, settings))
 
 
-def _private(problem: Problem, settings: ConvergeSettings) -> Problem:
+def with_noise(problem: Problem, settings: ConvergeSettings, release: int = 0) -> Problem:
+    """The problem with the settings' noise at the source; another release draws other noise."""
     return problem.private(
         settings.epsilon,
         settings.delta,
         settings.clip_norm,
         Streams(settings.seed),
         mean_share=0.0 if problem.own_mean is None else settings.mean_share,
+        release=release,
     )
 
 
@@ -170,10 +173,10 @@ def start_seed(settings: ConvergeSettings, start: int) -> int:
 
 def attacked_run(
     problem: Problem, method: str, settings: ConvergeSettings, start: int = 0
-) -> tuple[Trace, pd.DataFrame]:
+) -> Part[tuple[Trace, pd.DataFrame]]:
     """A run of one method with everything the server saw, and its metrics."""
     run = simulation(problem, method, settings, start=start)
-    for _ in run:
-        pass
+    for entry in run:
+        yield Step(entry.index / settings.rounds, METHODS[method].title)
     trace = run.trace()
     return trace, metrics.frame(trace, problem)

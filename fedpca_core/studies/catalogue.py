@@ -9,6 +9,7 @@ from typing import Any
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
 from fedpca_core.studies.detection.costs import Costs
 from fedpca_core.studies.detection.detection import Detection
@@ -18,6 +19,7 @@ from fedpca_core.studies.detection.poisoned import Poisoned
 from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
+from fedpca_core.studies.differencing import OneMoreRecord
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
@@ -36,6 +38,9 @@ from fedpca_core.studies.private.price import PriceOfBudget, PriceOfProducts
 from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.spending import WaysOverBudget, WaysToSpend
+from fedpca_core.studies.reconstruction import ClientReconstruction
+from fedpca_core.studies.recovery import Recovery
+from fedpca_core.studies.replay import ReplayAttack
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import Study, registered
@@ -49,6 +54,11 @@ from fedpca_core.studies.theory.verdicts import Statements
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    ClientReconstruction(),
+    ReplayAttack(),
+    Defences(),
+    OneMoreRecord(),
+    Recovery(),
     Promise(),
     PrivateRun(),
     PriceOfBudget(),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED
 from fedpca_core.settings import Settings, Value, parameter
@@ -14,6 +15,9 @@ IMAGES = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti")
 #: Problems with a pooled subspace that is known exactly.
 POOLED = {key: PROBLEMS[key] for key in ("decay_geometric", "decay_arithmetic", *IMAGES, "table")}
 
+#: The replay's budget was in seconds once; what such a link means in evaluations.
+SECONDS = {5: 100, 10: 200, 30: 500, 60: 1000, 120: 2000}
+
 
 @dataclass(frozen=True)
 class ConvergeSettings(Settings):
@@ -22,8 +26,12 @@ class ConvergeSettings(Settings):
     kind: ClassVar[str] = "converge"
     family: ClassVar[str] = "pca"
     former_kinds: ClassVar[tuple[str, ...]] = ("laboratory",)
-    former_keys: ClassVar[Mapping[str, str]] = {"newcomer": "differencing"}
-    former_fields: ClassVar[Mapping[str, str]] = {"newcomer": "differencing"}
+    former_keys: ClassVar[Mapping[str, str]] = {
+        "newcomer": "differencing",
+        "study": "defences",
+        "budget": "budget",
+    }
+    former_fields: ClassVar[Mapping[str, str]] = {"newcomer": "differencing", "study": "defences"}
 
     # ---------------------------------------------------------------- problem
     problem: str = shared(
@@ -226,16 +234,18 @@ class ConvergeSettings(Settings):
         view=True,
     )
     budget: int = parameter(
-        30,
-        key="budget",
-        label="Seconds for the replay",
-        help="The search ends after so many seconds or 20 starts and keeps the best fit.",
-        grid=(5, 10, 30, 60, 120),
+        500,
+        key="evaluations",
+        label="Evaluations for the replay",
+        help="The search ends after so many evaluations (each replays the client's rounds with all "
+        "derivatives) or 20 starts, and keeps the best fit. Some 30 are enough where nothing is "
+        "hidden, some 300 against random inner steps.",
+        grid=tuple(SECONDS.values()),
         view=True,
     )
-    study: bool = parameter(
+    defences: bool = parameter(
         False,
-        key="study",
+        key="defences",
         label="Study every defence",
         help="Run FAPS under each defence and let the server replay it, fitting what is hidden.",
         view=True,
@@ -338,6 +348,35 @@ class ConvergeSettings(Settings):
         "the data: simulation only.",
         view=True,
     )
+
+    def run_key(self) -> Self:
+        """The same run with everything at its default that has no part in it: what is only shown,
+        the parameters of other problems, the order in which methods were chosen."""
+        plain, defaults = super().run_key(), self.parameters()
+        idle = {
+            "decay": self.problem != "decay_geometric",
+            "condition": self.problem != "decay_arithmetic",
+            "features": not self.problem.startswith("decay"),
+            "samples": not self.problem.startswith("decay"),
+            "records_per_client": self.problem not in IMAGES,
+            "absent": self.participation == 1,
+            **dict.fromkeys(("delta", "clip_norm", "mean_share"), self.epsilon == math.inf),
+            **dict.fromkeys(("client_column", "columns", "scaling"), self.problem != "table"),
+        }
+        changes: dict[str, Any] = {
+            name: defaults[name].default for name, unused in idle.items() if unused
+        }
+        for name in ("methods", "attacked"):
+            chosen = getattr(plain, name)
+            changes[name] = tuple(key for key in defaults[name].choices if key in chosen)
+        return replace(plain, **changes)
+
+    @classmethod
+    def _modernised(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A budget in seconds becomes one in evaluations; no number is both."""
+        seconds = {str(one): many for one, many in SECONDS.items()}
+        budget = values.get("budget")
+        return values | ({"budget": seconds[str(budget)]} if str(budget) in seconds else {})
 
 
 def narrowed(name: str, default: Value, **changes: Any) -> Any:

@@ -237,7 +237,7 @@ def test_replay_refuses_what_it_cannot_use():
     with pytest.raises(InvalidInput, match="at least one start and one evaluation, not 0"):
         attacks.replay(run, algorithm, trace=TRACE, starts=0)
     with pytest.raises(InvalidInput, match="made for FAPS, and this is SSI"):
-        attacks.replay(transcript(SMALL, fp.SSI(2), 4), fp.SSI(2), trace=TRACE)  # type: ignore[arg-type]
+        attacks.replay(transcript(SMALL, fp.SSI(2), 4), fp.SSI(2), trace=TRACE)
     large = replace(run, features=300)
     with pytest.raises(InvalidInput, match=r"300 features needs 15\.2 GiB .* fewer features"):
         attacks.replay(large, algorithm, trace=TRACE)

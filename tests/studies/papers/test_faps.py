@@ -1,23 +1,32 @@
 """FAPS's presets: each is a valid configuration, and makes the point it claims."""
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fedpca_core.attacks import differencing, linear, pooled
+from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import without_record
-from fedpca_core.studies.build import attacked_run, build_problem, compare
+from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.differencing import OneMoreRecord
 from fedpca_core.studies.papers.faps import PRESETS, preset
-from fedpca_core.studies.pca_settings import METHODS, AttackSettings, ConvergeSettings
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.reconstruction import ClientReconstruction
+from fedpca_core.studies.replay import ReplayAttack
+from fedpca_core.studies.study import outcome
+
+
+def compare(configuration):
+    return outcome(Convergence().run(configuration))
 
 
 def rounds(name, value=None, accuracy=1e-7):
     """Rounds each method of a live preset needs, by its key; NaN if it does not get there."""
-    configuration = preset(name).configuration(value)
-    comparison = compare(configuration, build_problem(configuration))
+    comparison = compare(preset(name).configuration(value))
     assert not comparison.refusals
     summary = comparison.summary("relative_error", accuracy).set_index("method")
-    return {key: summary["round"].get(title, np.nan) for key, title in METHODS.items()}
+    return {key: summary["round"].get(title, np.nan) for key, title in COMPARED.items()}
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in PRESETS])
@@ -41,6 +50,16 @@ def test_names_are_unique():
     assert len({entry.name for entry in PRESETS}) == len(PRESETS)
 
 
+def test_no_two_presets_are_the_same_run():
+    """Else one of them opens under the other's name."""
+    runs = Counter(
+        (type(entry.configuration()), entry.configuration(value).run_key())
+        for entry in PRESETS
+        for value in (entry.live_values or (None,))
+    )
+    assert [run for run, times in runs.items() if times > 1] == []
+
+
 def test_presets_cannot_be_changed():
     with pytest.raises(TypeError):
         preset("uneven").live["features"] = 3  # type: ignore[index]
@@ -60,7 +79,7 @@ def test_more_features_leave_the_rounds_where_they_are():
 
 
 def test_more_samples_leave_ssi_alone_and_help_faps():
-    few, many = rounds("vary-samples", 200), rounds("vary-samples", 1000)
+    few, many = rounds("vary-samples", 200), rounds("vary-samples", 2000)
     assert few["ssi"] == many["ssi"]
     assert many["faps"] < few["faps"]
 
@@ -93,22 +112,18 @@ def test_heterogeneity_helps_before_it_hurts():
 
 def test_half_the_clients_end_at_a_floor_unless_the_server_remembers():
     configuration = preset("participation-floor").configuration()
-    problem = build_problem(configuration)
-    comparison = compare(configuration, problem)
+    comparison = compare(configuration)
     for tables in comparison.tables.values():
         # Still there over the whole second half: a floor, not slowness.
         assert tables[0]["relative_error"].iloc[100:].min() > 1e-6
-    from dataclasses import replace
-
-    remembering = compare(replace(configuration, absent="memory", rounds=500), problem)
+    remembering = compare(replace(configuration, absent="memory", rounds=500))
     for tables in remembering.tables.values():
         assert tables[0]["relative_error"].iloc[-1] < 1e-7
 
 
 def test_one_shot_ends_at_an_error_that_grows_with_heterogeneity():
     def final(value):
-        configuration = preset("one-shot").configuration(value)
-        comparison = compare(configuration, build_problem(configuration))
+        comparison = compare(preset("one-shot").configuration(value))
         return {
             method: tables[0]["relative_error"].iloc[-1]
             for method, tables in comparison.tables.items()
@@ -120,18 +135,23 @@ def test_one_shot_ends_at_an_error_that_grows_with_heterogeneity():
 
 
 def test_figure_1a_recovers_before_it_converges():
-    configuration = preset("figure-1a").configuration()
-    problem = build_problem(configuration)
-    truth = problem.client_data.dense()[0]
+    found = outcome(ClientReconstruction().run(preset("figure-1a").configuration()))
+    ssi = found.recoveries["ssi"]
+    assert ssi.complete == 10
+    assert ssi.last < 1e-8 < 0.5 < ssi.angle_of_method(10)
+    assert found.recoveries["faps"].last > 1
 
-    def error(method):
-        trace, table = attacked_run(problem, method, configuration)
-        found = linear(trace.transcript, client=0, rounds=13)
-        return np.linalg.norm(found - truth) / np.linalg.norm(truth), table["kkt"].iloc[13]
 
-    recovered, unconverged = error("ssi")
-    assert recovered < 1e-8 < 1e-4 < unconverged
-    assert error("faps")[0] > 1
+def test_a_linear_attack_on_faps_is_not_worse_than_zero_on_every_run_and_round():
+    early = replace(preset("figure-1a").configuration(), rounds=10, attacked=("faps",))
+    runs = [ClientReconstruction().run(replace(early, seed=seed)) for seed in range(20)]
+    after_three = [outcome(run).recoveries["faps"].errors[0, 3] for run in runs]
+    assert 0 < sum(error < 1 for error in after_three) < 20
+
+
+def test_faps_is_replayed_to_rounding():
+    found = outcome(ReplayAttack().run(preset("replay").configuration()))
+    assert found.error < 1e-9 and found.attack.succeeded and found.attack.evaluations < 60
 
 
 def test_paper_size_is_said_to_be_missing_where_it_is():
@@ -176,17 +196,8 @@ def test_paper_sizes_are_the_paper_s(monkeypatch):
 
 
 def test_the_sums_of_ssi_give_a_joining_away():
-    chosen = preset("one-more-record").configuration()
-    after = build_problem(chosen)
-    before = without_record(after, chosen.client, chosen.record)
-    matrices = []
-    for problem in (before, after):
-        view = attacked_run(problem, "ssi", chosen)[0].transcript
-        assert view.secure_aggregation
-        matrices.append(pooled(view, chosen.client))
-    total = int(after.client_data.samples.sum())
-    found = differencing(*matrices, total - 1, total)
-    record = after.blocks[chosen.client][:, chosen.record]
-    cosine = abs(found.records @ record) / np.linalg.norm(found.records) / np.linalg.norm(record)
-    assert cosine > 1 - 1e-12
-    assert found.purity > 0.999
+    found = outcome(OneMoreRecord().run(preset("one-more-record").configuration()))
+    ssi, local = found.found["ssi"], found.found["local_power"]
+    assert found.by.key == "pooled" and found.from_sums
+    assert ssi.cosine > 1 - 1e-12 and ssi.purity.max() > 0.999
+    assert not local.sure

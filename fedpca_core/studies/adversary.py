@@ -1,0 +1,178 @@
+"""The adversary of the Attack page: which one fits the channel, and what it makes of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core import attacks
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.linear import AttackPath, Estimate
+from fedpca_core.errors import require
+from fedpca_core.problems import Problem
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.studies.build import attacked_run
+from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.study import Part, Step, part
+
+#: Fields of the settings that a run and its attack depend on, whatever a section adds.
+RUN = frozenset(
+    name for name, described in AttackSettings.parameters().items() if not described.view
+) - {"methods"}
+
+_KNOWN = {entry.key: entry for entry in attacks.ADVERSARIES}
+#: The adversaries under the keys of the settings.
+ADVERSARIES: Mapping[str, attacks.Adversary] = {
+    "linear": _KNOWN["linear"],
+    "symmetric": _KNOWN["symmetric"],
+    "ridge": _KNOWN["ridge"],
+    "pooled": _KNOWN["sums"],
+    "collude": _KNOWN["collusion"],
+}
+
+
+@dataclass(frozen=True)
+class Onlooker:
+    """The adversary that attacks.
+
+    Attributes
+    ----------
+    key : str
+        Of `ADVERSARIES`.
+    colluders : int
+    note : str
+        Why it is not the chosen one; empty if it is.
+    """
+
+    key: str
+    colluders: int = 0
+    note: str = ""
+
+    @property
+    def adversary(self) -> attacks.Adversary:
+        """What it knows and does."""
+        return ADVERSARIES[self.key]
+
+
+def onlooker(settings: AttackSettings, clients: int) -> Onlooker:
+    """The chosen adversary, or the nearest that the channel leaves something to read.
+
+    Parameters
+    ----------
+    settings : AttackSettings
+    clients : int
+        Of the problem, which may have another number than the settings say (a table).
+    """
+    chosen = ADVERSARIES[settings.attack]
+    if settings.secure_aggregation and chosen.needs_single_uploads:
+        return Onlooker(
+            "pooled",
+            note="Under secure aggregation the server receives no single upload, so what is shown "
+            "is the adversary who reads the sums.",
+        )
+    if not settings.secure_aggregation and not chosen.needs_single_uploads:
+        return Onlooker(
+            "linear",
+            note="While every upload arrives by itself there are no sums to read and nothing for "
+            "colluding clients to add, so what is shown is the passive adversary; switch secure "
+            "aggregation on for the other.",
+        )
+    if settings.attack == "collude":
+        most = clients - 1
+        note = f"There are only {most} other clients; all of them collude here."
+        return Onlooker(
+            "collude",
+            min(settings.colluders, most),
+            note if settings.colluders > most else "",
+        )
+    return Onlooker(settings.attack)
+
+
+def private_matrix(problem: Problem, client: int) -> Array:
+    """The attacked client's true S_i, without noise (simulation only).
+
+    Raises
+    ------
+    InvalidInput
+        There is no such client.
+    """
+    require(
+        client < problem.clients,
+        f"There is no client {client} among {problem.clients}; "
+        f"choose an attacked client from 0 to {problem.clients - 1}.",
+    )
+    return problem.unperturbed.client_data.only(np.array([client])).dense()[0]
+
+
+def held_matrix(problem: Problem, client: int) -> Array:
+    """What the client answers with: S_i, or with noise at the source what it released of it."""
+    return problem.client_data.only(np.array([client])).dense()[0]
+
+
+def stated_trace(problem: Problem, client: int) -> float:
+    """The trace that the client states: of what it answers with, so that noise covers it too.
+
+    Noise may leave nothing positive of it; then the client states next to nothing.
+    """
+    held = held_matrix(problem, client)
+    return max(float(np.trace(held)), 1e-9 * float(np.linalg.norm(held)))
+
+
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """A run and what the adversary made of it.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Metrics of the run.
+    transcript : Transcript
+        Everything that crossed the wire.
+    view : Transcript
+        What the adversary reads: the same, or the sums without the colluders' uploads.
+    path : AttackPath
+        Its belief after every round.
+    """
+
+    table: pd.DataFrame
+    transcript: Transcript
+    view: Transcript
+    path: AttackPath
+
+
+def attack(
+    problem: Problem, method: str, settings: AttackSettings, by: Onlooker, start: int = 0
+) -> Part[Attacked]:
+    """Run a method and attack it after every round."""
+    trace, table = yield from part(attacked_run(problem, method, settings, start), 0.0, 0.3)
+    view = trace.transcript
+    if by.key == "collude":
+        # The same run without secure aggregation is what the colluders themselves remember.
+        openly = replace(settings, secure_aggregation=False)
+        seen, _ = yield from part(attacked_run(problem, method, openly, start), 0.3, 0.6)
+        others = [client for client in range(problem.clients) if client != settings.client]
+        told = [attacks.testify(seen.transcript, client) for client in others[: by.colluders]]
+        view = attacks.collude(view, told)
+    stated = stated_trace(problem, settings.client)
+    estimates: list[Estimate] = []
+    for estimate in rounds(by.key, view, settings.client, stated):
+        estimates.append(estimate)
+        share = len(estimates) / (len(view.exchanges) + 2)
+        yield Step(0.6 + 0.4 * share, f"the server after round {len(estimates) - 1}")
+    return Attacked(table, trace.transcript, view, AttackPath.of(estimates))
+
+
+def rounds(key: str, view: Transcript, client: int, stated: float) -> Iterator[Estimate]:
+    """An adversary's belief round by round; ``stated`` is the public trace of S_i."""
+    if key == "symmetric":
+        return attacks.symmetric_rounds(view, client, trace=stated)
+    if key == "ridge":
+        return attacks.ridge_rounds(view, client, trace=stated)
+    if key == "linear":
+        return attacks.linear_rounds(view, client)
+    if all(exchange.uploads is not None for exchange in view.exchanges):
+        return attacks.symmetric_rounds(view, client)  # all others collude: nothing is hidden
+    return attacks.pooled_rounds(view, client)

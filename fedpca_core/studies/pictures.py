@@ -1,0 +1,162 @@
+"""What a server reconstructs, as pictures: covariances, eigen-images, single records.
+
+All need the private truth beside the reconstruction, so only a simulation has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.fft import dct
+
+from fedpca_core.arrays import AnyArray, Array
+from fedpca_core.attacks import recover_samples, scores
+from fedpca_core.problems import Problem
+
+#: Matrices are averaged down to at most this many rows.
+LARGEST = 72
+#: Leading eigen-images that are shown.
+EIGEN_IMAGES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """A true picture, and what each of several sources makes of it.
+
+    Attributes
+    ----------
+    kind : {"covariance", "eigen-images", "record"}
+    truth : (rows, columns) float32
+        Simulation only.
+    found : mapping of source to (rounds + 1, rows, columns) float32
+        One picture, or one after each round.
+    top : float
+        Values are shown from -top to top.
+    errors : mapping of source to (rounds + 1,) float64
+        Relative errors, for captions; empty for eigen-images.
+    record : int
+        Which record it is.
+    """
+
+    kind: str
+    truth: AnyArray
+    found: Mapping[str, AnyArray]
+    top: float
+    errors: Mapping[str, Array]
+    record: int = 0
+
+
+def covariances(paths: Mapping[str, Array], truth: Array, problem: Problem) -> Pictures:
+    """The true S_i and reconstructions of it, (rounds + 1, features, features) each."""
+    basis = _display_basis(problem)
+    shown = _shrunk(_rotated(truth[None], basis))[0]
+    return Pictures(
+        "covariance",
+        shown,
+        {name: _shrunk(_rotated(path, basis)) for name, path in paths.items()},
+        float(np.quantile(np.abs(shown), 0.995)) or 1.0,
+        {name: scores.relative_errors(path, truth) for name, path in paths.items()},
+    )
+
+
+def eigen_images(paths: Mapping[str, Array], truth: Array, shape: tuple[int, int]) -> Pictures:
+    """The leading eigen-images of the true S_i and of reconstructions, side by side."""
+    true = _leading(truth[None], None)
+    found = {name: _strip(_leading(path, true[0]), shape) for name, path in paths.items()}
+    return Pictures("eigen-images", _strip(true, shape)[0], found, 1.0, {})
+
+
+def records(paths: Mapping[str, Array], block: Array, shape: tuple[int, int]) -> Pictures:
+    """One record of the client and what each reconstruction shows of it, round by round.
+
+    A client with fewer records than features is exposed record by record: S_i determines them up
+    to a common rotation, and a single record up to its sign. The rotation and sign shown are those
+    that suit the truth best; the record is the one that shows best.
+    """
+    best = [_best_record(path[-1], block) for path in paths.values()]
+    shown = min(best, key=lambda found: found[1])[0]
+    read = {
+        name: np.stack([_turned(estimate, block)[:, shown] for estimate in path])
+        for name, path in paths.items()
+    }
+    return record(block[:, shown], read, shape, shown)
+
+
+def record(true: Array, read: Mapping[str, Array], shape: tuple[int, int], number: int) -> Pictures:
+    """A record, (features,), and what is read of it after each round, (rounds + 1, features)."""
+    size = float(np.linalg.norm(true)) or 1.0
+    return Pictures(
+        "record",
+        _small(true.reshape(shape)),
+        {name: _small(found.reshape(-1, *shape)) for name, found in read.items()},
+        float(np.abs(true).max()) or 1.0,
+        {name: np.linalg.norm(found - true, axis=1) / size for name, found in read.items()},
+        number,
+    )
+
+
+def _turned(estimate: Array, block: Array) -> Array:
+    return scores.aligned(recover_samples(estimate, block.shape[1]), block, rotate=True)
+
+
+def _best_record(estimate: Array, block: Array) -> tuple[int, float]:
+    """The record that a reconstruction shows best, and its error."""
+    turned = _turned(estimate, block)
+    sizes = np.maximum(np.linalg.norm(block, axis=0), 1e-300)
+    errors = np.linalg.norm(turned - block, axis=0) / sizes
+    best = int(np.argmin(errors))
+    return best, float(errors[best])
+
+
+def _display_basis(problem: Problem) -> Array | None:
+    """A cosine basis for synthetic spectra, whose own axes are the eigenvectors of S.
+
+    All methods and attacks are rotation-equivariant; in the generator's axes every matrix would
+    look diagonal. Data with features of their own are shown in these.
+    """
+    if problem.image_shape is not None or problem.feature_names:
+        return None
+    return np.asarray(dct(np.eye(problem.features), norm="ortho", axis=0).T)
+
+
+def _rotated(matrices: Array, basis: Array | None) -> Array:
+    return matrices if basis is None else basis @ matrices @ basis.T
+
+
+def _shrunk(matrices: Array) -> AnyArray:
+    """Average blocks of neighbouring entries until a matrix has at most `LARGEST` rows."""
+    size = matrices.shape[-1]
+    block = -(-size // LARGEST)
+    if block > 1:
+        padded = -(-size // block) * block - size
+        whole = np.pad(matrices, ((0, 0), (0, padded), (0, padded)), mode="edge")
+        rows = whole.shape[-1] // block
+        matrices = whole.reshape(len(whole), rows, block, rows, block).mean(axis=(2, 4))
+    return _small(matrices)
+
+
+def _leading(matrices: Array, reference: Array | None) -> Array:
+    """Leading eigenvectors, (matrices, features, EIGEN_IMAGES), signs as in the reference."""
+    symmetric = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
+    vectors = np.linalg.eigh(symmetric)[1][:, :, ::-1][:, :, :EIGEN_IMAGES]
+    if reference is not None:
+        signs = np.sign(np.einsum("rnk,nk->rk", vectors, reference))
+        vectors = vectors * np.where(signs == 0, 1.0, signs)[:, None, :]
+    return vectors
+
+
+def _strip(vectors: Array, shape: tuple[int, int]) -> AnyArray:
+    """Eigenvectors as images in a row, each with its own largest value at 1, gaps between them."""
+    count, _, kept = vectors.shape
+    tiles = vectors.transpose(0, 2, 1).reshape(count, kept, *shape)
+    peak = np.abs(tiles).max(axis=(2, 3), keepdims=True)
+    tiles = np.pad(tiles / np.where(peak == 0, 1.0, peak), ((0, 0), (0, 0), (0, 0), (0, 1)))
+    row = tiles.transpose(0, 2, 1, 3).reshape(count, shape[0], -1)
+    return _small(row[:, :, :-1])
+
+
+def _small(pictures: Array) -> AnyArray:
+    """Half the memory; a screen shows 256 shades."""
+    return pictures.astype(np.float32)

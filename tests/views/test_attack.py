@@ -1,0 +1,131 @@
+"""What the Attack page says and draws of its studies, and where its links lead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell import presets
+from dashboard.views import differencing, reconstruction, replay
+from fedpca_core.studies.defences import DEFENCES
+from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.papers.faps import PRESETS, preset
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.reconstruction import ClientReconstruction
+from fedpca_core.studies.replay import ReplayAttack
+from fedpca_core.studies.study import outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = AttackSettings(features=10, components=2, samples=40, rounds=10)
+
+
+def run(study, **changes):
+    return outcome(study.run(replace(SMALL, **changes)))
+
+
+def opened(page: str, link: dict[str, str | list[str]]) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    for name, value in link.items():
+        app.query_params[name] = value
+    app.run().switch_page(f"../pages/{page}.py").run()
+    assert not app.exception
+    return app
+
+
+def test_the_verdict_says_what_was_learned_and_when() -> None:
+    words = reconstruction.verdict(run(ClientReconstruction()))
+    assert "From **SSI** the server has the client's whole covariance after round 5" in words
+    assert "worse than guessing zero" in words and "masking, not privacy" in words
+    sums = reconstruction.verdict(run(ClientReconstruction(), secure_aggregation=True))
+    assert "this attack gets the covariance to" in sums and "masking" not in sums
+
+
+def test_panels_mark_what_needs_the_truth() -> None:
+    found = run(ClientReconstruction(), starts=3)
+    panel = reconstruction.error_panel(found)
+    assert panel.simulation_only and panel.curves[0].lower is not None
+    assert [mark.simulation_only for mark in panel.baselines][-1]
+    assert reconstruction.progress_panel(found).simulation_only
+
+
+def test_the_replay_says_how_it_knows() -> None:
+    found = run(ReplayAttack())
+    words = replay.sentence(found)
+    assert "and the residual tells it so" in words and "from one start" in words
+    assert replay.panel(found).baselines[0].value == found.attack.tolerance
+    short = replay.sentence(run(ReplayAttack(), random_inner_steps=True, budget=100))
+    assert "tells it that the fit is not exact" in short and "also knows" not in short
+    assert set(replay._ENDED) == {"sums", "products", "explained", "starts", "budget"}
+    assert "None" in DEFENCES
+
+
+def test_one_more_record_in_words() -> None:
+    words = differencing.sentence(run(OneMoreRecord(), rounds=20, record=3))
+    assert "From **SSI** the server has the record that joined" in words and "knows it" in words
+    assert "From **FAPS** the server cannot be sure" in words and "sums only" not in words
+    sums = run(OneMoreRecord(), rounds=20, record=3, secure_aggregation=True, attacked=("ssi",))
+    assert "hide whose record" in differencing.sentence(sums)
+
+
+# ------------------------------------------------------------------ presets and links
+@pytest.mark.parametrize("entry", PRESETS, ids=lambda entry: entry.name)
+def test_a_preset_is_recognised_whatever_is_shown_of_it(entry) -> None:
+    for value in entry.live_values or (None,):
+        chosen = entry.configuration(value)
+        match = presets.found(replace(chosen, measure="kkt", accuracy=1e-3))
+        if entry.name == "default":
+            assert match is None
+        else:
+            assert match is not None and match[0] is entry and match[1] == value
+
+
+@pytest.mark.parametrize(
+    "name", ["vary-features", "vary-components", "rates", "one-shot", "one-more-record"]
+)
+def test_a_card_opens_its_page_with_its_own_note(name: str) -> None:
+    entry = preset(name)
+    page = "attack" if entry.attack else "converge"
+    app = opened(page, entry.configuration().query(complete=True))
+    notes = [text.value for text in app.markdown if text.value.startswith(f"**{entry.title}.**")]
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "label", "start", "end"),
+    [
+        (
+            "converge",
+            "Attack this run",
+            ConvergeSettings(rounds=50, features=20, starts=1, heterogeneity=0.2),
+            AttackSettings,
+        ),
+        (
+            "attack",
+            "Compare the costs of this run",
+            AttackSettings(rounds=20, features=20, samples=200, participation=0.5),
+            ConvergeSettings,
+        ),
+    ],
+)
+def test_a_door_leads_to_the_same_run(page, label, start, end) -> None:
+    app = opened(page, start.query(complete=True))
+    door = next(link for link in app.get("page_link") if link.proto.label == label)
+    there = end.from_query(parse_qs(door.proto.query_string)).configuration
+    assert there == start.carried(end)
+    shared = set(start.parameters()) & set(end.parameters()) - {"methods", "attacked"}
+    differing = {name for name in shared if getattr(there, name) != getattr(start, name)}
+    assert differing == set()
+
+
+def test_secure_aggregation_leaves_something_on_the_page() -> None:
+    link = replace(SMALL, secure_aggregation=True, replay=True, growth=True).query()
+    app = opened("attack", link)
+    said = " ".join(box.value for box in app.info)
+    assert "the adversary who reads the sums" in said
+    assert "no single upload to replay" in said and "which secure aggregation hides" in said
+    card = next(text.value for text in app.markdown if "**Gets:**" in text.value)
+    assert "error" in card and "sum of the uploads" in card and "above" not in card
