@@ -52,9 +52,7 @@ class Settled:
         return float(self.distances.max(initial=0.0))
 
 
-def settle(
-    stages: Sequence[tuple[Array, Array]], directions: Array, lengths: Array
-) -> Settled:
+def settle(stages: Sequence[tuple[Array, Array]], directions: Array, lengths: Array) -> Settled:
     """Round, refit and choose signs until nothing changes.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy as np
 
 from fedpca_core.arrays import AnyArray, Array, IntArray
 from fedpca_core.errors import require
+from fedpca_core.problems.announced import PublicFacts, area_step
 from fedpca_core.problems.heterogeneity import (
     Way,
     check_heterogeneity,
@@ -116,6 +117,11 @@ def images(
         image_shape=(side, side),
         note=f"{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
         own_mean=dealt.mean,
+        announced=PublicFacts(
+            np.full(side**2, SOURCES[name].step * area_step(SOURCES[name].side, side)),
+            dealt.mean,
+            len(dealt.home),
+        ),
     )
 
 

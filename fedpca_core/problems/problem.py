@@ -12,6 +12,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require, require_whole
 from fedpca_core.guarantee import RECORD, Guarantee, Unit
+from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.problems.client_data import ClientData, checked_blocks
 from fedpca_core.problems.perturbation import (
     Budget,
@@ -49,6 +50,8 @@ class Problem:
         covers it: one record moves all others.
     own_scale : bool
         Whether records were divided by deviations of their own, which no guarantee covers either.
+    announced : PublicFacts or None
+        Grid, mean and number of the records, where they are public knowledge.
     source : SourceRelease or None
         Set by `private`: what each client released once.
     truth : Problem or None
@@ -70,6 +73,7 @@ class Problem:
     spectrum: Array | None = None
     own_mean: Array | None = None
     own_scale: bool = False
+    announced: PublicFacts | None = None
     source: SourceRelease | None = None
     truth: Problem | None = None
 
@@ -175,6 +179,7 @@ class Problem:
             truth=self,
             record_norm=clip,
             own_mean=None,
+            announced=_after_release(self.announced, source),
             note=f"{self.note} {source.guarantee.sentence()}".strip(),
         )
 
@@ -226,6 +231,13 @@ class Problem:
         return state.hexdigest()[:16]
 
 
+def _after_release(facts: PublicFacts | None, source: SourceRelease) -> PublicFacts | None:
+    """Public facts once a noisy mean, if any, takes the place of the records' own."""
+    if facts is None or facts.mean is None:
+        return facts
+    return PublicFacts(facts.grid, source.mean, FINE)
+
+
 def check_components(components: int, features: int) -> None:
     """Refuse a number of components that does not fit the features."""
     require_whole("The number of components", components)
@@ -248,6 +260,7 @@ def from_blocks(
     record_norm: float | None = None,
     own_mean: Array | None = None,
     own_scale: bool = False,
+    announced: PublicFacts | None = None,
 ) -> Problem:
     """Problem from the clients' own blocks.
 
@@ -258,7 +271,7 @@ def from_blocks(
     weights : {"records", "equal"} or sequence of float
         How clients count in the target S = sum_i w_i S_i: by their share of records (the pooled
         covariance) or each the same.
-    record_norm, own_mean, own_scale
+    record_norm, own_mean, own_scale, announced
         What was done to the records before; see `Problem`.
 
     Raises
@@ -280,6 +293,7 @@ def from_blocks(
         record_norm=record_norm,
         own_mean=own_mean,
         own_scale=own_scale,
+        announced=announced,
     )
 
 
@@ -328,6 +342,7 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
         note=problem.note,
         own_mean=problem.own_mean,
         own_scale=problem.own_scale,
+        announced=problem.announced,
     )
 
 
