@@ -141,11 +141,7 @@ class FedPower(Algorithm):
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
         time: int = plan.extra["time"]
-<<<<<<< HEAD
         frame, made = downlink["frame"], clients["made"] + plan.local_steps
-=======
-        made, frame = clients["made"] + plan.local_steps, downlink["frame"]
->>>>>>> h-source
         if self.noise > 0:
             frame = within_budget(frame, made, self.width, self.products)
         noise = (self.noise * data.samples.mean() / data.samples)[data.members]

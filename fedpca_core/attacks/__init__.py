@@ -9,7 +9,9 @@ from fedpca_core.attacks import baselines, personal, scores, simulation_only, st
 from fedpca_core.attacks.adversaries import ADVERSARIES, Adversary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
+from fedpca_core.attacks.joined import joined, joined_matrices
 from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
+from fedpca_core.attacks.low_rank import Factor, Reading, factor_of, low_rank
 from fedpca_core.attacks.membership import (
     empirical_auc,
     gaussian_roc,
@@ -23,6 +25,7 @@ from fedpca_core.attacks.membership import (
     theoretical_auc,
 )
 from fedpca_core.attacks.pooled import pooled, pooled_rounds
+from fedpca_core.attacks.records import Records, record_stages, records
 from fedpca_core.attacks.replay import Replay, Replaying, replay
 from fedpca_core.attacks.ridge import ridge, ridge_rounds
 from fedpca_core.attacks.samples import recover_samples
@@ -33,6 +36,9 @@ __all__ = [
     "Adversary",
     "AttackPath",
     "Differencing",
+    "Factor",
+    "Reading",
+    "Records",
     "Replay",
     "Replaying",
     "Testimony",
@@ -40,9 +46,13 @@ __all__ = [
     "collude",
     "differencing",
     "empirical_auc",
+    "factor_of",
     "gaussian_roc",
+    "joined",
+    "joined_matrices",
     "linear",
     "linear_rounds",
+    "low_rank",
     "membership_score",
     "membership_scores",
     "membership_separation",
@@ -51,6 +61,8 @@ __all__ = [
     "personal",
     "pooled",
     "pooled_rounds",
+    "record_stages",
+    "records",
     "records_behind",
     "recover_samples",
     "released_matrices",

@@ -1,14 +1,15 @@
 """Which directions the records have: the lattice behind rotated whole numbers, taken apart.
 
 ``B = (X - mu 1^T) Q`` with whole X (features x records) and an unknown rotation Q. Whole
-combinations c of rows with whole ``c^T mu`` are whole vectors seen through Q, and a few hundred rows
+combinations c of rows with whole ``c^T mu`` are whole vectors seen through Q, and rather few rows
 generate all of them: the lattice ``Z^m Q``, whose shortest vectors ``±e_j^T Q`` are the directions
 of the records. The condition on c is one more coordinate ``w (mu_k mod 1)`` and one more generator
 ``(0, ..., 0, w)``: combinations in which it vanishes fulfil the condition.
 
-Sizes are found by the attack itself. It starts from few small rows; it adds rows while relations
-and lattice are not told apart, then rows that the lattice found so far does not contain; and where
-all of them still generate less than ``Z^m Q``, the directions are the unit vectors of the dual.
+Sizes are found by the attack itself. It starts from few short rows (`sieve`); it adds rows while
+relations and lattice are not told apart, then rows that the lattice found so far does not contain;
+and where all of them still generate less than ``Z^m Q``, the directions are the unit vectors of the
+dual.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ class Lattice:
 
     Attributes
     ----------
-    rows : (features, rank) float64
-        B, in units of the grid.
-    residues : (features,) int64 or None
+    rows : (count, rank) float64
+        B or whole combinations of its rows, in units of the grid, shortest first.
+    residues : (count,) int64 or None
         ``total mu`` in units of the grid, modulo ``total`` and next to zero; None without a mean.
     total : int
         Denominator of the mean.
     error : float
-        Noise of an entry of B.
+        Known noise of an entry.
     same_length : bool
         Whether the directions sought have length 1; otherwise they are orthogonal only (records
         scaled to length 1, or records that occur more than once).
@@ -92,7 +93,7 @@ class Attempt:
     Attributes
     ----------
     rows : int
-        Generators.
+        Number of generators.
     epsilon : float
         Length of their tags.
     gap : float
@@ -104,7 +105,7 @@ class Attempt:
     combinations : (rank, rows) float64 or None
         Whole numbers: how the chosen rows make them up, where they do.
     chosen : (rows,) int64
-        Features behind the generators.
+        Rows of the lattice behind the generators.
     note : str
         What happened.
     only : bool
@@ -278,7 +279,7 @@ def _dual_units(basis: Array) -> Array | None:
     that there is no other explanation.
     """
     try:
-        dual = reduce_basis(np.linalg.inv(basis).T)
+        dual = reduce_basis(np.asarray(np.linalg.inv(basis).T, dtype=float))
     except np.linalg.LinAlgError:
         return None
     found = short_vectors(dual, 1.0 + 1e-3)

@@ -19,12 +19,15 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.differencing import records_behind
 from fedpca_core.attacks.linear_system import LinearSystem, read
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers
-from fedpca_core.attacks.pooled import summed
+from fedpca_core.attacks.pooled import mean_system
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Transcript
 
 #: Directions are common to both runs when the cosine between them is this close to 1.
 _COMMON = 1e-9
+#: Directions asked with less than this share of the clearest magnify the rounding of the answers,
+#: which the difference magnifies again.
+_CLEAR = 1e-5
 
 
 def joined(
@@ -73,23 +76,17 @@ def joined(
         "or left.",
     )
     sign = 1.0 if counts[1] > counts[0] else -1.0
-    runs = [_evidence(run, client, rounds) for run in (before, after)]
-    spaces = [_answers(run) for run in runs]
-    common, answers, error = _in_common(spaces, counts)
+    runs = _system(before, client, rounds), _system(after, client, rounds)
+    common, answers, size = _in_common(_answers(runs[0]), _answers(runs[1]), counts)
     if means is not None:
         for weight, count, mean in zip((-1.0, 1.0), counts, means, strict=True):
             centre = np.asarray(mean, dtype=float)
             answers += weight * count * np.outer(centre, centre @ common)
-    evidence = LinearSystem(
-        common,
-        sign * answers / change,
-        answers.size,
-        0.0,
-        all(run.single_precision for run in runs),
-    )
-    # What cancels in the difference leaves its rounding behind.
-    size = float(np.sqrt((answers**2).mean())) or 1.0
-    return from_answers(evidence, change, noise=noise, magnified=max(1.0, error / size))
+    single = all(run.single_precision for run in runs)
+    system = LinearSystem(common, sign * answers / change, answers.size, 0.0, single)
+    # What cancels in the difference leaves its rounding and its noise behind.
+    left = float(np.sqrt((answers**2).mean()))
+    return from_answers(system, change, noise=noise, magnified=size / left if left else 1.0)
 
 
 def joined_matrices(
@@ -113,34 +110,31 @@ def joined_matrices(
     )
 
 
-def _evidence(run: Transcript, client: int, rounds: int | None) -> LinearSystem:
+def _system(run: Transcript, client: int, rounds: int | None) -> LinearSystem:
     if any(exchange.uploads is None for exchange in run.exchanges):
-        return summed(run, client, rounds)
+        return mean_system(run, client, rounds)
     return read(run, client, rounds)
 
 
-def _answers(evidence: LinearSystem) -> tuple[Array, Array, Array]:
-    """Orthonormal directions asked, the answers to them, and how much rounding grew in each."""
-    left, sigma, right = np.linalg.svd(evidence.probes, full_matrices=False)
-    # Beyond this the answers are more rounding than answer once they are subtracted.
-    kept = sigma > 1e-5 * sigma[0]
-    return left[:, kept], evidence.answers @ right[kept].T / sigma[kept], 1.0 / sigma[kept]
+def _answers(system: LinearSystem) -> tuple[Array, Array]:
+    """Orthonormal directions that were asked clearly, and the answers to them."""
+    left, sigma, right = np.linalg.svd(system.probes, full_matrices=False)
+    kept = sigma > _CLEAR * sigma[0]
+    return left[:, kept], system.answers @ right[kept].T / sigma[kept]
 
 
 def _in_common(
-    spaces: list[tuple[Array, Array, Array]], counts: tuple[int, int]
+    before: tuple[Array, Array], after: tuple[Array, Array], counts: tuple[int, int]
 ) -> tuple[Array, Array, float]:
-    """Directions asked in both runs, ``M' S' - M S`` applied to them, and the size of the parts."""
-    (first, first_answers, _), (second, second_answers, _) = spaces
-    turn, cosines, back = np.linalg.svd(first.T @ second, full_matrices=False)
+    """Directions asked in both runs, ``(M + k) S' - M S`` applied to them, size of the parts."""
+    turn, cosines, back = np.linalg.svd(before[0].T @ after[0], full_matrices=False)
     shared = cosines > 1.0 - _COMMON
     if not shared.any():
         raise InvalidInput(
             "The two runs were asked no direction in common, so their answers cannot be "
             "subtracted; read more rounds, or compare runs that start from the same frame."
         )
-    columns = first @ turn[:, shared]
-    before = counts[0] * (first_answers @ turn[:, shared])
-    after = counts[1] * (second_answers @ back[shared].T)
-    size = float(np.sqrt((before**2).mean() + (after**2).mean()))
-    return columns, after - before, size
+    first = counts[0] * (before[1] @ turn[:, shared])
+    second = counts[1] * (after[1] @ back[shared].T)
+    size = float(np.sqrt((first**2).mean() + (second**2).mean()))
+    return before[0] @ turn[:, shared], second - first, size

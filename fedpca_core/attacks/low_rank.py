@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.attacks.linear_system import LinearSystem, growing
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import symmetric_part
@@ -109,39 +109,45 @@ def low_rank(
     """
     require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
     path: list[Reading] = []
-    evidence = LinearSystem.empty(transcript.features)
+    system = LinearSystem.empty(transcript.features)
     samples = int(transcript.samples[client]) if 0 <= client < transcript.clients else 0
-    for number, evidence in enumerate(growing(transcript, client, rounds)):
-        if not evidence.probes.shape[1]:
+    for number, system in enumerate(growing(transcript, client, rounds)):
+        if not system.probes.shape[1]:
             continue
         if path and path[-1].complete:
             path.append(path[-1]._replace(round=number))
         else:
-            path.append(_reading(evidence, samples, noise, number))
+            path.append(_reading(system, samples, noise, number))
     require(
         len(path) > 0,
         f"No round of client {client} was read, so nothing is known of it; read at least 1 round.",
     )
-    return from_answers(evidence, samples, noise=noise, path=tuple(path))
+    return from_answers(system, samples, noise=noise, path=tuple(path))
 
 
 def from_answers(
-    evidence: LinearSystem, samples: int, *, noise: float = 0.0, path: tuple[Reading, ...] = ()
+    system: LinearSystem,
+    samples: int,
+    *,
+    noise: float = 0.0,
+    magnified: float = 1.0,
+    path: tuple[Reading, ...] = (),
 ) -> Factor:
     """The factor of stacked questions and answers; see `low_rank`.
 
-    ``samples`` bounds the rank.
+    ``samples`` bounds the rank. ``magnified`` says how many times their usual share rounding and
+    noise have in these answers, which are differences of larger ones, say.
     """
-    probes, answers = evidence.probes, evidence.answers
+    probes, answers = system.probes, system.answers
     product = probes.T @ answers
     values, vectors = np.linalg.eigh(symmetric_part(product))
-    kept = _kept(values, evidence, samples, noise)
+    kept = _kept(values, system, samples, noise, magnified)
     size = float(np.linalg.norm(product))
     asymmetry = float(np.linalg.norm(product - product.T)) / size if size else 0.0
     roots = np.sqrt(values[kept])
-    unit = _unit(evidence, noise)
+    unit = magnified * _unit(system, noise)
     complete = _is_complete(int(kept.sum()), probes.shape[1], samples) and asymmetry < max(
-        _SYMMETRIC * _relative(evidence, noise), 4.0 * noise
+        _SYMMETRIC * magnified * _relative(system, noise), 4.0 * noise
     )
     return Factor(
         matrix=(answers @ (vectors[:, kept] / roots))[:, ::-1],
@@ -181,10 +187,11 @@ def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     )
 
 
-def _reading(evidence: LinearSystem, samples: int, noise: float, number: int) -> Reading:
-    columns = evidence.probes.shape[1]
-    values = np.linalg.eigvalsh(symmetric_part(evidence.probes.T @ evidence.answers))
-    rank = int(_kept(values, evidence, samples, noise).sum())
+def _reading(system: LinearSystem, samples: int, noise: float, number: int) -> Reading:
+    columns = system.probes.shape[1]
+    product = symmetric_part(system.probes.T @ system.answers)
+    values = np.asarray(np.linalg.eigvalsh(product), dtype=float)
+    rank = int(_kept(values, system, samples, noise).sum())
     return Reading(number, columns, rank, _is_complete(rank, columns, samples))
 
 
@@ -193,23 +200,25 @@ def _is_complete(rank: int, columns: int, samples: int) -> bool:
     return 0 < rank == samples or 0 < rank < columns
 
 
-def _relative(evidence: LinearSystem, noise: float) -> float:
-    rounding = ROUNDING["float32" if evidence.single_precision else "float64"]
+def _relative(system: LinearSystem, noise: float) -> float:
+    rounding = ROUNDING["float32" if system.single_precision else "float64"]
     return float(np.hypot(rounding, noise))
 
 
-def _unit(evidence: LinearSystem, noise: float) -> float:
+def _unit(system: LinearSystem, noise: float) -> float:
     """Size of rounding and noise in one entry of an answer."""
-    size = float(np.sqrt((evidence.answers**2).mean()))
-    return _relative(evidence, noise) * size
+    size = float(np.sqrt((system.answers**2).mean()))
+    return _relative(system, noise) * size
 
 
-def _kept(values: Array, evidence: LinearSystem, samples: int, noise: float) -> Array:
+def _kept(
+    values: Array, system: LinearSystem, samples: int, noise: float, magnified: float = 1.0
+) -> BoolArray:
     """Which eigenvalues of K (smallest first) are data and not rounding or noise."""
     columns = len(values)
     largest = float(values[-1])
-    cutoff = CUTOFFS["float32" if evidence.single_precision else "float64"] * largest
-    if noise:
+    cutoff = CUTOFFS["float32" if system.single_precision else "float64"] * largest
+    if noise or magnified > 1.0:
         # Z has orthonormal blocks, so noise of size u in the answers is noise of u in K.
-        cutoff = max(cutoff, 2.0 * _unit(evidence, noise) * np.sqrt(columns))
+        cutoff = max(cutoff, 2.0 * magnified * _unit(system, noise) * np.sqrt(columns))
     return (values > max(cutoff, 0.0)) & (np.arange(columns) >= columns - samples)

@@ -135,18 +135,43 @@ def _solve(
 ) -> tuple[Array, int]:
     if not sums:
         return complete(LinearSystem.empty(transcript.features), prior, trace, cutoff)
-    first = sums[0]
-    together = all(
-        np.array_equal(one.weights, first.weights)
+    if _together(sums) and client in sums[0].frames:
+        return complete(_stacked(transcript.features, sums, client), prior, trace, cutoff)
+    return _separate(transcript, client, sums, prior, cutoff)
+
+
+def mean_system(transcript: Transcript, client: int, rounds: int | None = None) -> LinearSystem:
+    """Questions and answers of the mean over the clients in the sums, always the same ones.
+
+    Raises
+    ------
+    InvalidInput
+        No sums, or sums over changing clients: `pooled` then singles out each of them.
+    """
+    chosen = transcript.until(rounds)
+    sums = list(_sums(chosen, client))
+    require(
+        _together(sums),
+        "The clients in the sums change from round to round, so they have no mean of their own to "
+        "ask about; reconstruct each client with attacks.pooled.",
+    )
+    return _stacked(transcript.features, sums, client)
+
+
+def _together(sums: list[_Sum]) -> bool:
+    """Whether all sums are over the same clients, each answering the broadcast of the round."""
+    return all(
+        np.array_equal(one.weights, sums[0].weights)
         and all(frame is one.frames[min(one.frames)] for frame in one.frames.values())
         for one in sums
     )
-    if together and client in first.frames:
-        system = LinearSystem.empty(transcript.features)
-        for one in sums:
-            system = system.with_pair(one.frames[client], one.value / one.weights.sum())
-        return complete(system, prior, trace, cutoff)
-    return _separate(transcript, client, sums, prior, cutoff)
+
+
+def _stacked(features: int, sums: list[_Sum], client: int) -> LinearSystem:
+    system = LinearSystem.empty(features)
+    for one in sums:
+        system = system.with_pair(one.frames[client], one.value / one.weights.sum())
+    return system
 
 
 def _separate(

@@ -95,26 +95,25 @@ def records(
     plain : bool
         Do without the lattice library.
     wanted : callable
-        Asked before every reduction; False ends the attack with what it has.
+        Asked after every reduction; False ends the attack with what it has.
 
     Raises
     ------
     InvalidInput
         A grid or mean of the wrong shape, a mean without the number of records.
     """
-    found: Records | None = None
-    steps = search(
+    stages = record_stages(
         factor, grid, mean, records_total, unit_length=unit_length, budget=budget, plain=plain
     )
-    for step in steps:
-        found = step
+    found = next(stages)
+    for stage in stages:
+        found = stage
         if not wanted():
             break
-    assert found is not None
     return found
 
 
-def search(
+def record_stages(
     factor: Factor,
     grid: float | Array = 1.0,
     mean: Array | None = None,

@@ -48,6 +48,11 @@ class ImageSource:
     openml: str = ""
     channels: int = 1
 
+    @property
+    def step(self) -> float:
+        """Step of a pixel from 0 to 1; a grey one is the mean of its colours."""
+        return 1.0 / (self.white * self.channels)
+
 
 SOURCES: Mapping[str, ImageSource] = {
     "digits": ImageSource("Digits", 8, white=16.0),

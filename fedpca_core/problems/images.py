@@ -11,6 +11,7 @@ import numpy as np
 
 from fedpca_core.arrays import AnyArray, Array, IntArray
 from fedpca_core.errors import require
+from fedpca_core.problems.announced import PublicFacts, area_step
 from fedpca_core.problems.heterogeneity import (
     Way,
     check_heterogeneity,
@@ -114,18 +115,14 @@ def images(
         weights=weights,
         name=SOURCES[name].title,
         image_shape=(side, side),
-        grid=_grid(name, side),
         note=f"{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
         own_mean=dealt.mean,
+        announced=PublicFacts(
+            np.full(side**2, SOURCES[name].step * area_step(SOURCES[name].side, side)),
+            dealt.mean,
+            len(dealt.home),
+        ),
     )
-
-
-def _grid(name: str, side: int) -> float | None:
-    """Step of a pixel: of the source's grey levels, and of the mean over the area it covers."""
-    source = SOURCES[name]
-    if source.side % side:
-        return None  # areas that share pixels of the source leave no common grid
-    return 1.0 / (source.white * source.channels * (source.side // side) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

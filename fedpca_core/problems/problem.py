@@ -12,6 +12,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require, require_whole
 from fedpca_core.guarantee import RECORD, Guarantee, Unit
+from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.problems.client_data import ClientData, checked_blocks
 from fedpca_core.problems.perturbation import (
     Budget,
@@ -44,14 +45,13 @@ class Problem:
         One sentence on how the data were made, split or cleaned.
     record_norm : float or None
         Upper bound on the Euclidean norm of every record, where the generator guarantees one.
-    grid : float or None
-        Step between the values that an entry of a record can have (pixels are whole numbers of
-        it), before anything was subtracted; public. None where entries are real numbers.
     own_mean : (features,) float64, or None
         The pooled mean of the records themselves, where it was subtracted from them. No guarantee
         covers it: one record moves all others.
     own_scale : bool
         Whether records were divided by deviations of their own, which no guarantee covers either.
+    announced : PublicFacts or None
+        Grid, mean and number of the records, where they are public knowledge.
     source : SourceRelease or None
         Set by `private`: what each client released once.
     truth : Problem or None
@@ -71,9 +71,9 @@ class Problem:
     note: str = ""
     record_norm: float | None = None
     spectrum: Array | None = None
-    grid: float | None = None
     own_mean: Array | None = None
     own_scale: bool = False
+    announced: PublicFacts | None = None
     source: SourceRelease | None = None
     truth: Problem | None = None
 
@@ -183,6 +183,7 @@ class Problem:
             truth=self,
             record_norm=clip,
             own_mean=None,
+            announced=_after_release(self.announced, source),
             note=f"{self.note} {source.guarantee.sentence()}".strip(),
         )
 
@@ -234,6 +235,13 @@ class Problem:
         return state.hexdigest()[:16]
 
 
+def _after_release(facts: PublicFacts | None, source: SourceRelease) -> PublicFacts | None:
+    """Public facts once a noisy mean, if any, takes the place of the records' own."""
+    if facts is None or facts.mean is None:
+        return facts
+    return PublicFacts(facts.grid, source.mean, FINE)
+
+
 def check_components(components: int, features: int) -> None:
     """Refuse a number of components that does not fit the features."""
     require_whole("The number of components", components)
@@ -254,9 +262,9 @@ def from_blocks(
     feature_names: Sequence[str] = (),
     note: str = "",
     record_norm: float | None = None,
-    grid: float | None = None,
     own_mean: Array | None = None,
     own_scale: bool = False,
+    announced: PublicFacts | None = None,
 ) -> Problem:
     """Problem from the clients' own blocks.
 
@@ -267,7 +275,7 @@ def from_blocks(
     weights : {"records", "equal"} or sequence of float
         How clients count in the target S = sum_i w_i S_i: by their share of records (the pooled
         covariance) or each the same.
-    record_norm, own_mean, own_scale
+    record_norm, own_mean, own_scale, announced
         What was done to the records before; see `Problem`.
 
     Raises
@@ -287,9 +295,9 @@ def from_blocks(
         feature_names=tuple(feature_names),
         note=note,
         record_norm=record_norm,
-        grid=grid,
         own_mean=own_mean,
         own_scale=own_scale,
+        announced=announced,
     )
 
 
@@ -338,6 +346,7 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
         note=problem.note,
         own_mean=problem.own_mean,
         own_scale=problem.own_scale,
+        announced=problem.announced,
     )
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
+from fedpca_core.problems.announced import PublicFacts, decimal_steps
 from fedpca_core.problems.heterogeneity import (
     Way,
     check_heterogeneity,
@@ -108,7 +109,15 @@ def from_table(
         note=f"{table.report.sentences()} {done[scaling]}",
         own_mean=table.records.mean(axis=0) if scaling == "centre" else None,
         own_scale=scaling == "standardise",
+        announced=_announced(table.records, scaling),
     )
+
+
+def _announced(records: Array, scaling: str) -> PublicFacts:
+    """The schema's steps, and the moments that the secure sums made public."""
+    mean = None if scaling == "none" else records.mean(axis=0)
+    facts = PublicFacts(decimal_steps(records), mean, len(records))
+    return facts.scaled(records.std(axis=0)) if scaling == "standardise" else facts
 
 
 def _scaled(records: Array, scaling: str) -> Array:

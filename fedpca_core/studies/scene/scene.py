@@ -14,7 +14,7 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.method import Method
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, BoolArray
-from fedpca_core.attacks.records import Records, search
+from fedpca_core.attacks.records import Records
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
@@ -161,16 +161,15 @@ def _with_records(scene: Scene, problem: Problem, states: list[Held], client: in
     """Go on from the first matrix that is whole to the records behind it."""
     whole = next((k for k, state in enumerate(states) if state.whole is not None), None)
     truth = problem.unperturbed
-    if whole is None or truth.grid is None:
+    if whole is None or truth.announced is None:
         return scene
     factor = states[whole].whole
     assert factor is not None and truth.blocks is not None
     if problem.guarantee is not None:  # the server knows how much noise there is
         factor = replace(factor, error=max(factor.error, problem.guarantee.noise))
     found: Records | None = None
-    for count, step in enumerate(
-        search(factor, truth.grid, truth.own_mean, int(truth.client_data.samples.sum())), 1
-    ):
+    public = truth.announced
+    for count, step in enumerate(search(factor, public.grid, public.mean, public.records_total), 1):
         found = step
         yield Step(1.0 - 0.4 / (1 + count), "Taking the matrix apart into records")
     if found is None or not found.certified or found.values is None:

@@ -1,0 +1,73 @@
+"""What everybody knows about the records without seeing any: their grid, mean and number.
+
+Pixels, counts, codes and ages are whole numbers of a known step. A mean that was subtracted is
+announced so that clients can subtract it, and the number of records behind it comes with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+
+#: Denominator for a mean that is no fraction of whole numbers, such as a noisy one.
+FINE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFacts:
+    """Public facts about the records as they stand in the blocks.
+
+    Attributes
+    ----------
+    grid : (features,) float64
+        Step of every feature, in the units of the blocks.
+    mean : (features,) float64 or None
+        What was subtracted from every record, in the units of the blocks; None for nothing.
+    records_total : int
+        Records behind the mean, which make it a fraction; `FINE` where it is none.
+    """
+
+    grid: Array
+    mean: Array | None
+    records_total: int
+
+    def scaled(self, divisor: Array) -> PublicFacts:
+        """The facts after every feature was divided by a public number."""
+        mean = None if self.mean is None else self.mean / divisor
+        return PublicFacts(self.grid / divisor, mean, self.records_total)
+
+
+def decimal_steps(records: Array, digits: int = 6) -> Array:
+    """The step of every column of a table, as its schema would state it.
+
+    Parameters
+    ----------
+    records : (records, features) float64
+    digits : int
+        Most decimals that count as a grid.
+
+    Returns
+    -------
+    (features,) float64
+        1 for whole numbers, 0.1 for one decimal and so on; the smallest step for all others.
+    """
+    steps = np.full(records.shape[1], 10.0**-digits)
+    for places in range(digits, -1, -1):
+        scaled = records * 10.0**places
+        off = np.abs(scaled - np.rint(scaled)).max(axis=0)
+        steps[off < 1e-6 + 1e-12 * np.abs(scaled).max(axis=0)] = 10.0**-places
+    return steps
+
+
+def area_step(side: int, resolution: int) -> float:
+    """Step of pixels averaged over areas, in steps of the pixels themselves.
+
+    Areas overlap pixels by whole multiples of ``gcd / resolution`` along each side, so weights are
+    multiples of ``(gcd / side)^2``.
+    """
+    along = Fraction(int(np.gcd(side, resolution)), side)
+    return float(along**2)
