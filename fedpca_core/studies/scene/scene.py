@@ -169,7 +169,8 @@ def _with_records(scene: Scene, problem: Problem, states: list[Held], client: in
         factor = replace(factor, error=max(factor.error, problem.guarantee.noise))
     found: Records | None = None
     public = truth.announced
-    for count, step in enumerate(search(factor, public.grid, public.mean, public.records_total), 1):
+    stages = record_stages(factor, public.grid, public.mean, public.records_total)
+    for count, step in enumerate(stages, 1):
         found = step
         yield Step(1.0 - 0.4 / (1 + count), "Taking the matrix apart into records")
     if found is None or not found.certified or found.values is None:
