@@ -14,7 +14,7 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.method import Method
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, BoolArray
-from fedpca_core.attacks.records import Records
+from fedpca_core.attacks.records import Records, record_stages
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
