@@ -16,7 +16,8 @@ from fedpca_core.studies.scene.settings import SceneSettings
 STUDY = LivePicture()
 
 controls = Controls(SceneSettings)
-st.html('<h1 class="fp-front">Nobody sends a record. What does the server hold?</h1>')
+with st.container(key="front"):
+    st.title("Nobody sends a record. What does the server hold?", anchor=False)
 controls.show_notes()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"):
     method = controls.parameter("method")

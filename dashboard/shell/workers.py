@@ -13,11 +13,13 @@ import multiprocessing
 import os
 import queue
 import resource
+import sys
 import threading
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any
 
 from fedpca_core.errors import InvalidInput
@@ -32,6 +34,22 @@ GRACE_SECONDS = 0.3
 MEMORY_MB = int(os.environ.get("FEDPCA_WORKER_MB", "3072"))
 
 
+@contextmanager
+def _plain_main() -> Iterator[None]:
+    """Start a process without running the page again in it.
+
+    Streamlit puts the page that runs into the place of the program's main module, and a new
+    process would begin by importing that.
+    """
+    main, plain = sys.modules["__main__"], ModuleType("__main__")
+    sys.modules["__main__"] = plain
+    try:
+        yield
+    finally:
+        if sys.modules["__main__"] is plain:
+            sys.modules["__main__"] = main
+
+
 class Worker:
     """One process and the line to it."""
 
@@ -40,7 +58,8 @@ class Worker:
         context.set_forkserver_preload(["fedpca_core.studies.catalogue"])
         self._line, end = context.Pipe()
         self._process = context.Process(target=serve, args=(end, MEMORY_MB), daemon=True)
-        self._process.start()
+        with _plain_main():
+            self._process.start()
         end.close()
 
     @property
