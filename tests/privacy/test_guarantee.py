@@ -13,7 +13,6 @@ from fedpca_core.privacy import (
     Guarantee,
     Refusal,
     account,
-    accountants,
     clip,
     expected_releases,
     guarantee,
@@ -24,8 +23,6 @@ from fedpca_core.privacy import (
 )
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
-from fedpca_core.studies.private import build
-from fedpca_core.studies.private.settings import PrivacySettings
 
 
 @pytest.fixture(scope="module")
@@ -213,21 +210,6 @@ def test_no_epsilon_for_records_scaled_by_their_own_moments(scaling: str) -> Non
 def test_second_moments_cannot_be_clipped_afterwards(problem: fp.problems.Problem) -> None:
     with pytest.raises(InvalidInput, match="cannot be clipped after"):
         treated(problem, "clipped")
-
-
-def test_the_accountants_count_orthogonal_probes_as_one() -> None:
-    """The same noise that the guarantee states at epsilon = 1, in the eyes of every accountant."""
-    c = PrivacySettings(method="block_krylov", products=10, epsilon=1.0)
-    stated = build.stated(c)
-    assert isinstance(stated, Guarantee)
-    table = accountants.comparison(c.epsilon, c.delta, build.counted(c))
-    multiplier = stated.noise / stated.sensitivity
-    exact = table.set_index("accountant")["multiplier"]["Exact (Gaussian DP)"]
-    assert exact == pytest.approx(multiplier)
-    assert stated.epsilon == pytest.approx(c.epsilon)
-    assert build.counted(PrivacySettings(method="ssi", products=10)) == 10
-    assert build.counted(PrivacySettings(method="fedpower", products=10)) == 10
-    assert "count as one" in stated.sentence()
 
 
 def test_a_row_of_a_network_is_half_of_an_edge() -> None:

@@ -209,6 +209,7 @@ def test_accountants_and_guarantee_agree(method, calibration) -> None:
     assert row["true_epsilon"] == pytest.approx(guarantee.epsilon, rel=1e-6)
     assert accounts.table["ratio"].iloc[0] == pytest.approx(promised(c).excess)
     assert accounts.counted == (1 if method == "block_krylov" else 8)
+    assert ("count as one" in guarantee.sentence()) == (method == "block_krylov")
     assert np.all(accounts.table["true_epsilon"] <= c.epsilon * (1 + 1e-6))
 
 

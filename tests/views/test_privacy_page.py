@@ -20,10 +20,10 @@ SMALL = {"features": "20", "clients": "6", "samples": "2000", "repetitions": "2"
 
 
 def open_page(**parameters: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=90).run()
+    app = AppTest.from_file(str(ROOT / "pages" / "privacy.py"), default_timeout=90)
     for key, value in (SMALL | parameters).items():
         app.query_params[key] = value
-    app.switch_page("../pages/privacy.py").run()
+    app.run()
     assert not app.exception
     assert app.title[0].value == "What does privacy cost?"
     return app
@@ -148,8 +148,8 @@ def test_ways_to_spend_are_open_to_every_method() -> None:
         ({"delta": "0.001"}, "is not below 1/2,000"),
         ({"records": "Left raw"}, "the stated noise protects nothing: no ε"),
         ({"draws": "30"}, "30 machines cannot be drawn from 6"),
-        ({"eps": "0"}, "Privacy budget ε cannot be “0”"),
-        ({"epsilon": "-1"}, r"Privacy budget ε cannot be “\-1”"),
+        ({"eps": "0"}, "Budget ε cannot be “0”"),
+        ({"epsilon": "-1"}, r"Budget ε cannot be “\-1”"),
         ({"localsteps": "8", "T": "5"}, "There is no setting called “T”"),
         ({"localsteps": "8", "products": "5"}, "choose a period between 1 and 5"),
         ({"components": "8", "surplus": "6", "features": "10"}, "cannot hold 8 components"),
