@@ -14,7 +14,7 @@ from fedpca_core.studies.reconstruction import ClientReconstruction
 
 STUDY = ClientReconstruction()
 
-controls = Controls(AttackSettings, also_known=("attacked",))
+controls = Controls(AttackSettings)
 layout.heading(
     "What leaks?",
     "An honest-but-curious server follows the protocol and keeps every message. Scrub through the "
@@ -56,7 +56,7 @@ formulas.reconstruction()
 replayed, defended = replay.show(controls, data)
 joined = differencing.show(controls, data)
 swept = recovery.show(controls)
-elsewhere.show(controls)
+sent = elsewhere.show(controls)
 
 settings = controls.settings()
 if job.result is not None:
@@ -71,6 +71,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
             replay.DEFENCES: defended,
             differencing.STUDY: joined,
             recovery.STUDY: swept,
+            elsewhere.STUDY: sent,
         },
     )
     st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")

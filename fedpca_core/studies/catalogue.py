@@ -43,6 +43,7 @@ from fedpca_core.studies.recovery import Recovery
 from fedpca_core.studies.replay import ReplayAttack
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
+from fedpca_core.studies.sent_models import SentModels
 from fedpca_core.studies.study import Study, registered
 from fedpca_core.studies.theory.bridge import Bridge
 from fedpca_core.studies.theory.method import AgainstClaims
@@ -59,6 +60,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Defences(),
     OneMoreRecord(),
     Recovery(),
+    SentModels(),
     Promise(),
     PrivateRun(),
     PriceOfBudget(),

@@ -20,6 +20,7 @@ from fedpca_core.studies.pca_settings import SECONDS, AttackSettings, ConvergeSe
 from fedpca_core.studies.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.studies.recovery import FEATURES, Recovery
 from fedpca_core.studies.replay import ReplayAttack, Replayed
+from fedpca_core.studies.sent_models import SentModels, borrowed
 from fedpca_core.studies.study import Step, outcome
 
 SMALL = AttackSettings(features=10, components=2, samples=40, rounds=10)
@@ -245,6 +246,23 @@ def test_what_has_no_size_to_vary_says_so() -> None:
     ):
         chosen = replace(SMALL, growth=True, **changes)
         assert not Recovery().wanted(chosen) and words in Recovery().obstacle(chosen)
+
+
+# ------------------------------------------------------------------ methods that send models
+@pytest.mark.parametrize(("method", "key"), [("fedpg", "leaks"), ("personal", "exposure")])
+def test_methods_that_send_models_are_read_by_the_studies_of_their_pages(method, key) -> None:
+    chosen = replace(SMALL, elsewhere=method)
+    study, small = borrowed(chosen)
+    assert key in study.key and study.wanted(small)
+    assert SentModels().wanted(chosen) and not SentModels().wanted(SMALL)
+    assert SentModels().identity(chosen) == SentModels().identity(replace(chosen, seed=3))
+
+
+def test_what_personalised_uploads_give_away_is_told_in_tables() -> None:
+    chosen = replace(SMALL, elsewhere="personal")
+    found = outcome(SentModels().run(chosen))
+    assert found is not None
+    assert set(SentModels().tables(found, chosen)) == {"frames", "data"}
 
 
 # ------------------------------------------------------------------ files and links

@@ -31,7 +31,7 @@ def opened(page: str, link: dict[str, str | list[str]]) -> AppTest:
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
     for name, value in link.items():
         app.query_params[name] = value
-    app.run().switch_page(f"../pages/{page}.py").run()
+    app.switch_page(f"../pages/{page}.py").run()  # at once: no other page was open before
     assert not app.exception
     return app
 
