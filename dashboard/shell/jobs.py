@@ -271,14 +271,18 @@ def show(
 
 
 def _status(job: Job, name: str, again: Callable[[], object]) -> None:
-    """Progress and Stop while a job lasts (floating, so that nothing moves), and how it ended."""
-    if not job.done:
-        with st.container(key=f"{name}_busy"):
+    """Progress and Stop while a job lasts (floating, so that nothing moves), and how it ended.
+
+    Both places are always there: what was in one never shows up for a moment in the other.
+    """
+    with st.container(key=f"{name}_busy"):
+        if not job.done:
             bar, button = st.columns([6, 1], vertical_alignment="center")
             bar.progress(job.fraction, text=job.text)
             button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-        return
     with st.container(key=f"{name}_status"):
+        if not job.done:
+            return
         if job.refusal is not None:
             st.warning(job.refusal)
         elif job.stopped:
