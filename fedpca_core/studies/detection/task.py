@@ -33,6 +33,11 @@ __all__ = [
     "task",
 ]
 
+__all__ = [
+    *("NO_LABELS", "TASK", "TaskFacts", "attack_types", "label_columns", "labelled", "present"),
+    *("resolve", "source", "task"),
+]
+
 #: Fields that the raw records depend on, and those that the task does.
 _OWN = frozenset({"problem", "label_column", "normal_value", "columns", "seed"})
 _SPLIT = frozenset({"clients", "split", "transform", "standardising"})
