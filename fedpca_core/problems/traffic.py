@@ -28,7 +28,7 @@ class DetectionTask:
     Attributes
     ----------
     problem : Problem
-        Each client's standardised normal records; all of equal size, so weights are equal.
+        Each client's standardised normal records, weighted by their number.
     records : (tested, features) float64
         Standardised test records, one a row.
     attack : (tested,) bool
@@ -84,18 +84,19 @@ def prepare(
     Parameters
     ----------
     clients : int
-        Equal blocks of records; the remainder of the division is dropped.
+        Blocks of records whose sizes differ by one at most. The paper drops the remainder of the
+        division; after sorting that would be the most extreme records, so here every record
+        belongs to a client and all count alike.
     split : {"sorted", "iid"}
         Cut after sorting by the data set's own column (each client sees a narrow kind of
         traffic), or after shuffling.
     transform : {"log", "none"}
         Signed logarithm before the z-score, or nothing (as the paper).
     standardising : {"global", "local", "centre"}
-        z-score by pooled moments of all normal training records, whichever of them the split
-        leaves out (each client sends its sums of x and x^2 once), or each client by its own in
-        training and the pooled ones for the test, as the authors ran it: training and scoring
-        then use different coordinates. "centre" subtracts the pooled mean only, which noise at the
-        source can pay for.
+        z-score by pooled moments of all normal training records (each client sends its sums of x
+        and x^2 once), or each client by its own in training and the pooled ones for the test, as
+        the authors ran it: training and scoring then use different coordinates. "centre" subtracts
+        the pooled mean only, which noise at the source can pay for.
     seed : int
         Order of the iid split.
 
@@ -126,7 +127,6 @@ def prepare(
     normal, test = traffic.normal, traffic.test
     if transform == "log":
         normal, test = signed_log(normal), signed_log(test)
-    # Before the split and what it leaves out: the coordinates belong to the data, not to a split.
     mean, deviation = normal.mean(axis=0), normal.std(axis=0)
     # A constant column leaves rounding noise in its deviation, relative to its own size.
     varies = deviation > 1e-12 * np.maximum(1.0, np.abs(mean))
@@ -140,22 +140,20 @@ def prepare(
     if standardising == "centre":
         deviation = np.ones_like(deviation)
     test = (test[:, varies] - mean) / deviation
-    size = count // clients
-    blocks = normal[order[: size * clients]][:, varies].reshape(clients, size, -1)
-    if standardising != "local":
-        blocks = (blocks - mean) / deviation
+    blocks = [part[:, varies] for part in np.array_split(normal[order], clients)]
+    if standardising == "local":
+        blocks = [_standardised(block) for block in blocks]
     else:
-        own = blocks.std(axis=1, keepdims=True)
-        blocks = (blocks - blocks.mean(axis=1, keepdims=True)) / np.where(own > 1e-12, own, 1.0)
-    left = count - size * clients
-    kept_out = f"; the last {left} belong to no client" if left else ""
+        blocks = [(block - mean) / deviation for block in blocks]
     how = f"sorted by {traffic.split_key} and cut into" if split == "sorted" else "shuffled into"
+    sizes = sorted({len(block) for block in blocks})
     problem = from_blocks(
-        list(blocks.transpose(0, 2, 1)),
-        weights="equal",
+        [block.T for block in blocks],
+        weights="records",
         name=traffic.name,
         feature_names=tuple(names[varies]),
-        note=f"{traffic.note} Training records {how} {clients} clients of {size}{kept_out}.",
+        note=f"{traffic.note} Training records {how} {clients} clients of "
+        f"{' or '.join(map(str, sizes))}.",
         own_mean=mean if standardising == "centre" else None,
         own_scale=standardising != "centre",
     )
@@ -167,3 +165,9 @@ def prepare(
         source=traffic,
         dropped=tuple(names[~varies]),
     )
+
+
+def _standardised(block: Array) -> Array:
+    """A client's records by its own moments; what is constant there only loses its mean."""
+    deviation = block.std(axis=0)
+    return np.asarray((block - block.mean(axis=0)) / np.where(deviation > 1e-12, deviation, 1.0))

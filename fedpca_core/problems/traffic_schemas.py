@@ -164,14 +164,18 @@ class Schema:
         return attack, types
 
 
-def attacks_in(labels: pd.Series, normal_value: str = "") -> tuple[BoolArray, np.ndarray, str]:
+def attacks_in(
+    labels: pd.Series, normal_value: str = "", *, guess: bool = False
+) -> tuple[BoolArray, np.ndarray, str]:
     """Whether each label means an attack, its type as text, and how that was decided.
 
     Parameters
     ----------
     normal_value : str
-        The label of normal records; "" takes the words that usually stand for it, and where there
-        is none of them the most frequent label, which is then said.
+        The label of normal records; "" takes the words that usually stand for it.
+    guess : bool
+        Whether the most frequent of several labels is taken, and said, where there is none of
+        these words.
 
     Raises
     ------
@@ -188,7 +192,7 @@ def attacks_in(labels: pd.Series, normal_value: str = "") -> tuple[BoolArray, np
             f"No record has the label “{normal_value}”; the labels are {', '.join(words[:8])}.",
         )
         normal = [word == normal_value for word in words]
-    elif not any(normal):
+    elif guess and not any(normal) and len(words) > 1:
         common = int(np.bincount(codes).argmax())
         normal = [code == common for code in range(len(words))]
         said = f"Its most frequent label, “{words[common]}”, counts as normal."

@@ -167,7 +167,7 @@ def _usable(
             f"{_some(table.columns)}.",
         )
         table = table[table[label_column].notna()]
-        attack, types, said = attacks_in(table[label_column], normal_value)
+        attack, types, said = attacks_in(table[label_column], normal_value, guess=True)
         story.append(said)
     else:
         attack = np.zeros(len(table), dtype=bool)

@@ -12,7 +12,7 @@ from fedpca_core.problems.traffic_schemas import SCHEMAS
 from tests.browser.tools import accessible, drawn, fits, set_slider, settled
 
 PRINTED = "FedPG, printed projection"
-QUICK = {"data": "Synthetic traffic", "components": 6, "rounds": 100}
+QUICK = {"problem": "Synthetic traffic", "components": 6, "rounds": 100}
 
 
 def main_text(page) -> str:
@@ -101,26 +101,35 @@ def test_one_alarm_is_explained_feature_by_feature(open_page, width, scheme):
 
 
 def test_a_file_of_ones_own_is_read_or_refused_in_a_sentence(open_page):
-    page = open_page("/anomaly", {"data": "Your own file", "components": 2, "clients": 20})
+    page = open_page("/anomaly", {"problem": "Your own file", "components": 2, "clients": 20})
     assert "There is no file yet" in main_text(page)
-    upload(page, table_of_iot23().drop(columns=["label"]), "unlabelled.csv")
-    assert "unlabelled.csv has no labels" in main_text(page)
-    page.get_by_role("button", name=re.compile("Remove")).first.click()
-    settled(page)
     upload(page, table_of_iot23().assign(duration="long"), "texts.csv")
     assert "Column 'duration' of texts.csv holds text" in main_text(page)
     page.get_by_role("button", name=re.compile("Remove")).first.click()
     settled(page)
     upload(page, table_of_iot23(), "good.csv")
     text = main_text(page)
-    assert "ranks an attack above a normal flow" in text
+    assert "ranks an attack above a normal flow" in text and "holds text" not in text
     assert "400 records read" in text and "synthetic" not in text
+    page.get_by_role("button", name=re.compile("Remove")).first.click()
+    settled(page)
+    other = table_of_iot23().rename(columns=lambda name: f"my {name}")
+    upload(page, other.drop(columns=["my label"]), "unlabelled.csv")
+    text = main_text(page)
+    assert "of the 160 tested records raise the alarm" in text
+    assert "Nobody says which" in text and "good.csv" not in text
+
+
+def test_a_link_of_the_first_version_opens_the_same_page(open_page):
+    old = {"data": "Synthetic traffic", "scaling": "Pooled", "components": 6, "rounds": 100}
+    page = open_page("/anomaly", old)
+    assert "problem=synthetic" in page.url.lower() or "problem=Synthetic" in page.url
+    assert "ranks an attack above a normal flow" in main_text(page)
+    assert page.locator(".st-key-link_notes_anomaly").count() == 0
 
 
 def test_poisoning_shows_all_rules_and_a_bad_link_is_explained(open_page):
-    page = open_page(
-        "/anomaly", {**QUICK, "clients": 40, "topic": "Poisoning", "penalty": 5, "hidden": "scan"}
-    )
+    page = open_page("/anomaly", {**QUICK, "clients": 40, "topic": "Poisoning", "penalty": 5})
     notes = page.locator(".st-key-link_notes_anomaly").inner_text()
     assert "Penalty factor cannot be “5”" in notes and "4 is used instead" in notes
     text = main_text(page)

@@ -1,6 +1,5 @@
-"""Traffic files: recognised by their columns, read in bounded memory, refused in sentences."""
+"""Traffic: public files recognised by their columns, any other table, and the detection task."""
 
-import io
 import itertools
 
 import numpy as np
@@ -8,7 +7,9 @@ import pandas as pd
 import pytest
 
 from fedpca_core import InvalidInput
-from fedpca_core.problems import traffic, traffic_files
+from fedpca_core.anomaly.evaluation import area
+from fedpca_core.anomaly.scores import score
+from fedpca_core.problems import traffic, traffic_table
 from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS, recognise
 
 
@@ -24,14 +25,26 @@ def unsw_table(rows=200, seed=0):
     return table
 
 
-def csv(table, name="mine.csv", **options):
-    file = io.BytesIO(table.to_csv(index=False, **options).encode())
-    file.name = name
-    return file
+def csv(table, **options):
+    return table.to_csv(index=False, **options).encode()
 
 
 def read(table, **options):
-    return traffic.load_csv(csv(table, **options))
+    return traffic.read_traffic(csv(table), "mine.csv", **options)
+
+
+def other_table(rows=200):
+    """A table of no known data set: four features, two columns of text, row numbers, labels."""
+    generator = np.random.default_rng(1)
+    table = pd.DataFrame(
+        generator.normal(size=(rows, 4)), columns=["heat", "load", "noise", "flow"]
+    )
+    table.insert(0, "row", np.arange(1, rows + 1))
+    table["site"] = np.where(np.arange(rows) % 2, "north", "south")
+    broken = np.arange(rows) % 5 == 0
+    table.loc[broken, "heat"] += 8
+    table["state"] = np.where(broken, np.where(np.arange(rows) % 10, "jam", "leak"), "fine")
+    return table
 
 
 # ---------------------------------------------------------------------- reading
@@ -51,13 +64,8 @@ def test_a_public_csv_is_recognised_and_nothing_is_lost():
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_separators_and_capitals(separator):
     table = unsw_table().rename(columns=str.upper)
-    assert len(read(table, sep=separator).test) == 50 + 60
-
-
-def test_two_files_train_and_test():
-    found = traffic.load_csv(csv(unsw_table()), csv(unsw_table(80, seed=1)))
-    assert len(found.normal) == 150
-    assert len(found.test) == 80
+    found = traffic.read_traffic(csv(table, sep=separator), "mine.csv")
+    assert len(found.test) == 50 + 60
 
 
 def test_the_files_of_nsl_kdd_have_no_header():
@@ -66,7 +74,7 @@ def test_the_files_of_nsl_kdd_have_no_header():
     rows = rows.astype(object)
     rows["protocol_type"], rows["service"], rows["flag"] = "tcp", "http", "SF"
     rows["attack"] = np.where(np.arange(120) % 3 == 0, "neptune", "normal")
-    found = traffic.load_csv(csv(rows, header=False))
+    found = traffic.read_traffic(csv(rows, header=False), "KDDTest+.txt")
     assert found.name == "NSL-KDD"
     assert len(found.feature_names) == 34
     assert found.attack.sum() == 40
@@ -80,7 +88,7 @@ def test_dashes_flags_and_categories_of_ton_iot():
     table["http_trans_depth"] = ["-", "1", "2"]
     table["proto"], table["conn_state"] = ["tcp", "udp", "icmp"], ["SF", "S0", "REJ"]
     table["service"] = ["-", "dns", "smb;gssapi"]
-    values = pd.DataFrame(schema.values(table, 0, "x"), columns=list(schema.feature_names))
+    values = pd.DataFrame(schema.values(table, "x"), columns=list(schema.feature_names))
     assert list(values["dns_AA"]) == [-1, 0, 1]
     assert list(values["http_trans_depth"]) == [0, 1, 2]
     assert list(values["service=none"]) == [1, 0, 0]
@@ -88,10 +96,22 @@ def test_dashes_flags_and_categories_of_ton_iot():
     assert values.filter(like="proto=").to_numpy().sum() == 3
 
 
+def test_a_dash_of_a_known_data_set_survives_the_file():
+    names = SCHEMAS["ton"].numeric
+    table = pd.DataFrame({name: np.arange(60) % 7 for name in names}).astype(object)
+    table["dns_AA"], table["service"] = "-", "-"
+    table["proto"], table["conn_state"] = "tcp", "SF"
+    table["label"] = (np.arange(60) % 3 == 0).astype(int)
+    found = read(table)
+    values = pd.DataFrame(found.test, columns=list(found.feature_names))
+    assert found.name == "TON-IoT" and len(found.normal) + len(found.test) == 60
+    assert set(values["dns_AA"]) == {-1.0} and set(values["service=none"]) == {1.0}
+
+
 def test_benign_is_normal_in_iot_23():
     schema = SCHEMAS["iot23"]
     table = pd.DataFrame({"label": ["Benign", "Malicious   C&C", "benign"]})
-    attack, types = schema.labels(table, "x")
+    attack, types = schema.labels(table)
     assert list(attack) == [False, True, False]
     assert types[1] == "Malicious   C&C" and types[0] == "normal"
 
@@ -106,16 +126,74 @@ def test_rows_with_empty_or_infinite_cells_are_counted():
 
 
 def test_long_files_are_sampled_evenly_and_say_so(monkeypatch):
-    monkeypatch.setattr(traffic_files, "MAX_RECORDS", 100)
-    monkeypatch.setattr(traffic_files, "_PIECE", 70)
+    monkeypatch.setattr(traffic_table, "MAX_RECORDS", 100)
     table = unsw_table(1000)
     table["dur"] = np.arange(1000)
     found = read(table)
     assert found.attack.sum() == 100
     assert len(found.normal) + (~found.attack).sum() == 100
-    assert "1,000 records read, 200 kept" in found.note
+    assert "1,000 records read" in found.note and "200 are kept" in found.note
     kept = np.concatenate([found.normal, found.test])[:, found.feature_names.index("dur")]
     assert 400 < kept.mean() < 600
+
+
+# ---------------------------------------------------------------------- any other table
+def test_any_table_with_a_label_column_will_do():
+    found = read(other_table(), label_column="state")
+    assert found.name == "mine.csv" and found.labelled
+    assert found.feature_names == ("heat", "load", "noise", "flow")
+    assert set(found.types) == {"normal", "jam", "leak"} and found.attack.sum() == 40
+    assert "Left out, not numeric or mere row numbers: row, site." in found.note
+    assert "most frequent label, “fine”, counts as normal" in found.note
+    swapped = read(other_table(400), label_column="state", normal_value="jam")
+    assert set(swapped.types) == {"normal", "fine", "leak"}
+
+
+def test_a_column_of_labels_is_found_by_its_name():
+    table = other_table().rename(columns={"state": "Class"}).replace({"fine": "normal"})
+    found = read(table)
+    assert found.labelled and set(found.types) == {"normal", "jam", "leak"}
+    assert "counts as normal" not in found.note
+    coded = table.assign(Class=(table["Class"] != "normal").astype(int))
+    assert set(read(coded).types) == {"normal", "attack"}
+    # Another column of labels is no feature: it would give the answer away.
+    both = coded.assign(label=coded["Class"])
+    assert read(both, label_column="Class").feature_names == ("heat", "load", "noise", "flow")
+
+
+@pytest.mark.parametrize("options", [{}, {"label_column": traffic_table.NO_LABELS}])
+def test_a_table_without_labels_counts_as_normal(options):
+    table = other_table() if not options else other_table().rename(columns={"state": "label"})
+    found = read(table, **options)
+    assert not found.labelled and not found.attack.any()
+    assert set(found.types) == {"unlabelled"}
+    assert len(found.normal) == 120 and len(found.test) == 80
+    assert "Nobody says which records are attacks" in found.note
+    assert traffic.prepare(found, clients=10).problem.clients == 10
+
+
+def test_features_may_be_chosen():
+    found = read(other_table(), label_column="state", columns=("flow", "heat"))
+    assert found.feature_names == ("flow", "heat")
+
+
+def test_likely_label_columns_come_first():
+    table = other_table().assign(attack=np.arange(200) % 2)
+    assert traffic_table.label_columns(table) == ["attack", "site", "state"]
+
+
+@pytest.mark.parametrize(
+    "options,words",
+    [
+        ({"label_column": "colour"}, "mine.csv has no column “colour” of labels"),
+        ({"label_column": "state", "normal_value": "good"}, "No record has the label “good”"),
+        ({"columns": ("heat", "cold")}, "mine.csv has no column “cold”"),
+        ({"columns": ("heat",)}, "has 1 numeric column besides its labels"),
+    ],
+)
+def test_settings_that_do_not_fit_a_table_get_a_sentence(options, words):
+    with pytest.raises(InvalidInput, match=words):
+        read(other_table(), **options)
 
 
 # ---------------------------------------------------------------------- refusals
@@ -126,13 +204,8 @@ def spoil(**changes):
 @pytest.mark.parametrize(
     "table,words",
     [
-        (pd.DataFrame({"a": [1], "b": [2]}), r"columns of mine.csv \(a, b, …\) fit none of UNSW"),
-        (
-            unsw_table().drop(columns=["dur", "sttl"]),
-            r"looks like UNSW-NB15, but 2 .*\(dur, sttl\)",
-        ),
+        (pd.DataFrame({"a": ["x", "y"], "b": ["y", "z"]}), "has 0 numeric columns"),
         (spoil(rate="fast"), "Column 'rate' of mine.csv holds text .*“fast” in record 1"),
-        (unsw_table().drop(columns=["label", "attack_cat"]), "mine.csv has no labels"),
         (spoil(label=0, attack_cat="Normal"), "test records hold no attacks"),
         (spoil(label=1, attack_cat="DoS"), "only 0 normal records remain"),
         (unsw_table().iloc[:0], "holds a header but no records"),
@@ -143,27 +216,6 @@ def spoil(**changes):
 def test_bad_files_get_a_sentence(table, words):
     with pytest.raises(InvalidInput, match=words):
         read(table)
-
-
-def test_files_that_are_no_tables_get_a_sentence():
-    for content, words in (
-        (b"", "the file is empty"),
-        (b"\xff\xfe\x00\x80\x00", "is not a text file"),
-        (csv(unsw_table()).getvalue() + b'"open,1\n', "could not be read as a table"),
-        (csv(unsw_table()).getvalue().replace(b"Fuzzers", b"\xff\xff", 1), "not UTF-8 text"),
-    ):
-        with pytest.raises(InvalidInput, match=words):
-            traffic.load_csv(io.BytesIO(content))
-
-
-def test_too_large_a_file_is_refused_before_it_is_read(tmp_path):
-    path = tmp_path / "huge.csv"
-    with path.open("wb") as file:
-        file.truncate(traffic_files.MAX_BYTES + 2**20)  # sparse: nothing is written
-    with pytest.raises(InvalidInput, match=r"huge.csv has 201 MB, more than the 200 MB"):
-        traffic.load_csv(path)
-    with pytest.raises(InvalidInput, match=r"There is no file nowhere\.csv"):
-        traffic.load_csv(tmp_path / "nowhere.csv")
 
 
 def test_missing_data_sets_say_where_they_should_be(monkeypatch, tmp_path):
@@ -177,7 +229,8 @@ def test_missing_data_sets_say_where_they_should_be(monkeypatch, tmp_path):
 
 def test_the_widest_data_set_that_fits_is_recognised():
     both = (*SCHEMAS["iot23"].needed, *SCHEMAS["unsw"].needed)
-    assert recognise(both, "x").key == "unsw"
+    assert recognise(both).key == "unsw"
+    assert recognise(both[1:8]) is None
 
 
 # ---------------------------------------------------------------------- preparing
@@ -185,7 +238,7 @@ def test_training_records_are_standardised_and_split():
     source = traffic.synthetic(normal=1000, test=80)
     detection = traffic.prepare(source, clients=30)
     assert detection.problem.clients == 30
-    assert set(detection.problem.client_data.samples) == {33}
+    assert set(detection.problem.client_data.samples) == {33, 34}
     np.testing.assert_allclose(detection.training.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(detection.training.std(axis=0), 1, atol=1e-12)
     key = detection.problem.feature_names.index(source.split_key)
@@ -195,11 +248,36 @@ def test_training_records_are_standardised_and_split():
 
 
 def test_local_standardising_makes_every_client_standard():
-    detection = traffic.prepare(traffic.synthetic(normal=2000, test=80), scaling="local")
+    detection = traffic.prepare(traffic.synthetic(normal=2000, test=80), standardising="local")
     assert detection.problem.blocks is not None
     for block in detection.problem.blocks:
         np.testing.assert_allclose(block.mean(axis=1), 0, atol=1e-12)
         np.testing.assert_allclose(block.std(axis=1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("clients", [30, 70])
+def test_baselines_do_not_depend_on_the_split(clients):
+    """Sorting puts the most extreme records last: none of them may be left out of anything."""
+    source = traffic.synthetic(normal=1000, test=80)
+    parts = {
+        split: traffic.prepare(source, clients=clients, split=split, transform="none")
+        for split in ("sorted", "iid")
+    }
+    np.testing.assert_array_equal(parts["sorted"].records, parts["iid"].records)
+    assert len(parts["sorted"].training) == 1000
+    np.testing.assert_allclose(
+        parts["sorted"].problem.covariance, parts["iid"].problem.covariance, atol=1e-10
+    )
+
+
+def test_real_baselines_do_not_depend_on_the_split(data_folder):
+    """IoT-23 raw: the length alone had AUC .292 or .450, depending on the split."""
+    raw = traffic.load("iot23", data_folder)
+    for split in ("sorted", "iid"):
+        found = traffic.prepare(raw, split=split, transform="none")
+        assert area(found.attack, score(found.records, None)) == pytest.approx(0.292, abs=5e-4)
+        pca = score(found.records, found.problem.target(4))
+        assert area(found.attack, pca) == pytest.approx(0.810, abs=5e-4)
 
 
 def test_a_shuffled_split_is_less_heterogeneous():

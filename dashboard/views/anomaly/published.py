@@ -28,7 +28,13 @@ def draw(found: Beside, settings: AnomalySettings) -> None:
             "The paper's Table I covers UNSW-NB15 and TON-IoT. Our runs on these data stand alone.",
             kind="note",
         )
-    st.dataframe(beside(found.table), hide_index=True, width="stretch", height="content")
+    st.dataframe(
+        beside(found.table),
+        hide_index=True,
+        width="stretch",
+        height="content",
+        column_config={"AUC": st.column_config.TextColumn(width=110)},
+    )
     text = "All rates are at the oracle's threshold, as in the paper, not at a training quantile."
     if found.facts.published_as in iot.TABLE_I:
         text += (
@@ -60,7 +66,7 @@ def beside(table: pd.DataFrame) -> pd.DataFrame:
         pairs = zip(table[name], published, strict=True)
         shown[title] = [
             _number(ours, digits)
-            if pd.isna(paper) and pd.notna(ours)
+            if pd.isna(paper)
             else f"{_number(ours, digits)} / {_number(paper, min(digits, 2))}"
             for ours, paper in pairs
         ]

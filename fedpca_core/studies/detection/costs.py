@@ -90,8 +90,9 @@ def _spent(on: DetectionTask, settings: AnomalySettings, found: list[Detector]) 
 
 def _rows(on: DetectionTask, found: list[Detector]) -> Iterator[dict[str, Any]]:
     exact, features = found[0], on.problem.features
-    held = len(on.training) // on.problem.clients * features
-    yield _row("Every record to the server", held, _FLOAT32 * held * on.problem.clients, exact)
+    everything = len(on.training) * features
+    a_client = round(everything / on.problem.clients)
+    yield _row("Every record to the server", a_client, _FLOAT32 * everything, exact)
     yield _row("One-shot covariance, exact", exact.upload_floats, exact.bytes_total, exact)
     for run in found[1:]:
         yield _row(run.name, run.upload_floats, run.bytes_total, run)

@@ -106,7 +106,7 @@ class Poisoned(Topic[Courses]):
             partial = Courses(facts, hidden, settings.malicious, dict(rules)) if rules else None
             share = index / len(RULES), (index + 1) / len(RULES)
             yield Step(share[0], f"Server rule: {name.lower()}", partial)
-            rules[rule] = yield from part(poison(settings, on, hidden, rule), *share)
+            rules[rule] = yield from part(poison(settings, on, hidden, rule, ROUNDS), *share)
         return Courses(facts, hidden, settings.malicious, rules)
 
     def tables(self, result: Courses, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
@@ -141,7 +141,7 @@ def hidden_type(settings: AnomalySettings, on: DetectionTask) -> str:
 
 
 def poison(
-    settings: AnomalySettings, on: DetectionTask, hidden: str, rule: str, rounds: int = ROUNDS
+    settings: AnomalySettings, on: DetectionTask, hidden: str, rule: str, rounds: int
 ) -> Part[Course]:
     """Run the configured method with malicious clients that want one attack type to pass unseen.
 

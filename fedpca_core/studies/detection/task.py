@@ -23,14 +23,8 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import content_key
 
 __all__ = [
-    "NO_LABELS",
-    "TASK",
-    "TaskFacts",
-    "attack_types",
-    "label_columns",
-    "present",
-    "resolve",
-    "task",
+    *("NO_LABELS", "TASK", "TaskFacts", "attack_types", "label_columns", "labelled", "present"),
+    *("resolve", "source", "task"),
 ]
 
 #: Fields that the raw records depend on, and those that the task does.

@@ -85,7 +85,8 @@ PRESETS = (
     Preset(
         "anomaly-unsw-log",
         "UNSW-NB15 with logarithms",
-        "With logarithms length and subspace do equally well; only the non-linear model adds.",
+        "With logarithms the length and the subspace rank about equally well; only the "
+        "autoencoders add to it.",
         AnomalySettings(problem="unsw", components=6, rounds=300, rule="oracle"),
     ),
     Preset(

@@ -1,0 +1,123 @@
+"""What the Anomalies page draws and says: truth is marked, and numbers are read off results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.views.anomaly import (
+    VIEWS,
+    detection,
+    leaks,
+    learning,
+    poisoning,
+    published,
+    sweeps,
+)
+from fedpca_core.problems import traffic
+from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.detection import task
+from fedpca_core.studies.detection.leaks import Leaked
+from fedpca_core.studies.detection.poisoned import Course, Courses
+from fedpca_core.studies.detection.published import MEASURES
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import TaskFacts
+from fedpca_core.studies.study import outcome
+from fedpca_core.studies.sweep import Swept
+
+SETTINGS = AnomalySettings(problem="synthetic", clients=20, components=6, rounds=20)
+
+
+@pytest.fixture(scope="module")
+def findings():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task, "synthetic", lambda seed: traffic.synthetic(1000, 400, seed))
+        task._SOURCES._results.clear()
+        task._TASKS._results.clear()
+        yield outcome(STUDIES["detection"].run(SETTINGS), lambda step: step.result is None)
+        task._SOURCES._results.clear()
+        task._TASKS._results.clear()
+
+
+def marked(panel) -> set[str]:
+    """Curves of a panel that are marked as needing the clients' private data."""
+    return {c.name for c in panel.curves if c.simulation_only or panel.simulation_only}
+
+
+def test_every_topic_has_its_view():
+    assert list(VIEWS) == list(AnomalySettings.parameters()["topic"].choices)
+    for topic, view in VIEWS.items():
+        assert view.study.wanted(replace(SETTINGS, topic=topic))
+
+
+def test_centralised_pca_is_marked(findings):
+    for panel in (*detection.roc_and_precision(findings), detection.alarm_rates(findings)):
+        assert {name.split(" (")[0] for name in marked(panel)} == {"Centralised PCA"}
+
+
+def test_progress_and_lagrangian_are_marked():
+    columns = ["consensus", "stationarity", "lagrangian", "dual_sum", "dual_size", "departure"]
+    table = pd.DataFrame({"round": [0, 1, 2], **{name: [1.0, 0.5, 0.1] for name in columns}})
+    truth = {panel.key: panel.simulation_only for panel in learning.progress(table)}
+    assert truth == {"progress": True, "lagrangian": True, "duals": True, "departure": False}
+
+
+def test_errors_against_the_truth_are_marked(findings):
+    facts = findings.facts
+    leaked = Leaked(facts, "FedPG", np.array([1, 2]), np.array([0.5, 0.1]), (0.4,))
+    assert all(panel.simulation_only for panel in leaks.error_panels(leaked))
+    assert leaks.sentence(leaked).startswith(
+        "After 2 participations the dual gives the part outside the model to **10.0%** (simulation"
+    )
+    run = Course(*np.ones((3, 3)))
+    shown = poisoning.panels(Courses(facts, "scan", 1, {"nothing": run}))
+    assert {panel.key: panel.simulation_only for panel in shown} == {
+        "poisoned": False,
+        "dualsum": True,
+    }
+
+
+def test_a_sweep_marks_the_truth_and_bands_its_seeds():
+    rows = [
+        {"value": value, "seed": seed, "series": series, "measure": measure, "result": 0.5 + seed}
+        for value in (1.0, 4.0)
+        for seed in (0, 1)
+        for series, measures in (
+            ("federated", ("auc", "distance", "seconds")),
+            ("centralised", ("auc",)),
+            ("norm", ("auc",)),
+        )
+        for measure in measures
+    ]
+    found = Swept("penalty_factor", pd.DataFrame(rows), {})
+    areas, distances = sweeps.along(found, "Penalty factor", "FedPG")
+    assert marked(areas) == {"centralised PCA"} and marked(distances) == {"FedPG"}
+    assert list(distances.curves[0].lower) == [0.5, 0.5]
+    assert list(distances.curves[0].upper) == [1.5, 1.5]
+
+
+def test_the_verdict_never_praises_below_the_floor(findings):
+    """AUC .93 beside F1 67.0 and always-alarm 91.9 once read “here the subspace helps”."""
+    text = detection.verdict(findings, replace(SETTINGS, share=0.999))
+    assert "helps" not in text
+    assert "less than the 66.7% of always raising the alarm" in text
+    best = detection.verdict(findings, replace(SETTINGS, rule="oracle"))
+    assert "oracle’s threshold" in best and "; always raising the alarm has 66.7%." in best
+
+
+def test_table_1_says_what_the_paper_gives():
+    values = dict.fromkeys(MEASURES, 50.0)
+    given = {f"published_{name}": 40.0 for name in MEASURES if name != "fpr"}
+    rows = [
+        {"method": "FedPG", **values, **given},
+        {"method": "FedAE", **values, **given, "published_auc": np.nan},
+        {"method": "Norm only", **values, **dict.fromkeys(given, np.nan)},
+    ]
+    shown = published.beside(pd.DataFrame(rows)).set_index("Method")
+    assert shown.loc["FedPG", "AUC"] == "50.000 / 40.00"
+    assert shown.loc["FedAE", "AUC"] == "50.000"
+    assert shown.loc["FedAE", "F1"] == "50.0 / 40.0" and shown.loc["Norm only", "F1"] == "50.0"
+    assert isinstance(TaskFacts.always_alarm_f1, property)
