@@ -22,10 +22,7 @@ from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import content_key
 
-__all__ = [
-    *("NO_LABELS", "TASK", "TaskFacts", "attack_types", "label_columns", "labelled", "present"),
-    *("resolve", "source", "task"),
-]
+__all__ = ["NO_LABELS", "label_columns"]
 
 #: Fields that the raw records depend on, and those that the task does.
 _OWN = frozenset({"problem", "label_column", "normal_value", "columns", "seed"})
