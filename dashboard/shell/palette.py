@@ -94,8 +94,7 @@ def style(name: str) -> Style:
 def method(name: str) -> Method | None:
     """The registered method with this key or title, if there is one."""
     titled = {entry.title: entry for entry in METHODS.values()}
-    named = {entry.algorithm.__name__: entry for entry in reversed(METHODS.values())}
-    return METHODS.get(name) or titled.get(name) or named.get(name)
+    return METHODS.get(name) or titled.get(name)
 
 
 def knows(name: str) -> bool:
