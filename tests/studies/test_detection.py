@@ -13,7 +13,7 @@ from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.thresholds import quantile
 from fedpca_core.problems import traffic
 from fedpca_core.studies.catalogue import STUDIES, studies_of
-from fedpca_core.studies.detection import alarms, judged, leaks, sweeps, task, trained
+from fedpca_core.studies.detection import alarms, judged, leaks, poisoned, sweeps, task, trained
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import outcome
@@ -34,7 +34,8 @@ def small_traffic():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task, "synthetic", small)
-        patch.setattr("fedpca_core.studies.detection.poisoned.ROUNDS", 185)
+        for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():
+            patch.setattr(poisoned, name, value)
         patch.setattr(sweeps, "VALUES", {"penalty_factor": (1.0, 4.0), "components": (2, 30)})
         for memory in (task._SOURCES, task._TASKS, trained._DETECTORS):
             memory._results.clear()

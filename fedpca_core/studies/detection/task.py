@@ -22,6 +22,7 @@ from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import content_key
 
+#: What pages need besides what is declared here.
 __all__ = ["NO_LABELS", "label_columns"]
 
 #: Fields that the raw records depend on, and those that the task does.
