@@ -7,7 +7,15 @@ import streamlit as st
 from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
-from dashboard.views import differencing, elsewhere, reconstruction, recovery, replay
+from dashboard.views import (
+    at_risk,
+    differencing,
+    elsewhere,
+    reconstruction,
+    records,
+    recovery,
+    replay,
+)
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
@@ -18,7 +26,7 @@ controls = Controls(AttackSettings)
 layout.heading(
     "What leaks?",
     "An honest-but-curious server follows the protocol and keeps every message. Scrub through the "
-    "rounds and watch it reconstruct the covariance of one client.",
+    "rounds and watch it come by one client's records, and by its covariance.",
 )
 controls.show_notes()
 
@@ -45,9 +53,11 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     if chosen == "collude":
         controls.parameter("colluders")
 
+data = own_data(controls.settings())
+presets.note(controls.settings())
+taken = records.show(controls, data)
+layout.section("The covariance, round by round")
 settings = controls.settings()
-data = own_data(settings)
-presets.note(settings)
 job = jobs.study(STUDY, settings, reconstruction.draw, data=data)
 if job.result is not None:
     st.caption(job.result.facts.note)
@@ -55,6 +65,7 @@ if job.result is not None:
 formulas.reconstruction()
 replayed, defended = replay.show(controls, data)
 joined = differencing.show(controls, data)
+mapped = at_risk.show(controls)
 swept = recovery.show(controls)
 sent = elsewhere.show(controls)
 
@@ -66,10 +77,12 @@ with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(
         settings,
         {
+            records.STUDY: taken,
             STUDY: job.result,
             replay.STUDY: replayed,
             replay.DEFENCES: defended,
             differencing.STUDY: joined,
+            at_risk.STUDY: mapped,
             recovery.STUDY: swept,
             elsewhere.STUDY: sent,
         },

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dashboard.player import Images, to_uint8
+from fedpca_core.arrays import AnyArray
 from fedpca_core.studies.pictures import Pictures
 
 
@@ -57,3 +61,21 @@ def row(
         )
         for source, frames in pictures.found.items()
     ]
+
+
+def mosaic(pictures: AnyArray, columns: int | None = None) -> AnyArray:
+    """Pictures (count, rows, columns) side by side, a line of grey between them."""
+    count, rows, width = pictures.shape
+    wide = columns or _columns(count, 1.5 * rows / width)
+    high = math.ceil(count / wide)
+    sheet = np.full((high * (rows + 1) - 1, wide * (width + 1) - 1), 0.5)
+    for number, picture in enumerate(pictures):
+        top, left = (number // wide) * (rows + 1), (number % wide) * (width + 1)
+        sheet[top : top + rows, left : left + width] = picture
+    return sheet
+
+
+def _columns(count: int, shape: float) -> int:
+    """Pictures in a row: as near to the wanted shape as full rows allow."""
+    wanted = max(1.0, math.sqrt(shape * count))
+    return min(range(1, count + 1), key=lambda wide: (-count % wide) + 2 * abs(wide - wanted))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dashboard.player import Curve, Images, Panel, Stage, replay, to_uint8
+from dashboard.views.pictures import mosaic
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array
 from fedpca_core.settings import short
 from fedpca_core.studies.scene.scene import Scene
 from fedpca_core.studies.scene.settings import SceneSettings
@@ -157,21 +157,3 @@ def _error(scene: Scene, settings: SceneSettings) -> Panel:
         height=205,
         simulation_only=True,
     )
-
-
-def mosaic(pictures: Array, columns: int | None = None) -> Array:
-    """Pictures (count, rows, columns) side by side, a line of grey between them."""
-    count, rows, width = pictures.shape
-    wide = columns or _columns(count, 1.5 * rows / width)
-    high = math.ceil(count / wide)
-    sheet = np.full((high * (rows + 1) - 1, wide * (width + 1) - 1), 0.5)
-    for number, picture in enumerate(pictures):
-        top, left = (number // wide) * (rows + 1), (number % wide) * (width + 1)
-        sheet[top : top + rows, left : left + width] = picture
-    return sheet
-
-
-def _columns(count: int, shape: float) -> int:
-    """Pictures in a row: as near to the wanted shape as full rows allow."""
-    wanted = max(1.0, math.sqrt(shape * count))
-    return min(range(1, count + 1), key=lambda wide: (-count % wide) + 2 * abs(wide - wanted))

@@ -143,26 +143,35 @@ class Attacked:
     path: AttackPath
 
 
-def attack(
+def observed(
     problem: Problem, method: str, settings: AttackSettings, by: Onlooker, start: int = 0
-) -> Part[Attacked]:
-    """Run a method and attack it after every round."""
-    trace, table = yield from part(attacked_run(problem, method, settings, start), 0.0, 0.3)
+) -> Part[tuple[Transcript, Transcript, pd.DataFrame]]:
+    """Run a method: everything that crossed the wire, what the adversary reads of it, metrics."""
+    trace, table = yield from part(attacked_run(problem, method, settings, start), 0.0, 0.5)
     view = trace.transcript
     if by.key == "collude":
         # The same run without secure aggregation is what the colluders themselves remember.
         openly = replace(settings, secure_aggregation=False)
-        seen, _ = yield from part(attacked_run(problem, method, openly, start), 0.3, 0.6)
+        seen, _ = yield from part(attacked_run(problem, method, openly, start), 0.5, 1.0)
         others = [client for client in range(problem.clients) if client != settings.client]
         told = [attacks.testify(seen.transcript, client) for client in others[: by.colluders]]
         view = attacks.collude(view, told)
+    return trace.transcript, view, table
+
+
+def attack(
+    problem: Problem, method: str, settings: AttackSettings, by: Onlooker, start: int = 0
+) -> Part[Attacked]:
+    """Run a method and attack it after every round."""
+    watched = observed(problem, method, settings, by, start)
+    transcript, view, table = yield from part(watched, 0.0, 0.6)
     stated = stated_trace(problem, settings.client)
     estimates: list[Estimate] = []
     for estimate in rounds(by.key, view, settings.client, stated):
         estimates.append(estimate)
         share = len(estimates) / (len(view.exchanges) + 2)
         yield Step(0.6 + 0.4 * share, f"the server after round {len(estimates) - 1}")
-    return Attacked(table, trace.transcript, view, AttackPath.of(estimates))
+    return Attacked(table, transcript, view, AttackPath.of(estimates))
 
 
 def rounds(key: str, view: Transcript, client: int, stated: float) -> Iterator[Estimate]:

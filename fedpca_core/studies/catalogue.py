@@ -39,6 +39,8 @@ from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.spending import WaysOverBudget, WaysToSpend
 from fedpca_core.studies.reconstruction import ClientReconstruction
+from fedpca_core.studies.records.at_risk import AtRisk
+from fedpca_core.studies.records.study import ClientRecords
 from fedpca_core.studies.recovery import Recovery
 from fedpca_core.studies.replay import ReplayAttack
 from fedpca_core.studies.scene.scene import LivePicture
@@ -55,6 +57,8 @@ from fedpca_core.studies.theory.verdicts import Statements
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    ClientRecords(),
+    AtRisk(),
     ClientReconstruction(),
     ReplayAttack(),
     Defences(),

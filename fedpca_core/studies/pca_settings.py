@@ -284,6 +284,51 @@ class ConvergeSettings(Settings):
         step=1,
         view=True,
     )
+    mean_known: bool = parameter(
+        True,
+        key="meanknown",
+        label="Mean announced",
+        help="Clients need the pooled mean to subtract it, so it is public. Off: the server is not "
+        "told, as if it had been agreed on by secret means.",
+        view=True,
+    )
+    grid_known: bool = parameter(
+        True,
+        key="gridknown",
+        label="Grid announced",
+        help="Pixels are whole numbers of grey levels, counts are whole, and the schema says so. "
+        "Off: the server tries the usual steps, 1, 1/10, 1/16, 1/100, 1/255 and a quarter of that, "
+        "on all features alike.",
+        view=True,
+    )
+    joined: int = parameter(
+        0,
+        key="joined",
+        label="Records that joined",
+        help="0: the server takes one run apart. Otherwise so many records joined the attacked "
+        "client since an earlier run, and the server compares the two runs: what differs are "
+        "these records, however many there were before, and under secure aggregation too.",
+        low=0,
+        high=60,
+        step=1,
+        view=True,
+    )
+    unmask: bool = parameter(
+        False,
+        key="unmask",
+        label="Replay FAPS for its records",
+        help="FAPS' uploads are no products, so they are replayed first, which gives the matrix, "
+        "and taken apart then. Minutes at 64 features.",
+        view=True,
+    )
+    at_risk: bool = parameter(
+        False,
+        key="atrisk",
+        label="Map what is at risk",
+        help="How many records a client may hold until its matrix no longer gives them away, for "
+        "images of several sizes, measured here.",
+        view=True,
+    )
     private_start: bool = parameter(
         False,
         key="ownstart",

@@ -350,6 +350,56 @@ PRESETS: tuple[Preset, ...] = (
         attack=True,
     ),
     Preset(
+        "ten-faces",
+        "One message, ten faces",
+        "Forty people's computers hold ten photographs each and send SSI's first message: ten "
+        "columns. The server takes them apart into the ten photographs, to the last grey level.",
+        live={
+            "problem": "olivetti",
+            "clients": 40,
+            "records_per_client": 10.0,
+            "components": 10,
+            "rounds": 10,
+            "attacked": ("ssi",),
+        },
+        attack=True,
+    ),
+    Preset(
+        "people-joined",
+        "24 people joined",
+        "Two runs under secure aggregation, 24 digits apart: of 1,797 records the sums of both "
+        "tell nothing one by one, and the difference tells the 24 that joined, exactly.",
+        live={
+            "problem": "digits",
+            "components": 10,
+            "rounds": 20,
+            "attacked": ("ssi",),
+            "secure_aggregation": True,
+            "attack": "pooled",
+            "joined": 24,
+        },
+        attack=True,
+    ),
+    Preset(
+        "what-epsilon",
+        "What ε would have stopped it",
+        "Thirty digits a client are read to the last grey level without noise. Every ε on offer "
+        "stops it, weak ones too; what differs is what the noise costs the answer.",
+        live={
+            "problem": "digits",
+            "clients": 5,
+            "records_per_client": 30.0,
+            "components": 10,
+            "rounds": 20,
+            "attacked": ("ssi",),
+            "clip_norm": 4.0,
+            "epsilon": 100.0,
+        },
+        varied="epsilon",
+        live_values=(1.0, 10.0, 100.0),
+        attack=True,
+    ),
+    Preset(
         "faps-loses",
         "FAPS loses",
         "With two samples per feature the clients' spectra differ so much by chance that FAPS "

@@ -1,0 +1,216 @@
+"""The records section: what came, what the server made of it, and what nobody should see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
+from dashboard.shell import jobs, layout
+from dashboard.shell.controls import Controls
+from dashboard.views.pictures import mosaic
+from dashboard.views.reconstruction import refusals
+from dashboard.views.scene import THINGS
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.records.study import ClientRecords, MethodRecords, Recovered, stand_in
+
+STUDY = ClientRecords()
+
+
+def show(controls: Controls[AttackSettings], data: OwnData | None) -> Recovered | None:
+    """The controls that decide about it, the job, and the verdict."""
+    layout.section(
+        "The very records",
+        "Pixels, counts and ages are whole numbers. A second-moment matrix fixes a client's "
+        "records up to a rotation, and whole numbers fix the rotation, as long as the client holds "
+        "fewer records than features. No record was ever sent.",
+    )
+    spectrum = controls.values["problem"].startswith("decay")
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        if spectrum:
+            controls.parameter("records_per_client")
+        controls.draw("joined", "mean_known", "grid_known")
+        if "faps" in controls.values["attacked"]:
+            controls.parameter("unmask")
+    settings = controls.settings()
+    if spectrum:
+        chosen = stand_in(settings)
+        layout.sentence(
+            "The records of a synthetic spectrum lie on no grid, so the same server is shown on "
+            f"digits here: {chosen.clients} clients with {short(chosen.records_per_client)} each, "
+            f"{chosen.components} components, everything else as set on this page.",
+            kind="note",
+        )
+        st.page_link(
+            "../pages/attack.py",
+            label="The whole page on digits",
+            icon=":material/visibility:",
+            query_params=chosen.query(complete=True),
+        )
+    found: Recovered | None = jobs.study(
+        STUDY, settings, lambda result: draw(result, settings), data=data
+    ).result
+    return found
+
+
+def draw(result: Recovered, settings: AttackSettings) -> None:
+    """What is said of it, and the rounds to play."""
+    for text in filter(None, [result.by.note, *refusals(result.refusals)]):
+        layout.sentence(text, kind="note")
+    if not result.found:
+        return
+    st.markdown("\n\n".join(verdicts(result, settings).values()))
+    rounds = max(len(one.directions) for one in result.found.values()) - 1
+    pictured = result.rows is None
+    replay(
+        key="records_view",
+        rounds=rounds,
+        images=[_row(method, result, settings) for method in result.found] if pictured else [],
+        panels=[panel(result, settings)],
+        autoplay=pictured,
+    )
+    if not pictured:
+        _tables(result, settings)
+
+
+def verdicts(result: Recovered, settings: AttackSettings) -> Mapping[str, str]:
+    """For every method: certified and why to believe it, or what stood in the way."""
+    return {
+        method: _certified(method, one, result, settings)
+        if one.certified is not None
+        else f"From **{METHODS[method].title}** the server has no record: "
+        f"{_obstacle(one, result, settings)}{_price(one, result)}"
+        for method, one in result.found.items()
+    }
+
+
+def _certified(method: str, one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
+    who = "that joined" if settings.joined else f"of client {settings.client}"
+    unique = "; no other whole records explain the messages" if one.unique else ""
+    guess = "" if one.step is None else f" It found the step of the grid, {one.step:.4g}, by trial."
+    return (
+        f"From **{METHODS[method].title}** the server has **all {result.records} "
+        f"{_things(settings)} {who}** after round {one.certified}, and can prove it: every value "
+        f"lies within {one.distance:.0e} of a step of the grid, a wrong rotation would pass with a "
+        f"chance of 10^{one.log10_chance:.0f}{unique}.{guess} In truth {one.exact} of "
+        f"{result.records} are exact, value for value."
+    )
+
+
+def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
+    features = result.facts.features
+    if result.facts.guarantee is not None:
+        epsilon = short(round(result.facts.guarantee.epsilon, 3))
+        return f"noise at the source buries them at ε = {epsilon}."
+    if one.attack == "sums":
+        return (
+            "it sees sums only, over the same clients in every round. Let participants change "
+            "(participation below 1, some 30 rounds) or records join, and sums no longer hide them."
+        )
+    if one.attack == "linear":
+        return (
+            "its messages are no products of the matrix. That is masking, not privacy: switch on "
+            "“Replay FAPS for its records” to see how far a server comes that reruns its update."
+        )
+    if result.records > features:
+        return (
+            f"the client holds {result.records:,} records of {features} features, and a matrix of "
+            f"{features} features cannot tell so many apart. Choose fewer records per client."
+        )
+    if not settings.mean_known:
+        return f"it does not know the mean that was subtracted. {one.note}"
+    return one.note or "its messages do not determine the client's matrix in these rounds."
+
+
+def _price(one: MethodRecords, result: Recovered) -> str:
+    if result.facts.guarantee is None:
+        return ""
+    return f" The price: the answer is off by a sine of {one.answer:.2g} (simulation only)."
+
+
+def _things(settings: AttackSettings) -> str:
+    problem = stand_in(settings).problem
+    return "rows" if problem == "table" else THINGS.get(problem, "images")
+
+
+def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:
+    one, title = result.found[method], METHODS[method].title
+    whose = "a sum over clients" if one.attack == "sums" else f"from client {settings.client}"
+    came = [
+        "nothing yet" if k == 0 else f"message {k}, {whose}: its columns as pictures"
+        for k in range(len(one.directions))
+    ]
+    look = {"palette": "grey", "show_scale": False, "size": 320}
+    return [
+        Images(
+            f"{title}: received",
+            to_uint8(np.stack([mosaic(tiles) for tiles in one.received]), 0.0, 1.0),
+            captions=came,
+            description=f"The columns of what the server received under {title}, as pictures.",
+            **look,
+        ),
+        Images(
+            "What the server made of it",
+            to_uint8(np.stack([mosaic(tiles) for tiles in one.held]), 0.0, 1.0),
+            captions=[_held_caption(one, result, k) for k in range(len(one.directions))],
+            description="Directions of the client's matrix as pictures, or its records.",
+            **look,
+        ),
+        Images(
+            "The private records",
+            to_uint8(mosaic(result.truth)[None], 0.0, 1.0),
+            captions=["never sent; their order is lost, so it is taken from here"],
+            simulation_only=True,
+            description="The client's private records side by side.",
+            **look,
+        ),
+    ]
+
+
+def _held_caption(one: MethodRecords, result: Recovered, k: int) -> str:
+    if one.certified is not None and k >= one.certified:
+        return f"✓ certified: all {result.records}, to the last grey level"
+    held = int(one.directions[k])
+    return f"{held} directions, drawn as pictures; no record" if held else "nothing yet"
+
+
+def panel(result: Recovered, settings: AttackSettings) -> Panel:
+    """Directions that the server holds, round by round."""
+    return Panel(
+        key="records_directions",
+        title="How much of the client the server holds",
+        x_title="communication round",
+        y_title="directions of its matrix",
+        curves=tuple(
+            Curve(METHODS[m].title, np.arange(len(one.directions)), one.directions, colour=m)
+            for m, one in result.found.items()
+        ),
+        baselines=(Baseline(f"records to be found: {result.records}", float(result.records)),),
+        log_y=False,
+        integer_x=True,
+        height=240,
+        description="How many directions of the client's matrix the server holds after a round.",
+    )
+
+
+def _tables(result: Recovered, settings: AttackSettings) -> None:
+    """The recovered rows, exact cells marked."""
+    assert result.rows is not None
+    for method, one in result.found.items():
+        if one.table is None:
+            continue
+        st.markdown(
+            f"**Rows recovered from {METHODS[method].title}** (green: the client's own value, "
+            "which only a simulation can tell)"
+        )
+        exact = one.exact_cells
+        st.dataframe(
+            one.table.style.apply(
+                lambda _, marks=exact: np.where(marks, "background-color: #2e7d3233", ""), axis=None
+            ).format("{:.6g}")
+        )

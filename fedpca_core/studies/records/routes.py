@@ -1,0 +1,133 @@
+"""Every way in which a server comes by a second-moment matrix, method by method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core import attacks
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.low_rank import factor_of
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems import Problem
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.studies.adversary import Onlooker, observed, stated_trace
+from fedpca_core.studies.build import build_algorithm
+from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.records.held import Held, held
+from fedpca_core.studies.study import Part, Step, part
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """What a server received of one client and what it made of it.
+
+    Attributes
+    ----------
+    received : sequence of (features, columns) float64
+        The upload of every round, or the sum; no columns where there was none.
+    states : sequence of Held
+        After every round, the start first.
+    answer : float
+        Sine of the largest angle between the method's answer and the truth (simulation only).
+    """
+
+    received: Sequence[Array]
+    states: Sequence[Held]
+    answer: float
+
+
+def watched(
+    problem: Problem, method: str, settings: AttackSettings, by: Onlooker, earlier: Problem | None
+) -> Part[Watched]:
+    """Run a method, read its messages, and come by a matrix where they lead to one.
+
+    Parameters
+    ----------
+    problem, method, settings, by
+    earlier : Problem or None
+        The same before some records joined: then the server compares two runs.
+    """
+    share = 0.3 if method == "faps" and settings.unmask else 0.8
+    running = observed(problem, method, settings, by)
+    _, view, table = yield from part(running, 0.0, 0.5 * share)
+    received = [_received(view, settings.client, k) for k in range(len(view.exchanges) + 1)]
+    if earlier is not None:
+        _, before, _ = yield from part(observed(earlier, method, settings, by), 0.5 * share, share)
+        states = yield from part(_compared(before, view, settings), share, 1.0)
+    elif method == "faps" and settings.unmask and not view.secure_aggregation:
+        states = yield from part(_replayed(problem, view, settings), share, 1.0)
+    else:
+        reading = held(view, METHODS[method], settings.client, noise=settings.upload_noise)
+        states = yield from part(_listed(reading, len(received)), share, 1.0)
+    return Watched(received, states, float(table["sin_theta"].iloc[-1]))
+
+
+def _listed(reading: Iterator[Held], rounds: int) -> Part[list[Held]]:
+    states = []
+    for state in reading:
+        states.append(state)
+        yield Step(len(states) / rounds, "Reading the messages")
+    return states
+
+
+def _received(view: Transcript, client: int, number: int) -> Array:
+    """What a round brought of the client: its upload, or the sum that it is in."""
+    nothing = np.zeros((view.features, 0))
+    if number == 0:
+        return nothing
+    exchange = view.exchanges[number - 1]
+    rows = np.flatnonzero(exchange.participants == client)
+    if exchange.uploads is None:
+        arrays = list((exchange.sums or {}).values())
+    elif len(rows):
+        arrays = [array[rows[0]] for array in exchange.uploads.values()]
+    else:
+        return nothing
+    return next((a for a in arrays if a.ndim == 2 and a.shape[0] == view.features), nothing)
+
+
+def _compared(before: Transcript, after: Transcript, settings: AttackSettings) -> Part[list[Held]]:
+    """Two runs between which records joined, after each round of both."""
+    rounds = min(len(before.exchanges), len(after.exchanges))
+    states = [Held(np.zeros((after.features, 0)), None, "nothing")]
+    for number in range(1, rounds + 1):
+        last = states[-1]
+        if last.whole is None:
+            try:
+                read = attacks.joined(
+                    before, after, settings.client, number, noise=settings.upload_noise
+                )
+                last = Held(read.matrix, read if read.complete else None, "two runs")
+            except InvalidInput as refusal:
+                if number == rounds and len(states[-1].factor.T) == 0:
+                    raise InvalidInput(str(refusal)) from refusal
+        states.append(last)
+        yield Step(number / rounds, "Comparing the two runs")
+    return states
+
+
+def _replayed(problem: Problem, view: Transcript, settings: AttackSettings) -> Part[list[Held]]:
+    """FAPS' public update rerun until it fits; the masked messages until then."""
+    replaying = attacks.Replaying(
+        view,
+        build_algorithm("faps", settings),
+        settings.client,
+        trace=stated_trace(problem, settings.client),
+        seeded=settings.seeded,
+        noise=settings.upload_noise,
+        evaluations=settings.budget,
+    )
+    for count, stage in enumerate(replaying, 1):
+        yield Step(count / settings.budget, f"Replaying FAPS: residual {stage.residual:.1e}")
+    states = list(held(view, METHODS["faps"], settings.client))
+    found = replaying.result
+    # The certificate tells by itself whether the fit was close enough.
+    size = float(np.linalg.norm(found.estimate)) / view.features
+    error = size * (found.uncertainty if np.isfinite(found.uncertainty) else found.residual)
+    factor = factor_of(found.estimate, int(view.samples[settings.client]), error=error)
+    states[-1] = Held(factor.matrix, factor, "replay")
+    return states

@@ -1,0 +1,299 @@
+"""The records of one client: received, held round by round, certified, by method under attack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems import Problem, without_record
+from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
+from fedpca_core.studies.build import build_problem, with_noise
+from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.records import pictures
+from fedpca_core.studies.records.routes import Watched, watched
+from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
+from fedpca_core.studies.study import Part, Run, Step, Study, part
+
+#: Records of every client where spectra, which lie on no grid, are replaced by digits.
+FEW = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class MethodRecords:
+    """What one method's messages gave away.
+
+    Attributes
+    ----------
+    directions : (rounds + 1,) int
+        How many the server held.
+    attack : str
+        Which one read the messages, as of `Held.attack`.
+    certified : int or None
+        Round after which the records are known and proved.
+    note : str
+        How it ended, in the attack's words.
+    distance, log10_chance : float
+        The certificate: largest distance to the grid in steps of it, and the decimal logarithm of
+        the chance that a wrong rotation passes; NaN without one.
+    unique : bool
+        Whether no other records on the grid explain the matrix.
+    step : float or None
+        The step of the grid where the server had to guess it.
+    exact : int
+        Recovered records that are the private ones, value for value (simulation only).
+    answer : float
+        Sine of the largest angle that the method's own answer is off by (simulation only).
+    received, held : (rounds + 1, tiles, rows, columns) float32 in [0, 1]
+        What came, and what the server made of it; empty for tables.
+    table : pandas.DataFrame or None
+        Recovered rows of a table, in the order of the true ones.
+    exact_cells : (rows, columns) bool
+        Which of them are the private values (simulation only).
+    """
+
+    directions: IntArray
+    attack: str
+    certified: int | None
+    note: str
+    distance: float
+    log10_chance: float
+    unique: bool
+    step: float | None
+    exact: int
+    answer: float
+    received: AnyArray
+    held: AnyArray
+    table: pd.DataFrame | None
+    exact_cells: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Recovered:
+    """The section's result.
+
+    Attributes
+    ----------
+    facts : Facts
+    by : Onlooker
+    stands_in : bool
+        Whether digits stand in for a synthetic spectrum.
+    records : int
+        How many there are to be found.
+    truth : (shown, rows, columns) float32 in [0, 1]
+        Private (simulation only).
+    rows : pandas.DataFrame or None
+        The private rows of a table (simulation only).
+    found : mapping of method key to MethodRecords
+    refusals : mapping of method key to the sentence why not
+    """
+
+    facts: Facts
+    by: Onlooker
+    stands_in: bool
+    records: int
+    truth: AnyArray
+    rows: pd.DataFrame | None
+    found: Mapping[str, MethodRecords]
+    refusals: Mapping[str, str]
+
+
+def stand_in(settings: AttackSettings) -> AttackSettings:
+    """The same run on digits where the problem is a spectrum, whose records lie on no grid."""
+    if not settings.problem.startswith("decay"):
+        return settings
+    few = FEW if math.isinf(settings.records_per_client) else settings.records_per_client
+    return replace(settings, problem="digits", records_per_client=few, components=10)
+
+
+class ClientRecords(Study[AttackSettings, Recovered]):
+    """Every method under attack, from its messages to the attacked client's records."""
+
+    key: ClassVar[str] = "records"
+    title: ClassVar[str] = "The records"
+    settings: ClassVar[type[AttackSettings]] = AttackSettings
+    reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
+        "mean_known", "grid_known", "joined", "unmask", "seeded", "budget",
+    }  # fmt: skip
+    seconds: ClassVar[float] = 600.0
+
+    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Recovered]:
+        require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
+        yield Step(0.0, "Preparing the records")
+        chosen = stand_in(settings)
+        honest = build_problem(replace(chosen, epsilon=math.inf), data)
+        truth = honest.unperturbed
+        client = chosen.client
+        require(
+            client < truth.clients,
+            f"There is no client {client} among {truth.clients}; "
+            f"choose an attacked client from 0 to {truth.clients - 1}.",
+        )
+        if truth.blocks is None or truth.announced is None:
+            raise InvalidInput(
+                "The records of this problem are not kept; choose a smaller problem."
+            )
+        before = _before(honest, chosen)
+        private = truth.blocks[client][:, -chosen.joined :]
+        problem, earlier = honest, before
+        if not math.isinf(chosen.epsilon):
+            problem = with_noise(honest, chosen, release=1 if before is not None else 0)
+            earlier = None if before is None else with_noise(before, chosen)
+        by = onlooker(chosen, truth.clients)
+        found: dict[str, MethodRecords] = {}
+        refusals: dict[str, str] = {}
+
+        def result() -> Recovered:
+            image = truth.image_shape is not None
+            return Recovered(
+                Facts.of(problem),
+                by,
+                chosen is not settings,
+                private.shape[1],
+                _small(pictures.tiles(private[:, : pictures.SHOWN], truth)),
+                None if image else _rows(private + pictures.subtracted(truth)[:, None], truth),
+                dict(found),
+                dict(refusals),
+            )
+
+        for position, method in enumerate(chosen.attacked):
+            ends = (position + np.array([0.0, 1.0])) / len(chosen.attacked)
+            try:
+                found[method] = yield from part(
+                    _read(problem, earlier, method, chosen, by, private), *ends
+                )
+            except InvalidInput as refusal:
+                refusals[method] = str(refusal)
+            yield Step(float(ends[1]), METHODS[method].title, result())
+        return result()
+
+    def tables(self, result: Recovered, settings: AttackSettings) -> dict[str, pd.DataFrame]:
+        found = result.found
+        summary = pd.DataFrame(
+            {
+                "method": [METHODS[method].title for method in found],
+                "attack": [one.attack for one in found.values()],
+                "records": result.records,
+                "certified_after_round": [
+                    math.nan if one.certified is None else one.certified for one in found.values()
+                ],
+                "largest_distance": [one.distance for one in found.values()],
+                "log10_chance": [one.log10_chance for one in found.values()],
+                "unique": [one.unique for one in found.values()],
+                "exact": [one.exact for one in found.values()],
+                "method_sine": [one.answer for one in found.values()],
+            }
+        )
+        rounds = [
+            pd.DataFrame(
+                {
+                    "method": METHODS[method].title,
+                    "round": np.arange(len(one.directions)),
+                    "directions_held": one.directions,
+                }
+            )
+            for method, one in found.items()
+        ]
+        rows = {
+            f"rows_{method}": one.table for method, one in found.items() if one.table is not None
+        }
+        return {
+            "summary": summary,
+            "rounds": pd.concat(rounds, ignore_index=True) if rounds else pd.DataFrame(),
+            **rows,
+        }
+
+
+def _before(problem: Problem, settings: AttackSettings) -> Problem | None:
+    """The problem before the last of the client's records joined; None where none did."""
+    if settings.joined == 0:
+        return None
+    assert problem.blocks is not None
+    held = problem.blocks[settings.client].shape[1]
+    require(
+        settings.joined < held,
+        f"{settings.joined} records cannot have joined a client that holds {held} now; choose at "
+        f"most {held - 1}, or more records per client.",
+    )
+    for number in range(held - 1, held - 1 - settings.joined, -1):
+        problem = without_record(problem, settings.client, number)
+    return problem
+
+
+def _read(
+    problem: Problem,
+    earlier: Problem | None,
+    method: str,
+    settings: AttackSettings,
+    by: Onlooker,
+    private: Array,
+) -> Part[MethodRecords]:
+    """One method: run, read, take apart, and compare with the truth."""
+    truth = problem.unperturbed
+    assert truth.announced is not None
+    seen: Watched = yield from part(watched(problem, method, settings, by, earlier), 0.0, 0.6)
+    taken: TakenApart = yield from part(
+        take_apart(
+            seen.states,
+            truth.announced,
+            guarantee=problem.guarantee,
+            grid_known=settings.grid_known,
+            mean_known=settings.mean_known,
+        ),
+        0.6,
+        1.0,
+    )
+    found, mean = taken.found, pictures.subtracted(truth)[:, None]
+    certificate = None if found is None else found.certificate
+    ordered = None
+    if taken.round is not None and found is not None and found.values is not None:
+        ordered = pictures.in_order_of(found.values - mean, private)
+    cells = np.zeros(private.shape, bool) if ordered is None else exactly(ordered, private)
+    image = truth.image_shape is not None
+    shape, shown = pictures.shape_of(truth), min(pictures.SHOWN, private.shape[1])
+    held = [pictures.eigen_tiles(state.factor, shown, shape) for state in seen.states]
+    if ordered is not None and taken.round is not None:
+        last = pictures.tiles(ordered[:, :shown], truth)
+        held[taken.round :] = [last] * (len(held) - taken.round)
+    widest = max((one.shape[1] for one in seen.received), default=0)
+    came = [_padded(pictures.column_tiles(one, shape), widest) for one in seen.received]
+    return MethodRecords(
+        directions=np.array([state.factor.shape[1] for state in seen.states]),
+        attack=seen.states[-1].attack,
+        certified=taken.round,
+        note="" if found is None else found.note,
+        distance=math.nan if certificate is None else certificate.largest_distance,
+        log10_chance=math.nan if certificate is None else certificate.log10_chance,
+        unique=certificate is not None and certificate.unique,
+        step=taken.step,
+        exact=int(cells.all(axis=0).sum()),
+        answer=seen.answer,
+        received=_small(np.stack(came)) if image else np.zeros((0, 0, 0, 0), np.float32),
+        held=_small(np.stack(held)) if image else np.zeros((0, 0, 0, 0), np.float32),
+        table=None if image or ordered is None else _rows(ordered + mean, truth),
+        exact_cells=cells.T,
+    )
+
+
+def _rows(values: Array, problem: Problem) -> pd.DataFrame:
+    return pd.DataFrame(values.T, columns=list(problem.feature_names) or None)
+
+
+def _padded(tiles: AnyArray, count: int) -> AnyArray:
+    """Grey where a message had fewer columns."""
+    grey = np.full((count - len(tiles), *tiles.shape[1:]), 0.5)
+    return np.concatenate([tiles, grey])
+
+
+def _small(tiles: AnyArray) -> AnyArray:
+    """Half the memory; a screen shows 256 shades."""
+    return tiles.astype(np.float32)
