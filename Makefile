@@ -22,7 +22,8 @@ app: $(VENV)/.app ## Open the dashboard on http://localhost:8501 (PORT=8600 for 
 	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) --server.headless $(HEADLESS)
 
 test: $(VENV)/.dev $(VENV)/.browser ## Run all tests (ARGS="-k faps" for some)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/browser $(ARGS) || [ $$? -eq 5 ] # 5: none
+	$(BIN)/python -m pytest tests/browser $(ARGS) || [ $$? -eq 5 ]
 
 lint: $(VENV)/.dev ## Check style, formatting and types
 	$(BIN)/python -m ruff check .
