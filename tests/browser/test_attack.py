@@ -40,10 +40,11 @@ def test_the_reconstruction_sharpens_as_the_user_scrubs(open_page):
     assert page.evaluate(pixels) != early
 
 
-def test_secure_aggregation_leaves_no_single_client_to_attack(open_page):
+def test_under_secure_aggregation_the_server_reads_the_sums(open_page):
     page = open_page("/attack", {"secure": "true"})
     text = page.locator("[data-testid=stMain]").inner_text()
-    assert "secure aggregation" in text
+    assert "shown is the adversary who reads the sums" in text
+    assert 0.1 < error_of(page, "SSI") < 1
     assert page.locator("[data-testid=stException]").count() == 0
 
 
@@ -96,9 +97,11 @@ def test_replay_recovers_what_the_linear_attack_cannot_and_comes_back_at_once(op
 def test_replay_shows_progress_survives_other_widgets_and_can_be_stopped(open_page):
     page = open_page("/attack")
     address = page.url
+    # A link of earlier days, when the budget was in seconds.
     page.goto(f"{address}?features=60&rounds=20&replay=true&budget=120&seed=7")
-    status = page.locator(".st-key-replay_status")
+    status = page.locator(".st-key-replay_busy")
     status.locator("[data-testid=stProgress]").wait_for(timeout=60_000)
+    assert "evaluations=2000" in page.url
     set_slider(page, "starts", 2)
     assert status.locator("[data-testid=stProgress]").count() == 1, "the attack did not go on"
     page.locator(".st-key-replay_stop button").click()
@@ -124,7 +127,7 @@ def test_methods_that_send_models_are_read_too(open_page):
         told = "the two fits differ by that record: a cosine of 1.0000 to the truth"
         expect(page.locator("[data-testid=stMain]")).to_contain_text(told, timeout=30_000)
     page = open_page("/attack", {"elsewhere": "Personalised PCA"})
-    page.locator("[data-testid=chart][data-key=elsewhere_exposure]").wait_for(timeout=60_000)
+    page.locator("[data-testid=chart][data-key=personal_exposure]").wait_for(timeout=60_000)
 
 
 def test_one_more_record_is_read_off_two_runs(open_page, fresh_dashboard):
@@ -143,7 +146,7 @@ def test_one_more_record_is_read_off_two_runs(open_page, fresh_dashboard):
     field.fill("7")
     field.press("Enter")
     drawn(page)
-    assert "newcomer=true" in page.url and "record=7" in page.url
+    assert "differencing=true" in page.url and "record=7" in page.url
     words = main.get_by_text("the server has the record that joined").inner_text()
     again = open_page("/attack", page.url.split("?")[1], address=fresh_dashboard())
     expect(again.locator("[data-testid=stMain]")).to_contain_text(words[:80])

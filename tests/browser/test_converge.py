@@ -96,7 +96,7 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
 
 def test_a_bad_link_is_explained_and_the_page_works(open_page):
     page = open_page("/converge", {**QUICK, "features": 9999, "moon": 1})
-    notes = page.locator(".st-key-link_notes_laboratory")
+    notes = page.locator(".st-key-link_notes_converge")
     assert "Features cannot be “9999”: it must be a whole number from 4 to 300." in (
         notes.inner_text()
     )
@@ -104,7 +104,7 @@ def test_a_bad_link_is_explained_and_the_page_works(open_page):
     expect(page.locator(".js-plotly-plot")).to_have_count(1, timeout=20_000)
     notes.get_by_role("button", name="Dismiss").click()
     settled(page)
-    page.wait_for_function("() => !document.querySelector('.st-key-link_notes_laboratory')")
+    page.wait_for_function("() => !document.querySelector('.st-key-link_notes_converge')")
     assert "moon" not in page.url and "rounds=50" in page.url
 
 
@@ -124,7 +124,7 @@ def test_a_long_run_shows_progress_can_be_stopped_and_keeps_what_it_has(open_pag
     address = page.url.split("/converge")[0]
     query = "&".join(f"{name}={value}" for name, value in heavy.items())
     page.goto(f"{address}/converge?{query}")
-    stop = page.locator(".st-key-converge_stop button")
+    stop = page.locator(".st-key-convergence_stop button")
     stop.wait_for(timeout=30_000)
     page.wait_for_function(
         "() => document.querySelectorAll('.js-plotly-plot').length > 0", timeout=60_000
@@ -192,7 +192,7 @@ def test_the_page_shows_itself_as_a_script(open_page):
     page = open_page("/converge", {**QUICK, "heterogeneity": 0.25})
     page.get_by_text("The same as a script").click()
     expect(page.locator("[data-testid=stCode]")).to_contain_text("heterogeneity=0.25")
-    expect(page.locator("[data-testid=stCode]")).to_contain_text("compare(configuration, problem)")
+    expect(page.locator("[data-testid=stCode]")).to_contain_text("Convergence()")
     set_slider(page, "heterogeneity", 0.3)
     drawn(page)
     expect(page.locator("[data-testid=stCode]")).to_contain_text("heterogeneity=0.3")

@@ -12,13 +12,16 @@ import pytest
 from dashboard.shell import script
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.differencing import OneMoreRecord
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.reconstruction import ClientReconstruction
 from fedpca_core.studies.study import Study, outcome
 
 QUICK = ConvergeSettings(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")
 )
+SMALL = AttackSettings(features=10, components=2, samples=40, rounds=20)
 
 
 def run(text: str, folder, monkeypatch) -> dict[str, Any]:
@@ -30,6 +33,10 @@ def run(text: str, folder, monkeypatch) -> dict[str, Any]:
 
 CASES: list[tuple[Study[Any, Any], Settings]] = [
     (Convergence(), QUICK),
+    (ClientReconstruction(), SMALL),
+    (ClientReconstruction(), replace(SMALL, attack="ridge", upload_noise=0.01, starts=2)),
+    (ClientReconstruction(), replace(SMALL, secure_aggregation=True, attacked=("ssi",))),
+    (OneMoreRecord(), replace(SMALL, differencing=True, record=4, participation=0.5)),
 ]
 
 
