@@ -42,6 +42,8 @@ _LADDER = (
 _CLEAR = 30.0
 #: Cosines between directions stay below this before they are polished.
 _OBLIQUE = 0.3
+#: A row is independent of others when so much of it lies outside them.
+_INDEPENDENT = 0.3
 #: Noise may move the vectors of a basis by so much before it is useless.
 _MOVED = 0.2
 #: A row that is further than this from the lattice is not in it.
@@ -169,7 +171,11 @@ def _ladder(error: float) -> Iterator[tuple[float, float]]:
 
 
 def _first(rows: Array, order: IntArray, count: int) -> IntArray:
-    """Small rows, among them some that span the space, and no direction more than twice."""
+    """So many rows: short ones that span the space, and others of all lengths.
+
+    Short rows alone would do for dense images. In sparse ones they are the pixels that a single
+    record lights, and generate little.
+    """
     if count >= len(order):
         return order
     basis = np.zeros((0, rows.shape[1]))
@@ -178,23 +184,15 @@ def _first(rows: Array, order: IntArray, count: int) -> IntArray:
     for row in order.tolist():
         rest = rows[row] - basis.T @ (basis @ rows[row])
         size = float(np.linalg.norm(rest))
-        if size > 0.3 * sizes[row]:
+        if size > _INDEPENDENT * sizes[row]:
             basis = np.vstack([basis, rest / size])
             spanning.append(row)
             if len(basis) == rows.shape[1]:
                 break
-    seen: dict[tuple[int, ...], int] = {}
-    taken = set(spanning)
-    others = []
-    for row in order.tolist():
-        unit = rows[row] / sizes[row]
-        leading = int(np.argmax(np.abs(unit)))
-        key = tuple(np.rint(1e5 * unit * np.sign(unit[leading])).astype(np.int64).tolist())
-        seen[key] = seen.get(key, 0) + 1
-        if row not in taken and seen[key] <= 2:
-            others.append(row)
-    both = spanning + others[: max(count - len(spanning), 0)]
-    return np.array(both, dtype=np.int64)
+    others = order[~np.isin(order, spanning)]
+    places = np.linspace(0, len(others) - 1, max(count - len(spanning), 0))
+    both = np.concatenate([spanning, others[places.astype(np.int64)]])
+    return np.unique(both.astype(np.int64))
 
 
 def _judge(

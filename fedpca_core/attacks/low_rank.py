@@ -22,8 +22,8 @@ from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.protocol.transcript import Transcript
 
-#: Eigenvalues of K below this fraction of the largest count as rounding, by the messages' format.
-CUTOFFS = {"float64": 1e-13, "float32": 4.0 * float(np.finfo(np.float32).eps)}
+#: Eigenvalues below this fraction of the largest count as rounding.
+_CUTOFF = 20.0 * float(np.finfo(np.float64).eps)
 #: Rounding of one entry of an answer, relative to the root mean square of the answer.
 ROUNDING = {
     "float64": 8.0 * float(np.finfo(np.float64).eps),
@@ -175,7 +175,7 @@ def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     require(samples >= 1, f"There must be at least 1 record behind a matrix, not {samples}.")
     values, vectors = np.linalg.eigh(symmetric_part(np.asarray(matrix, dtype=float)))
     features = len(values)
-    floor = max(CUTOFFS["float64"] * float(values[-1]), 2.0 * error * np.sqrt(features))
+    floor = max(_CUTOFF * float(values[-1]), 2.0 * error * np.sqrt(features))
     kept = values > max(floor, 0.0)
     kept &= np.arange(features) >= features - samples
     roots = np.sqrt(values[kept])
@@ -216,9 +216,7 @@ def _kept(
 ) -> BoolArray:
     """Which eigenvalues of K (smallest first) are data and not rounding or noise."""
     columns = len(values)
-    largest = float(values[-1])
-    cutoff = CUTOFFS["float32" if system.single_precision else "float64"] * largest
-    if noise or magnified > 1.0:
-        # Z has orthonormal blocks, so noise of size u in the answers is noise of u in K.
-        cutoff = max(cutoff, 2.0 * magnified * _unit(system, noise) * np.sqrt(columns))
-    return (values > max(cutoff, 0.0)) & (np.arange(columns) >= columns - samples)
+    # Z has orthonormal blocks, so an error of size u in the answers is one of size u in K.
+    cutoff = 3.0 * magnified * _unit(system, noise) * np.sqrt(columns)
+    cutoff = max(cutoff, _CUTOFF * float(values[-1]), 0.0)
+    return (values > cutoff) & (np.arange(columns) >= columns - samples)

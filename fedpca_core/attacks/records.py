@@ -28,7 +28,7 @@ from fedpca_core.attacks.sieve import sieve
 from fedpca_core.errors import InvalidInput, require
 
 #: Work of one attack, in units of which the lattice library does about 10^9 a second.
-BUDGET = 2e10
+BUDGET = 1e10
 #: No difference of records is this short, in grid units; a row that is says nothing.
 _SHORTEST = 0.1
 

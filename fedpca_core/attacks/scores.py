@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,3 +137,25 @@ def best_matching_sample(recovered: Array, samples: Array) -> tuple[int, Array]:
     errors = np.linalg.norm(turned - samples, axis=0) / np.where(sizes > 0, sizes, np.inf)
     best = int(np.argmin(np.where(sizes > 0, errors, np.inf)))
     return best, turned[:, best]
+
+
+def recovered_records(found: Array | None, truth: Array, grid: Array) -> int:
+    """How many of the true records were found exactly, every entry of them.
+
+    Parameters
+    ----------
+    found : (features, records) float64 or None
+        In any order; None counts as none.
+    truth : (features, records) float64
+        In the same units, before anything was subtracted.
+    grid : (features,) float64
+        Step of every feature; equal means equal in whole steps.
+    """
+    if found is None:
+        return 0
+    steps = grid[:, None]
+    sets = [
+        Counter(map(tuple, np.rint(one / steps).astype(np.int64).T.tolist()))
+        for one in (found, truth)
+    ]
+    return sum((sets[0] & sets[1]).values())

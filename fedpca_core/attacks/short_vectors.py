@@ -14,7 +14,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 
 
-def short_vectors(basis: Array, bound: float, nodes: int = 200_000) -> Array | None:
+def short_vectors(basis: Array, bound: float, nodes: int = 50_000) -> Array | None:
     """Vectors of squared length at most ``bound``, one of each pair of opposites.
 
     Parameters

@@ -19,7 +19,7 @@ from fedpca_core.arrays import Array, IntArray
 #: Noise of an entry up to which subtracting goes on, in grid units.
 _NOISE = 0.02
 #: Passes at most; rows looked at, the smallest; a subtraction must shorten a row to this share.
-_PASSES, LARGEST, _GAIN = 4, 400, 0.95
+_PASSES, LARGEST, _GAIN = 4, 800, 0.95
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ def sieve(rows: Array, error: float, shortest: float) -> Sieved:
         partner = after.argmin(axis=1)
         weights = (made**2).sum(axis=1)
         better = after[position, partner] < _GAIN * squares
+        # Differences between a difference of records and nothing are rounding of the mean.
+        left = after[position, partner]
+        better &= (left > (10.0 * shortest) ** 2) | (left < (0.01 * shortest) ** 2)
         better &= np.sqrt(weights + weights[partner]) * error < _NOISE
         if not better.any():
             break

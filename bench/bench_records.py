@@ -1,0 +1,184 @@
+"""From second moments to records: what the attack recovers, how fast, and that it never lies.
+
+Targets on two cores: faces of 32 pixels, 40 clients of 10, all 400 photographs from the first
+message of SSI at no more than 2 s a client; 31 and 40 faces a client; 30 digits; the heart table up
+to 12 records; 1 to 24 records that join; every certified client exact; no certificate in 1,000
+attempts that must fail. ``python -m bench records`` runs all of it in a few minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+import fedpca_core as fp
+from fedpca_core import attacks
+from fedpca_core.attacks.scores import recovered_records
+from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.problem import Problem, from_blocks
+
+Array = np.ndarray
+
+
+def heart() -> pd.DataFrame:
+    """Heart disease, complete rows: 25 columns, eight numeric or binary and five one-hot."""
+    path = os.path.join(os.environ["FEDPCA_DATA"], "heart_disease_by_hospital.csv")
+    frame = pd.read_csv(path).drop(columns=["hospital", "num"]).dropna()
+    coded = ["cp", "restecg", "slope", "ca", "thal"]
+    return pd.get_dummies(frame, columns=coded).astype(float)
+
+
+def sources() -> Iterator[tuple[str, Problem, int]]:
+    """Every kind of data, with the records of a client for the hundred random clients."""
+    yield "digits 8 px", fp.problems.images("digits"), 30
+    yield "digits 8 px, uncentred", fp.problems.images("digits", centre=False), 30
+    yield "faces 32 px", fp.problems.images("olivetti", resolution=32), 20
+    yield "MNIST 14 px", fp.problems.images("mnist", resolution=14), 20
+    yield "MNIST 28 px", fp.problems.images("mnist"), 20
+    yield "Fashion 14 px", fp.problems.images("fashion_mnist", resolution=14), 20
+    yield "Fashion 28 px", fp.problems.images("fashion_mnist"), 20
+    yield "CIFAR grey 32 px", fp.problems.images("cifar10"), 20
+    yield "CIFAR colour 16 px", colour(), 20
+    table = heart()
+    for scaling in ("centre", "standardise", "none"):
+        yield f"heart, {scaling}", fp.problems.from_table(table, clients=4, scaling=scaling), 10
+
+
+def colour(side: int = 16) -> Problem:
+    """CIFAR-10 in colour, every pixel the mean of four, centred."""
+    with np.load(os.path.join(os.environ["FEDPCA_DATA"], "cifar10_subset.npz")) as file:
+        images = file["X_train"].reshape(-1, side, 32 // side, side, 32 // side, 3)
+    pixels = images.astype(float).mean(axis=(2, 4)).reshape(len(images), -1) / 255.0
+    mean = pixels.mean(axis=0)
+    step = np.full(len(mean), 1.0 / (255.0 * (32 // side) ** 2))
+    facts = PublicFacts(step, mean, len(pixels))
+    return from_blocks(np.array_split((pixels - mean).T, 4, axis=1), announced=facts)
+
+
+def raw(block: Array, facts: PublicFacts) -> Array:
+    """The records before anything was subtracted."""
+    return block if facts.mean is None else block + facts.mean[:, None]
+
+
+def attack(factor: attacks.Factor, facts: PublicFacts) -> attacks.Records:
+    """With the public facts."""
+    return attacks.records(factor, facts.grid, facts.mean, facts.records_total)
+
+
+def exactly(found: attacks.Records, block: Array, facts: PublicFacts) -> int:
+    """Records found exactly."""
+    return recovered_records(found.values, raw(block, facts), facts.grid)
+
+
+def faces(per_client: int, clients: int, rounds: int, **channel: str) -> str:
+    """All photographs of all clients from the first messages of SSI."""
+    problem = fp.problems.images("olivetti", clients, resolution=32, heterogeneity=1.0)
+    run = fp.simulate(problem, fp.SSI(10), rounds=rounds, channel=fp.Channel(**channel))
+    facts = problem.announced
+    assert facts is not None and problem.blocks is not None
+    exact, seconds = 0, []
+    for client in range(problem.clients):
+        begun = time.perf_counter()
+        found = attack(attacks.low_rank(run.transcript, client), facts)
+        seconds.append(time.perf_counter() - begun)
+        exact += exactly(found, problem.blocks[client], facts)
+    return (
+        f"faces 32 px, {clients} clients of {per_client}, {rounds} rounds {channel or ''}: "
+        f"{exact} of 400, {np.median(seconds):.2f} s a client, at most {max(seconds):.2f} s"
+    )
+
+
+def random_clients(name: str, problem: Problem, size: int, count: int = 100) -> str:
+    """Random clients: how many are certified, and whether these are exact."""
+    pool, facts = np.hstack(problem.blocks or ()), problem.announced
+    assert facts is not None
+    generator = np.random.default_rng(0)
+    certified = exact = unique = 0
+    seconds = []
+    for _ in range(count):
+        block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
+        factor = attacks.low_rank(messages(block, size), 0)
+        begun = time.perf_counter()
+        found = attack(factor, facts)
+        seconds.append(time.perf_counter() - begun)
+        certified += found.certified
+        exact += exactly(found, block, facts) == size
+        unique += found.certificate is not None and found.certificate.unique
+    return (
+        f"{name:24} {size:3} records: {certified:3} of {count} certified, {exact:3} exact, "
+        f"{unique:3} unique, {np.median(seconds):.2f} s (at most {max(seconds):.2f} s)"
+    )
+
+
+def messages(block: Array, size: int) -> attacks.Transcript:
+    """SSI's transcript of a client beside another one, with as many columns as records."""
+    columns = min(10, len(block) - 1)
+    both = from_blocks([block, block[:, ::-1] * 0.5])
+    return fp.simulate(both, fp.SSI(columns), rounds=-(-size // columns) + 1).transcript
+
+
+def joining(problem: Problem, count: int, *, secure: bool) -> str:
+    """Records that join between two runs of SSI."""
+    pool, facts = np.hstack(problem.blocks or ()), problem.announced
+    assert facts is not None
+    parts = np.array_split(pool, 5, axis=1)
+    before = [parts[0][:, count:], *parts[1:]]
+    runs = [
+        fp.simulate(
+            from_blocks(blocks),
+            fp.SSI(24),
+            rounds=1,
+            channel=fp.Channel(secure_aggregation=secure),
+        ).transcript
+        for blocks in (before, parts)
+    ]
+    begun = time.perf_counter()
+    found = attack(attacks.joined(*runs), facts)
+    seconds = time.perf_counter() - begun
+    exact = exactly(found, parts[0][:, :count], facts)
+    where = "sums" if secure else "single uploads"
+    return f"{count:2} of 1,797 joined, {where}: {exact} exact in {seconds:.2f} s"
+
+
+def attempts_that_must_fail(count: int = 1000) -> str:
+    """Noise, too many records, a wrong grid, a wrong mean: nothing may be certified."""
+    problem = fp.problems.images("digits")
+    pool, facts = np.hstack(problem.blocks or ()), problem.announced
+    assert facts is not None and facts.mean is not None
+    generator = np.random.default_rng(1)
+    false = {kind: 0 for kind in ("noise", "too many", "wrong grid", "wrong mean")}
+    for number in range(count):
+        kind = list(false)[number % 4]
+        size = int(generator.integers(3, 20)) if kind != "too many" else 61
+        block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
+        matrix = block @ block.T / size
+        grid, mean = facts.grid, facts.mean
+        if kind == "noise":
+            noise = generator.standard_normal(matrix.shape) * 10 ** generator.uniform(-2, 0)
+            matrix = matrix + noise + noise.T
+        elif kind == "wrong grid":
+            grid = grid * generator.uniform(0.6, 1.7)
+        elif kind == "wrong mean":
+            mean = generator.permutation(mean)
+        factor = attacks.factor_of(matrix, size)
+        found = attacks.records(factor, grid, mean, facts.records_total, budget=2e9)
+        false[kind] += found.certified
+    return f"certified in {count} attempts that must fail: {false}"
+
+
+def main() -> None:
+    """Print one line for each target."""
+    for per_client, clients, rounds in ((10, 40, 1), (31, 13, 4), (40, 10, 4)):
+        print(faces(per_client, clients, rounds), flush=True)
+    print(faces(10, 40, 1, dtype="float32"), flush=True)
+    for name, problem, size in sources():
+        print(random_clients(name, problem, size), flush=True)
+    digits = fp.problems.images("digits")
+    for count in range(1, 25):
+        for secure in (False, True):
+            print(joining(digits, count, secure=secure), flush=True)
+    print(attempts_that_must_fail(), flush=True)
