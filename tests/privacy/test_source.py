@@ -192,7 +192,7 @@ ALL_METHODS = [registered(key) for key in REGISTRY] + METHODS
 
 
 def test_the_laws_below_are_of_every_method() -> None:
-    assert {type(method) for method in METHODS} == {one.algorithm for one in REGISTRY.values()}
+    assert {one.algorithm for one in REGISTRY.values()} <= {type(method) for method in METHODS}
 
 
 @pytest.mark.parametrize("method", ALL_METHODS, ids=name)

@@ -239,14 +239,14 @@ def test_sizes_that_do_not_fit_are_a_sentence() -> None:
 
 
 # ---------------------------------------------------------------------- noise at the source
-NOISY = replace(SMALL, epsilon=20.0, samples=80, clip_norm=4.0)
+NOISY = replace(SMALL, epsilon=2.0, samples=80, clip_norm=4.0)
 
 
 def test_with_an_epsilon_all_but_training_alone_learn_from_the_noisy_matrices(compared) -> None:
     problem = NOISY.problem()
     found = outcome(Comparison().run(NOISY))
     assert problem.guarantee == found.facts.guarantee is not None
-    assert problem.guarantee.epsilon == pytest.approx(20.0)
+    assert problem.guarantee.epsilon == pytest.approx(2.0)
     for key, algorithm in NOISY.methods().items():
         used = problem.unperturbed if key == ALONE else problem
         trace = simulate(used, algorithm, rounds=NOISY.rounds, seed=NOISY.seed)
@@ -290,7 +290,7 @@ def test_the_sweep_has_noise_in_every_run() -> None:
 
 def test_an_attack_recovers_what_was_released_and_no_more() -> None:
     found = outcome(Exposure().run(replace(SMALL, epsilon=100.0)))
-    assert found.noisy and found.moments >= 3
+    assert found.noisy and found.moments >= 2
     recovered = found.moment_errors < exposure.EXACT
     assert (found.own_errors[recovered] > 0.3).all() and found.own > 0.3
     single = outcome(Exposure().run(replace(SMALL, epsilon=100.0, samples=1)))
