@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
@@ -24,6 +24,14 @@ _TOLERANCE = 1e-12
 def compose(mu: ArrayLike) -> float:
     """GDP parameter of several adaptive releases, ``sqrt(sum mu_j^2)``."""
     return float(np.linalg.norm(np.atleast_1d(np.asarray(mu, dtype=float))))
+
+
+def gaussian_roc(mu: float, false_alarms: ArrayLike) -> Array:
+    """Most detections at these rates of false alarms under mu-GDP, ``Phi(Phi^-1(a) + mu)``.
+
+    What the Gaussian noise of this laboratory permits; (epsilon, delta) alone permits more.
+    """
+    return np.asarray(ndtr(ndtri(np.asarray(false_alarms, dtype=float)) + mu), dtype=float)
 
 
 def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Array:

@@ -67,6 +67,8 @@ class Unit:
 
 
 RECORD, CLIENT = Unit(), Unit(None)
+#: Records of the persons that serve as examples.
+PERSONS = (2, 5, 10)
 
 
 def short(value: float) -> str:
@@ -130,6 +132,10 @@ class Guarantee:
     def budget(self) -> str:
         """Epsilon as text, the sign for infinity when there is none."""
         return f"{self.epsilon:.3g}" if self.private else "∞"
+
+    def noticed(self, false_alarms: float) -> float:
+        """How often the best test notices that the unit was replaced, at a rate of false alarms."""
+        return float(gaussian.gaussian_roc(self.mu, false_alarms))
 
     def terms(self) -> dict[str, str]:
         """What must stand beside epsilon, as label and text."""
@@ -207,6 +213,36 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
         sampling=_joined(one.sampling for one in guarantees),
         towards=_joined(one.towards for one in guarantees),
     )
+
+
+def meanings(stated: Guarantee, samples: int) -> dict[str, Guarantee]:
+    """What the guarantee of one record says of a person, of a client, and of a second run.
+
+    Parameters
+    ----------
+    stated : Guarantee
+        Of one record.
+    samples : int
+        Records of the largest client: a client's guarantee is that of the one with most to lose.
+
+    Returns
+    -------
+    dict of str to Guarantee
+        By what may be replaced, the mildest first; persons only where a client holds more records
+        than they.
+    """
+    persons = {
+        f"a person with {held} records": stated.for_unit(Unit(held), samples)
+        for held in PERSONS
+        if held < samples
+    }
+    whole = "1 record" if samples == 1 else f"all {samples} records"
+    return {
+        "one record": stated,
+        "one record, after two runs": together([stated, stated]),
+        **persons,
+        f"a client ({whole})": stated.for_unit(CLIENT, samples),
+    }
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, script, share
+from dashboard.shell import guarantee, jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import exposure, personal, personal_sweep
 from fedpca_core.studies.papers.personal import PRESETS
@@ -35,6 +36,8 @@ with st.sidebar:
     controls.draw("rounds", "pace", "start_from")
     with st.expander("Readings of the paper"):
         controls.draw("reading", "prior", "gradient")
+    with st.expander("Differential privacy", expanded=True):
+        guarantee.noise_controls(controls)
 
 with st.expander("Figures of the paper, at a size that answers at once"):
     with st.container(horizontal=True):
@@ -62,7 +65,7 @@ with st.container(horizontal=True, gap="medium"):
     controls.parameter("datasets")
 middle = st.container(key="personal_sweep_place")
 layout.section("What the uploads give away")
-exposure.threat()
+exposure.threat(not math.isinf(controls.values["epsilon"]))
 controls.parameter("exposure")
 settings = controls.settings()
 results: dict[Study[Any, Any], Any] = {}

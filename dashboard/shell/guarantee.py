@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
@@ -12,13 +13,18 @@ from dashboard.shell.controls import Controls
 from fedpca_core.settings import short
 from fedpca_core.studies.facts import Facts
 
+EPSILON, NOTICED = "ε", "noticed by the best test"
+#: Rate at which that test cries out without a cause.
+FALSE_ALARMS = 0.05
+
 
 def noise_controls(controls: Controls[Any]) -> None:
     """ε, off by default, with the group of settings that gives it a meaning."""
     epsilon = controls.parameter("epsilon")
     if not math.isinf(epsilon):
         controls.draw("delta", "clip_norm")
-        if controls.values.get("problem") not in ("decay_geometric", "decay_arithmetic"):
+        synthetic = ("decay_geometric", "decay_arithmetic")
+        if "mean_share" in controls.values and controls.values.get("problem") not in synthetic:
             controls.parameter("mean_share")
 
 
@@ -38,3 +44,23 @@ def card(facts: Facts) -> None:
         protection="formal",
     )
     st.caption("The answer's error is measured against the data without clipping and noise.")
+    with st.expander("What this ε means for a person, a client, two runs"):
+        layout.small_table(meanings(facts), label="What ε means", numbers=[EPSILON, NOTICED])
+        st.caption(
+            f"All from the same noise, at δ = {short(found.delta)}. The last column is the share "
+            "of cases in which the best possible test notices that the records were replaced, if "
+            "it raises a false alarm in one case of twenty; 5 % is guessing."
+        )
+
+
+def meanings(facts: Facts) -> pd.DataFrame:
+    """ε for a record, a person, a client and two runs, as finished texts."""
+    rows = [
+        {
+            "What may be replaced": unit,
+            EPSILON: stated.budget,
+            NOTICED: f"{100 * stated.noticed(FALSE_ALARMS):.3g} %",
+        }
+        for unit, stated in facts.meanings().items()
+    ]
+    return pd.DataFrame(rows)

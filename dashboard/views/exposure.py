@@ -13,16 +13,26 @@ from fedpca_core.studies.personalised.exposure import Exposed
 ROUND_OFF = 1e-16
 
 
-def threat() -> None:
-    """Who attacks, and what comes of it."""
+def threat(noisy: bool = False) -> None:
+    """Who attacks, and what comes of it, without or with noise at the source."""
+    if noisy:
+        outcome = (
+            "Uᵢ, and from consecutive Uᵢ the noisy covariance Sᵢ + Eᵢ, up to a multiple of the "
+            "identity. That is all the client ever released, and what ε covers"
+        )
+    else:
+        outcome = (
+            "Uᵢ, and from consecutive Uᵢ the covariance Sᵢ. Uploads are not private. The server "
+            "needs only their sum, so secure aggregation changes nothing else; without it, never "
+            "start all clients from one frame"
+        )
     layout.threat_card(
         "An honest-but-curious server, no secure aggregation",
         sees="every upload V − β hᵢ, and the common frame V it sent",
         knows="the step sizes, the prior and the noise variance",
         does="solves the upload for the client's private frame Uᵢ: as many equations as unknowns",
-        outcome="Uᵢ, and from consecutive Uᵢ the covariance Sᵢ. Uploads are not private. The "
-        "server needs only their sum, so secure aggregation changes nothing else; without it, "
-        "never start all clients from one frame",
+        outcome=outcome,
+        protection="formal" if noisy else "none",
     )
 
 
@@ -67,11 +77,16 @@ def panel(found: Exposed) -> Panel:
 def sentence(found: Exposed) -> str:
     """What was recovered, in words."""
     first = float(found.errors["common"][1])
+    whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
     parts = [
         f"After a common start, **one upload gives a client's private frame to {first:.0e}**. "
-        f"For {found.moments} of {found.attacked} clients a few rounds give the whole covariance "
-        "Sᵢ as well."
+        f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
     ]
+    if found.noisy and np.isfinite(found.own):
+        parts.append(
+            f"From the client's own Sᵢ what was found differs by **{found.own:.2g} times its size**"
+            " (median): clipping and noise at the source, which bind every attack."
+        )
     if found.records is not None:
         parts.append(
             f"With one sample per client, the **sample itself** is recovered for {found.records} "

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Heat, Panel, chart, replay
-from dashboard.shell import layout
+from dashboard.shell import guarantee, layout
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.studies.papers.personal import plateau
 from fedpca_core.studies.personalised.comparison import Collaboration
@@ -20,6 +20,8 @@ from fedpca_core.studies.personalised.settings import (
 
 #: Differences in the error ratio below this are noise of one data set.
 TIE = 0.002
+#: Under noise at the source, of the method that needs none.
+UNCHANGED = "Training alone sends nothing, so it keeps its records without clipping and noise."
 
 
 def draw(outcome: Collaboration, settings: PersonaliseSettings) -> None:
@@ -39,6 +41,7 @@ def draw(outcome: Collaboration, settings: PersonaliseSettings) -> None:
     layout.section("How far apart are they?", distances(outcome))
     chart(key="personal_angles", panels=angles(outcome))
     facts(outcome, settings)
+    guarantee.card(outcome.facts)
 
 
 def name(key: str) -> str:
@@ -61,6 +64,8 @@ def verdict(outcome: Collaboration) -> str:
         "(1 is what perfect knowledge of each client would reach)."
     )
     clients = f"{outcome.better} of {outcome.clients} clients do better than alone."
+    if outcome.facts.guarantee is not None:
+        clients += f" {UNCHANGED}"
     if gain > TIE:
         best = (
             "**Personalised collaboration pays here.** It beats both staying alone and one "
@@ -72,8 +77,9 @@ def verdict(outcome: Collaboration) -> str:
             "the two extremes and ends level with it."
         )
     else:
-        best = f"**{METHODS[other].title} is still ahead here**; allow more rounds, or another "
-        best += "prior."
+        noisy = outcome.facts.guarantee is not None
+        remedy = "more records or a larger ε" if noisy else "more rounds, or another prior"
+        best = f"**{METHODS[other].title} is still ahead here**; allow {remedy}."
     return f"{best} {numbers} {clients}"
 
 

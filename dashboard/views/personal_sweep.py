@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
-from dashboard.views.personal import TIE, name
+from dashboard.views.personal import TIE, UNCHANGED, name
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
 from fedpca_core.studies.papers.personal import expected_curve
 from fedpca_core.studies.personalised.settings import ALONE, COMPARED, SHARED, PersonaliseSettings
 from fedpca_core.studies.personalised.sweep import (
@@ -41,6 +43,8 @@ def size(settings: PersonaliseSettings) -> str:
     text = f"Medians over {sets}; baselines at their limits, personalised PCA when it has settled."
     if settings.vary != "clients" and settings.clients > MOST_CLIENTS:
         text += f" With {MOST_CLIENTS} of the {settings.clients} clients, to answer soon."
+    if not math.isinf(settings.epsilon):
+        text += f" Every run has noise at the source, ε = {short(settings.epsilon)}. {UNCHANGED}"
     return text
 
 

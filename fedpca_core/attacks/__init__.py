@@ -14,7 +14,6 @@ from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
 from fedpca_core.attacks.low_rank import Factor, Reading, factor_of, low_rank
 from fedpca_core.attacks.membership import (
     empirical_auc,
-    gaussian_roc,
     membership_score,
     membership_scores,
     membership_separation,
@@ -47,7 +46,6 @@ __all__ = [
     "differencing",
     "empirical_auc",
     "factor_of",
-    "gaussian_roc",
     "joined",
     "joined_matrices",
     "linear",

@@ -150,16 +150,6 @@ def source_scores(transcript: Transcript, first: Array, second: Array, noise: Ar
     return result
 
 
-def gaussian_roc(mu: float, false_alarms: Array) -> Array:
-    """Most detections at these rates of false alarms under mu-GDP, ``Phi(Phi^-1(a) + mu)``.
-
-    What the Gaussian noise of this laboratory permits; (epsilon, delta) alone permits more.
-    """
-    from scipy.special import ndtr, ndtri
-
-    return np.asarray(ndtr(ndtri(np.asarray(false_alarms, dtype=float)) + mu), dtype=float)
-
-
 def permitted_roc(epsilon: float, delta: float, false_alarms: Array) -> Array:
     """Most detections that (epsilon, delta)-differential privacy permits, whatever the noise.
 

@@ -159,6 +159,7 @@ def second_moment(
     client: int = 0,
     rounds: int | None = None,
     tracked: Sequence[Recovered] | None = None,
+    noisy: bool = False,
 ) -> SecondMoment:
     """Recover S_i from the frames of consecutive rounds.
 
@@ -167,7 +168,9 @@ def second_moment(
     fixes the multiple and, by least rank, the part that was not covered; otherwise the trace
     expected by the public model fixes it.
 
-    ``tracked`` are the answers of `frames` where they are known already.
+    ``tracked`` are the answers of `frames` where they are known already. ``noisy`` says that
+    clients put noise on their matrices (public knowledge): then none is singular, and the multiple
+    of the identity is a guess.
 
     Raises
     ------
@@ -206,7 +209,8 @@ def second_moment(
     left, sizes, _ = np.linalg.svd(np.hstack([at for at, _ in equations]), full_matrices=False)
     covered = left[:, sizes > 1e-7 * sizes[0]]
     expected = algorithm.components + features * algorithm.noise_variance
-    matrix = _completed(moment, covered, int(transcript.samples[client]), expected)
+    rank = features if noisy else int(transcript.samples[client])
+    matrix = _completed(moment, covered, rank, expected)
     return SecondMoment(matrix, misfit, len(equations), covered.shape[1])
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -114,7 +115,7 @@ class Problem:
         mean_share: float = 0.0,
         mean_clip: float | None = None,
         release: int = 0,
-    ) -> Problem:
+    ) -> Self:
         """The same problem with noise at the source: every method on it has the same epsilon.
 
         Each client clips its records, forms S_i and adds symmetric Gaussian noise E_i once. From

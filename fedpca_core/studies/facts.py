@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedpca_core.arrays import Array
-from fedpca_core.guarantee import Guarantee
+from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.problems import Problem
 
 
@@ -18,8 +18,8 @@ class Facts:
     name, note : str
         Its name, and one sentence on how it was made.
     features, clients : int
-    least_samples : int
-        Records of the smallest client.
+    least_samples, most_samples : int
+        Records of the smallest and of the largest client.
     eigenvalues : (features,) float64
         Of S, largest first (simulation only).
     heterogeneity : float
@@ -36,11 +36,16 @@ class Facts:
     features: int
     clients: int
     least_samples: int
+    most_samples: int
     eigenvalues: Array
     heterogeneity: float
     image_shape: tuple[int, int] | None
     digest: str
     guarantee: Guarantee | None = None
+
+    def meanings(self) -> dict[str, Guarantee]:
+        """What the guarantee says of other units; nothing where there is none."""
+        return {} if self.guarantee is None else meanings(self.guarantee, self.most_samples)
 
     @classmethod
     def of(cls, problem: Problem) -> Facts:
@@ -51,6 +56,7 @@ class Facts:
             features=problem.features,
             clients=problem.clients,
             least_samples=int(problem.client_data.samples.min()),
+            most_samples=int(problem.client_data.samples.max()),
             eigenvalues=problem.eigenvalues,
             heterogeneity=problem.heterogeneity,
             image_shape=problem.image_shape,

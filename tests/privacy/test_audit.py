@@ -16,7 +16,6 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.attacks import (
-    gaussian_roc,
     membership_score,
     membership_scores,
     permitted_auc,
@@ -26,7 +25,7 @@ from fedpca_core.attacks import (
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput
-from fedpca_core.gaussian_privacy import delta_of, mu_of
+from fedpca_core.gaussian_privacy import delta_of, gaussian_roc, mu_of
 from fedpca_core.guarantee import Guarantee
 from fedpca_core.privacy import account, noisy
 from fedpca_core.privacy.audit import (

@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import kstest
 
 import fedpca_core as fp
+from fedpca_core.algorithms.registry import METHODS as REGISTRY
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import mu_of
-from fedpca_core.guarantee import CLIENT, RECORD, Guarantee, Unit, guarantee, together
+from fedpca_core.guarantee import CLIENT, RECORD, Guarantee, Unit, guarantee, meanings, together
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.metrics.personal import training_ratios
 from fedpca_core.privacy import account, accountants
@@ -22,6 +23,9 @@ from fedpca_core.problems.problem import Problem, without_record
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.streams import Streams
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.personalised.settings import COMPARED as PERSONAL_METHODS
+from fedpca_core.studies.personalised.settings import PersonaliseSettings
 
 FEATURES, CLIENTS, COMPONENTS = 12, 5, 2
 
@@ -177,7 +181,21 @@ def test_one_epsilon_scales_the_noise_of_another(problem: Problem) -> None:
 
 
 # ---------------------------------------------------------------------- post-processing
-@pytest.mark.parametrize("method", METHODS, ids=name)
+def registered(key: str) -> Algorithm:
+    """A method as the pages make it."""
+    sort = PersonaliseSettings if key in PERSONAL_METHODS else ConvergeSettings
+    return REGISTRY[key].make(sort(components=COMPONENTS))
+
+
+#: As the pages make them, and with other parameters.
+ALL_METHODS = [registered(key) for key in REGISTRY] + METHODS
+
+
+def test_the_laws_below_are_of_every_method() -> None:
+    assert {one.algorithm for one in REGISTRY.values()} <= {type(method) for method in METHODS}
+
+
+@pytest.mark.parametrize("method", ALL_METHODS, ids=name)
 def test_a_trace_is_a_function_of_the_released_matrices_alone(
     problem: Problem, method: Algorithm
 ) -> None:
@@ -204,7 +222,7 @@ def test_a_trace_is_a_function_of_the_released_matrices_alone(
                 assert all(np.array_equal(ones[key], twos[key]) for key in ones)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=name)
+@pytest.mark.parametrize("method", ALL_METHODS, ids=name)
 def test_every_method_has_the_same_guarantee(problem: Problem, method: Algorithm) -> None:
     private = noisy(problem)
     trace = fp.simulate(private, method, rounds=2, participation=0.6)
@@ -414,3 +432,27 @@ def test_two_runs_compose(problem: Problem) -> None:
     assert together([one]) is one
     with pytest.raises(InvalidInput, match="one unit"):
         together([one, one.for_unit(Unit(2), 30)])
+
+
+def test_what_epsilon_means_for_others(problem: Problem) -> None:
+    one = problem.private(1.0, 1e-6, 1.0, Streams(0)).guarantee
+    assert one is not None
+    said = meanings(one, 34)
+    ends = [stated.epsilon for stated in said.values()]
+    assert next(iter(said)) == "one record" and list(said)[-1] == "a client (all 34 records)"
+    assert ends[:5] == pytest.approx([1.0, 1.45, 2.1, 5.9, 13.5], abs=0.05)
+    assert said["a client (all 34 records)"].mu == pytest.approx(34 * one.mu)
+    assert ends == sorted(ends)
+    assert list(meanings(one, 5))[2:] == ["a person with 2 records", "a client (all 5 records)"]
+    assert list(meanings(one, 1))[2:] == ["a client (1 record)"]
+    assert meanings(one, 1)["a client (1 record)"].epsilon == pytest.approx(1.0)
+
+
+def test_how_often_a_replacement_is_noticed(problem: Problem) -> None:
+    """The rate of the likelihood-ratio test of two Gaussians that are mu apart."""
+    stated = guarantee(1.0, 1e-6, 1, 0.7, 1.0)
+    draws = np.random.default_rng(0).standard_normal((2, 200_000))
+    measured = float((draws[1] + stated.mu > np.quantile(draws[0], 0.95)).mean())
+    assert stated.noticed(0.05) == pytest.approx(measured, abs=0.005)
+    assert guarantee(1.0, 1e-6, 1, 0.0, 1.0).noticed(0.05) == pytest.approx(0.05)
+    assert guarantee(0.0, 1e-6, 1, 0.7, 1.0).noticed(0.05) == 1.0

@@ -238,6 +238,75 @@ def test_sizes_that_do_not_fit_are_a_sentence() -> None:
         outcome(Comparison().run(replace(SMALL, components=15)))
 
 
+# ---------------------------------------------------------------------- noise at the source
+NOISY = replace(SMALL, epsilon=2.0, samples=80, clip_norm=4.0)
+
+
+def test_with_an_epsilon_all_but_training_alone_learn_from_the_noisy_matrices(compared) -> None:
+    problem = NOISY.problem()
+    found = outcome(Comparison().run(NOISY))
+    assert problem.guarantee == found.facts.guarantee is not None
+    assert problem.guarantee.epsilon == pytest.approx(2.0)
+    for key, algorithm in NOISY.methods().items():
+        used = problem.unperturbed if key == ALONE else problem
+        trace = simulate(used, algorithm, rounds=NOISY.rounds, seed=NOISY.seed)
+        fresh = metrics.fresh_ratios(trace.estimate, problem)
+        assert found.fresh[key][-1] == pytest.approx(fresh.mean(), rel=1e-12)
+    clear = outcome(Comparison().run(replace(NOISY, epsilon=np.inf)))
+    assert clear.facts.guarantee is None and compared.facts.guarantee is None
+    np.testing.assert_array_equal(found.fresh[ALONE], clear.fresh[ALONE])
+    for key in (PERSONAL, SHARED):
+        assert found.fresh[key][-1] > clear.fresh[key][-1] + 0.005
+    assert found.limits[ALONE] == clear.limits[ALONE]
+    assert found.fresh[SHARED][-1] == pytest.approx(found.limits[SHARED], abs=5e-3)
+
+
+def test_a_larger_budget_leads_back_to_no_noise() -> None:
+    clear = outcome(Comparison().run(replace(NOISY, epsilon=np.inf)))
+    errors = [
+        outcome(Comparison().run(replace(NOISY, epsilon=epsilon, clip_norm=20.0))).fresh[PERSONAL]
+        for epsilon in (100.0, 10.0, 1.0)
+    ]
+    ends = [float(values[-1]) for values in errors]
+    assert float(clear.fresh[PERSONAL][-1]) < ends[0] < ends[1] < ends[2]
+
+
+def test_every_study_runs_anew_with_another_budget() -> None:
+    for study in (Comparison(), CollaborationSweep(), Exposure()):
+        for change in ({"epsilon": 1.0}, {"delta": 1e-4}, {"clip_norm": 2.0}):
+            assert study.identity(TINY) != study.identity(replace(TINY, **change))
+
+
+def test_the_sweep_has_noise_in_every_run() -> None:
+    varied = replace(TINY, vary="samples")
+    clear, noisy = (
+        outcome(CollaborationSweep().run(one)) for one in (varied, replace(varied, epsilon=1.0))
+    )
+    bands = {key: METHODS[key].title for key in (ALONE, SHARED)}
+    same, more = ([one.band(bands[k], FRESH).middle for one in (clear, noisy)] for k in bands)
+    np.testing.assert_array_equal(*same)
+    assert (more[1] > more[0]).all()
+
+
+def test_an_attack_recovers_what_was_released_and_no_more() -> None:
+    found = outcome(Exposure().run(replace(SMALL, epsilon=100.0)))
+    assert found.noisy and found.moments >= 2
+    recovered = found.moment_errors < exposure.EXACT
+    assert (found.own_errors[recovered] > 0.3).all() and found.own > 0.3
+    single = outcome(Exposure().run(replace(SMALL, epsilon=100.0, samples=1)))
+    assert single.records == 0
+    clear = outcome(Exposure().run(SMALL))
+    assert not clear.noisy
+    np.testing.assert_array_equal(clear.own_errors, clear.moment_errors)
+
+
+def test_no_figure_of_the_paper_is_claimed_under_noise() -> None:
+    for name, claimed in (("1(b)", papers.expected_curve), ("1(a)", papers.plateau)):
+        settings = papers.FIGURES[name].settings
+        assert claimed(settings) is not None
+        assert claimed(replace(settings, epsilon=10.0)) is None
+
+
 # ---------------------------------------------------------------------- files and links
 OLD_LINK = {
     "p-spread": "0.3",
@@ -312,7 +381,7 @@ def test_presets_are_configurations_with_links() -> None:
 
 
 def test_the_file_of_the_page_runs_headless_with_its_numbers(tmp_path, capsys) -> None:
-    settings = replace(TINY, vary="samples", exposure=True)
+    settings = replace(TINY, vary="samples", exposure=True, epsilon=50.0)
     file = tmp_path / "personalise.json"
     file.write_text(settings.to_json(), encoding="utf-8")
     assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0

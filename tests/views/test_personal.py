@@ -111,7 +111,9 @@ def test_what_uploads_give_away_in_words() -> None:
         errors={"common": rounds, "independent": rounds + 0.5},
         baseline=np.array([np.nan, 0.2, 0.3]),
         moment_errors=np.array([1e-9, 0.4]),
+        own_errors=np.array([1e-9, 0.4]),
         record_errors=np.array([1e-9, np.nan]),
+        noisy=False,
     )
     text = exposure.sentence(found)
     assert "private frame to 1e-12**. For 1 of 2 clients" in text
@@ -128,3 +130,24 @@ def test_the_page_as_a_script_names_its_studies() -> None:
     compile(text, "script", "exec")
     for study in ("Comparison", "CollaborationSweep", "Exposure"):
         assert f"import {study}" in text
+
+
+def test_under_noise_the_words_say_who_has_it_and_what_an_attack_gets(compared) -> None:
+    noisy = replace(SMALL, epsilon=5.0)
+    assert personal.UNCHANGED not in personal.verdict(compared)
+    assert personal.UNCHANGED not in personal_sweep.size(SMALL)
+    assert personal.UNCHANGED in personal.verdict(outcome(Comparison().run(noisy)))
+    assert "noise at the source, ε = 5. Training alone" in personal_sweep.size(noisy)
+    found = Exposed(
+        errors={"common": np.array([np.nan, 1e-15]), "independent": np.array([np.nan, 0.5])},
+        baseline=np.array([np.nan, 0.2]),
+        moment_errors=np.array([1e-12, 0.4, 1e-12]),
+        own_errors=np.array([3.0, 0.1, 5.0]),
+        record_errors=np.full(3, np.nan),
+        noisy=True,
+    )
+    text = exposure.sentence(found)
+    assert "For 2 of 3 clients a few rounds give the whole noisy covariance" in text
+    assert "differs by **4 times its size**" in text  # of those that were recovered
+    lost = exposure.sentence(replace(found, moment_errors=np.ones(3)))
+    assert "times its size" not in lost

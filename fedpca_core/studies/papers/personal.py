@@ -54,7 +54,10 @@ class Figure:
 
     def describes(self, settings: PersonaliseSettings, free: str) -> bool:
         """Whether the settings are this figure's but for ``free`` and for what sets its size."""
-        fixed = {"features", "components", "samples", "heterogeneity", "noise_variance", "reading"}
+        fixed = {
+            *("features", "components", "samples", "heterogeneity", "noise_variance", "reading"),
+            "epsilon",
+        }
         return all(
             getattr(settings, name) == getattr(self.settings, name) for name in fixed - {free}
         )

@@ -16,6 +16,7 @@ from fedpca_core.metrics.personal import angles_between, fresh_ratios, oracles, 
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.personalised.settings import (
     ALONE,
@@ -61,6 +62,9 @@ class Collaboration:
         Of ``angles``, over the pairs.
     bytes_sent : mapping of method key to int
         All clients, both directions, rounds so far.
+    facts : Facts
+        Of the problem, with what noise at the source guarantees. Training alone sends nothing and
+        learns from its own records, without noise.
     """
 
     fresh: Mapping[str, Array]
@@ -75,6 +79,7 @@ class Collaboration:
     learned: Array
     median_angle: float
     bytes_sent: Mapping[str, int]
+    facts: Facts
 
     @property
     def rounds(self) -> int:
@@ -93,6 +98,7 @@ class _Meters:
     def __init__(self, problem: PersonalProblem, planned: int) -> None:
         self._problem = problem
         self._planned = planned
+        self._facts = Facts.of(problem)
         best = oracles(problem)
         self._limits = {
             ALONE: float(fresh_ratios(best["local"], problem).mean()),
@@ -134,6 +140,7 @@ class _Meters:
             learned=angles_between(self._models[:SHOWN]),
             median_angle=float(np.median(pairs)),
             bytes_sent=dict(self._bytes),
+            facts=self._facts,
         )
 
 
@@ -150,7 +157,8 @@ class Comparison(Study[PersonaliseSettings, Collaboration]):
         problem, rounds = settings.problem(), settings.rounds
         runs = {
             key: Simulation(
-                problem,
+                # Who sends nothing needs no noise.
+                problem.unperturbed if key == ALONE else problem,
                 algorithm,
                 rounds=rounds,
                 seed=settings.seed,

@@ -43,15 +43,22 @@ class Exposed:
     baseline : (rounds + 1,) float64
         The same for a server that takes the common frame for every client's.
     moment_errors : (attacked,) float64
-        Relative errors of the recovered S_i after a common start; NaN where that failed.
+        Relative errors of the matrix recovered after a common start, against the one that the
+        client used: S_i, or S_i + E_i but for a multiple of the identity. NaN where that failed.
+    own_errors : (attacked,) float64
+        The same against S_i in any case.
     record_errors : (attacked,) float64
         Relative errors of single records (one sample a client); NaN otherwise.
+    noisy : bool
+        Whether the clients used S_i + E_i.
     """
 
     errors: Mapping[str, Array]
     baseline: Array
     moment_errors: Array
+    own_errors: Array
     record_errors: Array
+    noisy: bool
 
     @property
     def rounds(self) -> Array:
@@ -65,8 +72,14 @@ class Exposed:
 
     @property
     def moments(self) -> int:
-        """Clients whose whole S_i was recovered."""
+        """Clients whose whole matrix was recovered."""
         return int((self.moment_errors < EXACT).sum())
+
+    @property
+    def own(self) -> float:
+        """Median distance of the recovered matrices from the clients' S_i; NaN without any."""
+        recovered = self.own_errors[self.moment_errors < EXACT]
+        return float(np.median(recovered)) if len(recovered) else float("nan")
 
     @property
     def records(self) -> int | None:
@@ -114,7 +127,7 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
         yield Step(0.0, "A short run from either start")
         problem = small.problem()
         errors: dict[str, Array] = {}
-        truth: list[tuple[float, float]] = []
+        truth: list[tuple[float, float, float]] = []
         for index, start in enumerate(STARTS):
             algorithm = replace(small.personalised(), start_from=start)
             algorithm = algorithm.prepared(problem.client_data)
@@ -128,8 +141,9 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
                 for client, tracked in enumerate(followed):
                     yield Step(0.5, f"Client {client}, covariance")
                     truth.append(_data_errors(problem, algorithm, trace, client, tracked))
-        moments, records = np.array(truth).T
-        return Exposed(errors, baseline, moments, records)
+        moments, own, records = np.array(truth).T
+        noisy = problem.guarantee is not None
+        return Exposed(errors, baseline, moments, own, records, noisy)
 
     def tables(self, result: Exposed, settings: PersonaliseSettings) -> dict[str, pd.DataFrame]:
         frames = {f"{start}_start": values for start, values in result.errors.items()}
@@ -141,6 +155,7 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
                 {
                     "client": np.arange(result.attacked),
                     "moment_error": result.moment_errors,
+                    "own_moment_error": result.own_errors,
                     "record_error": result.record_errors,
                 }
             ),
@@ -191,18 +206,34 @@ def _data_errors(
     trace: Trace,
     client: int,
     tracked: Sequence[attack.Recovered],
-) -> tuple[float, float]:
-    """Relative errors of S_i and, with one sample, of the record itself; NaN where refused."""
+) -> tuple[float, float, float]:
+    """Relative errors of what the client used, of S_i, and of a single record; NaN where refused.
+
+    A multiple of the identity is not counted where there is noise: frames say nothing of it.
+    """
     assert problem.blocks is not None  # `personal` keeps them
-    block = problem.blocks[client]
-    true = block @ block.T / block.shape[1]
+    block, noisy = problem.blocks[client], problem.guarantee is not None
     try:
-        found = attack.second_moment(trace.transcript, algorithm, client, tracked=tracked).matrix
+        found = attack.second_moment(
+            trace.transcript, algorithm, client, tracked=tracked, noisy=noisy
+        ).matrix
     except InvalidInput:
-        return float("nan"), float("nan")
-    moment = float(np.linalg.norm(found - true) / np.linalg.norm(true))
+        return float("nan"), float("nan"), float("nan")
+    own = block @ block.T / block.shape[1]
+    used = problem.client_data.dense()[client]
+    moments = _off(found, used, noisy), _off(found, own, noisy)
     if block.shape[1] > 1:
-        return moment, float("nan")
+        return *moments, float("nan")
     record, actual = attack.factor(found, 1)[:, 0], block[:, 0]
     signed = min(np.linalg.norm(record - actual), np.linalg.norm(record + actual))
-    return moment, float(signed / np.linalg.norm(actual))
+    return *moments, float(signed / np.linalg.norm(actual))
+
+
+def _off(found: Array, true: Array, noisy: bool) -> float:
+    """Relative Frobenius error, of the parts without trace where there is noise."""
+    if noisy:
+        found, true = (
+            matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
+            for matrix in (found, true)
+        )
+    return float(np.linalg.norm(found - true) / np.linalg.norm(true))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.problems.personal import PersonalProblem, personal
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.settings import Settings, parameter
+from fedpca_core.streams import Streams
 from fedpca_core.studies.world import shared
 
 #: Personalised PCA and its two baselines, as the registry names them.
@@ -117,6 +119,15 @@ class PersonaliseSettings(Settings):
     )
     rounds: int = shared("rounds", default=300, grid=(50, 100, 150, 200, 300, 400, 600))
     seed: int = shared("seed")
+    # ---------------------------------------------------------------- privacy at the source
+    epsilon: float = shared("epsilon")
+    delta: float = shared("delta")
+    clip_norm: float = shared(
+        "clip_norm",
+        default=6.0,
+        help="Largest Euclidean norm of a record; longer ones are shortened to it inside the "
+        "client. Records here are about √(r + d σ²) long, 5 at the defaults.",
+    )
     # ---------------------------------------------------------------- view
     measure: str = parameter(
         "fresh",
@@ -166,8 +177,8 @@ class PersonaliseSettings(Settings):
 
     # ---------------------------------------------------------------- what it stands for
     def problem(self) -> PersonalProblem:
-        """The clients' data."""
-        return personal(
+        """The clients' data; with a finite ε they hold noisy second moments."""
+        problem = personal(
             features=self.features,
             components=self.components,
             clients=self.clients,
@@ -177,6 +188,9 @@ class PersonaliseSettings(Settings):
             noise_variance=self.noise_variance,
             seed=self.seed,
         )
+        if math.isinf(self.epsilon):
+            return problem
+        return problem.private(self.epsilon, self.delta, self.clip_norm, Streams(self.seed))
 
     def personalised(self) -> PersonalizedPCA:
         """Personalised PCA with these parameters."""

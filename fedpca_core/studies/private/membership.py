@@ -18,7 +18,6 @@ from fedpca_core.algorithms import FedPower, Noisy
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import (
     empirical_auc,
-    gaussian_roc,
     membership_score,
     membership_separation,
     permitted_auc,
@@ -26,7 +25,7 @@ from fedpca_core.attacks import (
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.gaussian_privacy import mu_of
+from fedpca_core.gaussian_privacy import gaussian_roc, mu_of
 from fedpca_core.privacy import (
     CALIBRATIONS,
     Audit,

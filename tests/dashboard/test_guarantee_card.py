@@ -1,0 +1,43 @@
+"""What the card beside a private run says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell import guarantee
+from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.personalised.settings import PersonaliseSettings
+
+SMALL = PersonaliseSettings(features=8, components=2, clients=3, samples=20)
+
+
+def card(epsilon: float) -> None:
+    """The script of a page that holds nothing but the card."""
+    from dashboard.shell import guarantee
+    from fedpca_core.studies.facts import Facts
+    from fedpca_core.studies.personalised.settings import PersonaliseSettings
+
+    settings = PersonaliseSettings(features=8, components=2, clients=3, samples=20, epsilon=epsilon)
+    guarantee.card(Facts.of(settings.problem()))
+
+
+def test_the_card_says_what_epsilon_means() -> None:
+    page = AppTest.from_function(card, args=(2.0,)).run()
+    assert not page.exception
+    text = " ".join(one.value for one in page.markdown)
+    for words in ("ε = 2, δ = 1e-6", "clipped at norm 6", "one record of one client"):
+        assert words in text
+    assert "two runs" in page.expander[0].label
+    silent = AppTest.from_function(card, args=(float("inf"),)).run()
+    assert not silent.exception and not silent.markdown and not silent.expander
+
+
+def test_its_table_has_a_row_for_every_unit() -> None:
+    facts = Facts.of(replace(SMALL, epsilon=1.0).problem())
+    table = guarantee.meanings(facts)
+    assert list(table["What may be replaced"]) == list(facts.meanings())
+    assert list(table[guarantee.EPSILON])[:2] == ["1", "1.45"]
+    assert table[guarantee.NOTICED].iloc[0] == f"{100 * facts.guarantee.noticed(0.05):.3g} %"
+    assert Facts.of(SMALL.problem()).meanings() == {}
