@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -145,7 +146,7 @@ def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Image
         "nothing yet" if k == 0 else f"message {k}, {whose}: its columns as pictures"
         for k in range(len(one.directions))
     ]
-    look = {"palette": "grey", "show_scale": False, "size": 320}
+    look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
     return [
         Images(
             f"{title}: received",
