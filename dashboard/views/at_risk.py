@@ -58,8 +58,8 @@ def draw(swept: Swept) -> None:
         ],
     )
     st.caption(
-        f"{ATTACKED} of {CLIENTS} clients each, their matrix known exactly, some ten seconds of work "
-        "for each: more work gets a little further. "
+        f"{ATTACKED} of {CLIENTS} clients each, their matrix known exactly, some ten seconds of "
+        "work for each: more work gets a little further. "
         "Three things bound it. Rank: more records than informative features (border pixels are "
         "always empty) leave the rotation open. Precision: a matrix known to 16 digits has fewer "
         "for every further record. The grid: features must outnumber records by some, or several "
