@@ -13,6 +13,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.images import LIVE_RESOLUTION
 from fedpca_core.studies.catalogue import STUDIES, studies_of
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.records import at_risk
@@ -84,6 +85,14 @@ def test_colluders_and_changing_participants_undo_secure_aggregation() -> None:
     alone = {"clients": 2, "participation": 0.5, "rounds": 20}
     changing = recovered(secure_aggregation=True, **alone).found["ssi"]
     assert changing.certified is not None and changing.exact == 10
+
+
+def test_masked_messages_are_replayed_and_taken_apart(monkeypatch) -> None:
+    monkeypatch.setitem(LIVE_RESOLUTION, "digits", 4)
+    small: dict[str, Any] = {"components": 3, "records_per_client": 8.0, "attacked": ("faps",)}
+    assert recovered(**small).found["faps"].certified is None
+    one = recovered(**small, unmask=True).found["faps"]
+    assert one.attack == "replay" and one.certified == 10 and one.exact == 8
 
 
 def test_records_that_joined_between_two_runs_are_read_off_sums() -> None:
