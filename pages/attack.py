@@ -17,7 +17,7 @@ from dashboard.views import (
     replay,
 )
 from fedpca_core.studies.catalogue import studies_of
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.pca_settings import IMAGES, AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
 
 STUDY = ClientReconstruction()
@@ -54,9 +54,12 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         controls.parameter("colluders")
 
 data = own_data(controls.settings())
-presets.note(controls.settings())
+if controls.values["problem"] in IMAGES:
+    presets.note(controls.settings())  # it may be about the records; others are about what follows
 taken = records.show(controls, data)
 layout.section("The covariance, round by round")
+if controls.values["problem"] not in IMAGES:
+    presets.note(controls.settings())
 settings = controls.settings()
 job = jobs.study(STUDY, settings, reconstruction.draw, data=data)
 if job.result is not None:

@@ -10,7 +10,7 @@ from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from fedpca_core.settings import short
 from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.records.at_risk import CLIENTS, AtRisk
+from fedpca_core.studies.records.at_risk import ATTACKED, CLIENTS, AtRisk
 from fedpca_core.studies.sweep import Swept
 
 STUDY = AtRisk()
@@ -58,7 +58,8 @@ def draw(swept: Swept) -> None:
         ],
     )
     st.caption(
-        f"{CLIENTS} clients each, their matrix known exactly, a few seconds of work for each. "
+        f"{ATTACKED} of {CLIENTS} clients each, their matrix known exactly, some ten seconds of "
+        "work for each: more work gets a little further. "
         "Three things bound it. Rank: more records than informative features (border pixels are "
         "always empty) leave the rotation open. Precision: a matrix known to 16 digits has fewer "
         "for every further record. The grid: features must outnumber records by some, or several "

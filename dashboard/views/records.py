@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -26,10 +27,10 @@ def show(controls: Controls[AttackSettings], data: OwnData | None) -> Recovered 
     """The controls that decide about it, the job, and the verdict."""
     layout.section(
         "The very records",
-        "Pixels, counts and ages are whole numbers. A second-moment matrix fixes a client's "
-        "records up to a rotation, and whole numbers fix the rotation, as long as the client holds "
-        "fewer records than features. No record was ever sent.",
+        "Pixels, counts and ages are whole numbers, and whole numbers give records away: no record "
+        "was ever sent.",
     )
+    place = st.container()  # what there is to see stands above what changes it
     spectrum = controls.values["problem"].startswith("decay")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         if spectrum:
@@ -37,25 +38,41 @@ def show(controls: Controls[AttackSettings], data: OwnData | None) -> Recovered 
         controls.draw("joined", "mean_known", "grid_known")
         if "faps" in controls.values["attacked"]:
             controls.parameter("unmask")
+    st.caption("ε, noise on uploads, precision and secure aggregation are in the sidebar.")
+    layout.about(
+        "How records follow from a matrix",
+        "A second-moment matrix fixes a client's records up to a rotation. Whole numbers fix the "
+        "rotation, as long as the client holds fewer records than features: the rotated records "
+        "generate a lattice, whose shortest vectors show the axes. Whether the result is right is "
+        "decided without the truth, by its distance to the grid over all features. The parts are "
+        "known (lattice reduction; hidden subset sums); we know of no published attack of this "
+        "kind.",
+        source="Lenstra, Lenstra and Lovász (1982); Nguyen and Stern (1999); Coron and Gini "
+        "(2020).",
+    )
     settings = controls.settings()
-    if spectrum:
-        chosen = stand_in(settings)
-        layout.sentence(
-            "The records of a synthetic spectrum lie on no grid, so the same server is shown on "
-            f"digits here: {chosen.clients} clients with {short(chosen.records_per_client)} each, "
-            f"{chosen.components} components, everything else as set on this page.",
-            kind="note",
-        )
-        st.page_link(
-            "../pages/attack.py",
-            label="The whole page on digits",
-            icon=":material/visibility:",
-            query_params=chosen.query(complete=True),
-        )
-    found: Recovered | None = jobs.study(
-        STUDY, settings, lambda result: draw(result, settings), data=data
-    ).result
+    with place:
+        if spectrum:
+            _stood_in(stand_in(settings))
+        found: Recovered | None = jobs.study(
+            STUDY, settings, lambda result: draw(result, settings), data=data
+        ).result
     return found
+
+
+def _stood_in(chosen: AttackSettings) -> None:
+    """Say that digits are shown, and lead to the page on them."""
+    st.caption(
+        "A synthetic spectrum has no records on a grid, so this is the same server on digits: "
+        f"{chosen.clients} clients with {short(chosen.records_per_client)} each, "
+        f"{chosen.components} components, everything else as set on this page."
+    )
+    st.page_link(
+        "../pages/attack.py",
+        label="The whole page on digits",
+        icon=":material/visibility:",
+        query_params=chosen.query(complete=True),
+    )
 
 
 def draw(result: Recovered, settings: AttackSettings) -> None:
@@ -97,9 +114,13 @@ def _certified(method: str, one: MethodRecords, result: Recovered, settings: Att
         f"From **{METHODS[method].title}** the server has **all {result.records} "
         f"{_things(settings)} {who}** after round {one.certified}, and can prove it: every value "
         f"lies within {one.distance:.0e} of a step of the grid, a wrong rotation would pass with a "
-        f"chance of 10^{one.log10_chance:.0f}{unique}.{guess} In truth {one.exact} of "
+        f"chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
         f"{result.records} are exact, value for value."
     )
+
+
+def _power(exponent: float) -> str:
+    return f"10{f'{exponent:.0f}'.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
@@ -145,7 +166,7 @@ def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Image
         "nothing yet" if k == 0 else f"message {k}, {whose}: its columns as pictures"
         for k in range(len(one.directions))
     ]
-    look = {"palette": "grey", "show_scale": False, "size": 320}
+    look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
     return [
         Images(
             f"{title}: received",

@@ -40,6 +40,13 @@ def test_the_reconstruction_sharpens_as_the_user_scrubs(open_page):
     assert page.evaluate(pixels) != early
 
 
+def test_the_page_opens_with_certified_records(open_page):
+    page = open_page("/attack")
+    held = page.locator("figure, .fp-image").filter(has_text="What the server made of it").first
+    expect(held).to_contain_text("certified: all 30", timeout=20_000)
+    expect(page.locator("[data-testid=stMain]")).to_contain_text("30 of 30 are exact")
+
+
 def test_under_secure_aggregation_the_server_reads_the_sums(open_page):
     page = open_page("/attack", {"secure": "true"})
     text = page.locator("[data-testid=stMain]").inner_text()

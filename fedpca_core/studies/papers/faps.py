@@ -365,6 +365,24 @@ PRESETS: tuple[Preset, ...] = (
         attack=True,
     ),
     Preset(
+        "unmasked",
+        "Masked, replayed, unmasked",
+        "FAPS' messages are no products, and reading them as if they were gives noise. A server "
+        "that reruns its public update for some two minutes comes within a hundred-thousandth of "
+        "the matrix of 64 features, and whole numbers do the rest: thirty digits, certified.",
+        live={
+            "problem": "digits",
+            "clients": 5,
+            "records_per_client": 30.0,
+            "components": 10,
+            "rounds": 20,
+            "attacked": ("faps",),
+            "unmask": True,
+            "budget": 100,
+        },
+        attack=True,
+    ),
+    Preset(
         "people-joined",
         "24 people joined",
         "Two runs under secure aggregation, 24 digits apart: of 1,797 records the sums of both "
@@ -384,7 +402,8 @@ PRESETS: tuple[Preset, ...] = (
         "what-epsilon",
         "What ε would have stopped it",
         "Thirty digits a client are read to the last grey level without noise. Every ε on offer "
-        "stops it, weak ones too; what differs is what the noise costs the answer.",
+        "stops that, 100 too, and destroys the answer with it: noise that covers one of thirty "
+        "records leaves little of their matrix. With many records a client it costs far less.",
         live={
             "problem": "digits",
             "clients": 5,

@@ -257,7 +257,9 @@ def _read(
     ordered = None
     if taken.round is not None and found is not None and found.values is not None:
         ordered = pictures.in_order_of(found.values - mean, private)
-    cells = np.zeros(private.shape, bool) if ordered is None else exactly(ordered, private)
+    cells = np.zeros(private.shape, dtype=bool)
+    if ordered is not None:
+        cells = exactly(ordered, private, truth.announced.grid)
     image = truth.image_shape is not None
     shape, shown = pictures.shape_of(truth), min(pictures.SHOWN, private.shape[1])
     held = [pictures.eigen_tiles(state.factor, shown, shape) for state in seen.states]

@@ -1,0 +1,155 @@
+"""The records study: what each route gives away, what stops it, and that nothing false passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core.__main__ import main
+from fedpca_core.attacks.low_rank import Factor
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.images import LIVE_RESOLUTION
+from fedpca_core.studies.catalogue import STUDIES, studies_of
+from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.records import at_risk
+from fedpca_core.studies.records.at_risk import AtRisk
+from fedpca_core.studies.records.held import Held
+from fedpca_core.studies.records.study import ClientRecords, Recovered, stand_in
+from fedpca_core.studies.records.taken_apart import USUAL_STEPS, take_apart
+from fedpca_core.studies.study import outcome
+
+#: Digits, ten each: read from the first message.
+SMALL = AttackSettings(
+    problem="digits", records_per_client=10.0, components=10, rounds=10, attacked=("ssi",)
+)
+
+
+def recovered(**changes: Any) -> Recovered:
+    found = outcome(ClientRecords().run(replace(SMALL, **changes)))
+    assert found is not None
+    return found
+
+
+def test_the_first_message_gives_every_record_and_a_certificate() -> None:
+    found = recovered()
+    one = found.found["ssi"]
+    assert one.certified == 1 and one.exact == found.records == 10
+    assert one.distance < 1e-6 and one.log10_chance < -12
+    assert one.directions[:2].tolist() == [0, 10]
+    np.testing.assert_allclose(one.held[1], found.truth, atol=1e-6)
+    assert one.received.shape[:2] == (11, 10)
+
+
+@pytest.mark.parametrize("method", ["local_power", "block_krylov"])
+def test_other_products_give_them_too(method: str) -> None:
+    one = recovered(attacked=(method,)).found[method]
+    assert one.certified is not None and one.exact == 10
+
+
+def test_a_spectrum_is_stood_in_for_by_digits() -> None:
+    spectrum = AttackSettings(rounds=10, attacked=("ssi",))
+    assert stand_in(spectrum).problem == "digits" and stand_in(SMALL) is SMALL
+    found = outcome(ClientRecords().run(spectrum))
+    assert found is not None and found.stands_in and found.records == 30
+    assert found.found["ssi"].certified == 3 and found.found["ssi"].exact == 30
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"secure_aggregation": True},
+        {"epsilon": 100.0},
+        {"upload_noise": 1e-2},
+        {"attacked": ("faps",)},
+        {"mean_known": False, "records_per_client": 30.0},
+    ],
+)
+def test_what_stops_it(changes: dict[str, Any]) -> None:
+    (one,) = recovered(**changes).found.values()
+    assert one.certified is None and one.exact == 0
+
+
+def test_noise_at_the_source_costs_the_answer() -> None:
+    price = {e: recovered(epsilon=e).found["ssi"].answer for e in (1.0, np.inf)}
+    assert price[1.0] > 10 * price[np.inf]
+
+
+def test_colluders_and_changing_participants_undo_secure_aggregation() -> None:
+    told = recovered(secure_aggregation=True, attack="collude", colluders=4)
+    assert told.found["ssi"].exact == 10
+    alone = {"clients": 2, "participation": 0.5, "rounds": 20}
+    changing = recovered(secure_aggregation=True, **alone).found["ssi"]
+    assert changing.certified is not None and changing.exact == 10
+
+
+def test_masked_messages_are_replayed_and_taken_apart(monkeypatch) -> None:
+    monkeypatch.setitem(LIVE_RESOLUTION, "digits", 4)
+    small: dict[str, Any] = {"components": 3, "records_per_client": 8.0, "attacked": ("faps",)}
+    assert recovered(**small).found["faps"].certified is None
+    one = recovered(**small, unmask=True).found["faps"]
+    assert one.attack == "replay" and one.certified == 10 and one.exact == 8
+
+
+def test_records_that_joined_between_two_runs_are_read_off_sums() -> None:
+    found = recovered(records_per_client=np.inf, joined=24, secure_aggregation=True, rounds=20)
+    one = found.found["ssi"]
+    assert found.records == one.exact == 24 and one.attack == "two runs"
+
+
+def test_more_cannot_join_than_there_are() -> None:
+    with pytest.raises(InvalidInput, match="10 records cannot have joined a client that holds 10"):
+        recovered(joined=10)
+
+
+def test_a_grid_that_is_not_announced_is_found_among_the_usual_ones() -> None:
+    one = recovered(grid_known=False).found["ssi"]
+    assert one.step == 1 / 16 and one.exact == 10
+    assert list(USUAL_STEPS) == sorted(USUAL_STEPS, reverse=True)
+
+
+def test_noise_is_never_certified() -> None:
+    rng = np.random.default_rng(5)
+    public = PublicFacts(np.ones(20), None, 1)
+    for _ in range(12):
+        count = int(rng.integers(2, 6))
+        matrix = rng.normal(size=(20, count))
+        factor = Factor(matrix, count)
+        steps = take_apart([Held(matrix, factor, "noise")], public)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                assert end.value.round is None
+                break
+
+
+def test_the_map_says_where_it_ends(monkeypatch) -> None:
+    monkeypatch.setattr(at_risk, "ROWS", {"Digits, 8 × 8": ("digits", 8)})
+    monkeypatch.setattr(at_risk, "RECORDS", (10.0, 80.0))
+    swept = outcome(AtRisk().run(SMALL))
+    assert swept is not None
+    assert swept.band("Digits, 8 × 8", "recovered").middle.tolist() == [1.0, 0.0]
+    assert AtRisk().wanted(replace(SMALL, at_risk=True)) and not AtRisk().wanted(SMALL)
+
+
+def test_a_saved_page_gives_the_same_records(tmp_path) -> None:
+    file = tmp_path / "attack.json"
+    file.write_text(SMALL.to_json())
+    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
+    study = STUDIES["records"]
+    assert study in studies_of(SMALL)
+    for name, table in study.tables(outcome(study.run(SMALL)), SMALL).items():
+        written = pd.read_csv(tmp_path / "out" / f"records-{name}.csv")
+        pd.testing.assert_frame_equal(written, table, check_dtype=False, atol=1e-8)
+
+
+def test_it_is_kept_for_what_it_reads() -> None:
+    study = ClientRecords()
+    for changes in ({"mean_known": False}, {"joined": 3}, {"epsilon": 1.0}):
+        assert study.identity(SMALL) != study.identity(replace(SMALL, **changes))
+    assert study.identity(SMALL) == study.identity(replace(SMALL, replay=True, growth=True))
