@@ -20,6 +20,7 @@ from fedpca_core import attacks
 from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.protocol.transcript import Transcript
 
 Array = np.ndarray
 
@@ -74,10 +75,10 @@ def exactly(found: attacks.Records, block: Array, facts: PublicFacts) -> int:
     return recovered_records(found.values, raw(block, facts), facts.grid)
 
 
-def faces(per_client: int, clients: int, rounds: int, **channel: str) -> str:
+def faces(per_client: int, clients: int, rounds: int, dtype: str = "float64") -> str:
     """All photographs of all clients from the first messages of SSI."""
     problem = fp.problems.images("olivetti", clients, resolution=32, heterogeneity=1.0)
-    run = fp.simulate(problem, fp.SSI(10), rounds=rounds, channel=fp.Channel(**channel))
+    run = fp.simulate(problem, fp.SSI(10), rounds=rounds, channel=fp.Channel(dtype=dtype))
     facts = problem.announced
     assert facts is not None and problem.blocks is not None
     exact, seconds = 0, []
@@ -87,7 +88,7 @@ def faces(per_client: int, clients: int, rounds: int, **channel: str) -> str:
         seconds.append(time.perf_counter() - begun)
         exact += exactly(found, problem.blocks[client], facts)
     return (
-        f"faces 32 px, {clients} clients of {per_client}, {rounds} rounds {channel or ''}: "
+        f"faces 32 px, {clients} clients of {per_client}, {rounds} rounds, {dtype}: "
         f"{exact} of 400, {np.median(seconds):.2f} s a client, at most {max(seconds):.2f} s"
     )
 
@@ -114,7 +115,7 @@ def random_clients(name: str, problem: Problem, size: int, count: int = 100) -> 
     )
 
 
-def messages(block: Array, size: int) -> attacks.Transcript:
+def messages(block: Array, size: int) -> Transcript:
     """SSI's transcript of a client beside another one, with as many columns as records."""
     columns = min(10, len(block) - 1)
     both = from_blocks([block, block[:, ::-1] * 0.5])
@@ -127,7 +128,7 @@ def joining(problem: Problem, count: int, *, secure: bool) -> str:
     assert facts is not None
     parts = np.array_split(pool, 5, axis=1)
     before = [parts[0][:, count:], *parts[1:]]
-    runs = [
+    earlier, later = [
         fp.simulate(
             from_blocks(blocks),
             fp.SSI(24),
@@ -137,7 +138,7 @@ def joining(problem: Problem, count: int, *, secure: bool) -> str:
         for blocks in (before, parts)
     ]
     begun = time.perf_counter()
-    found = attack(attacks.joined(*runs), facts)
+    found = attack(attacks.joined(earlier, later), facts)
     seconds = time.perf_counter() - begun
     exact = exactly(found, parts[0][:, :count], facts)
     where = "sums" if secure else "single uploads"
