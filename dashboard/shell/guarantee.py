@@ -26,6 +26,8 @@ def noise_controls(controls: Controls[Any]) -> None:
         synthetic = ("decay_geometric", "decay_arithmetic")
         if "mean_share" in controls.values and controls.values.get("problem") not in synthetic:
             controls.parameter("mean_share")
+            if "mean_clip" in controls.values:
+                controls.parameter("mean_clip")
 
 
 def card(facts: Facts) -> None:

@@ -5,7 +5,7 @@ Clients hold normal records only; a test set of labelled records is the same for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +47,39 @@ class DetectionTask:
     types: np.ndarray
     source: Traffic
     dropped: tuple[str, ...]
+
+    def private(
+        self,
+        epsilon: float,
+        delta: float,
+        clip: float,
+        streams: Streams,
+        *,
+        mean_share: float,
+        mean_clip: float,
+    ) -> DetectionTask:
+        """The same task with noise at the source, all records centred on the noisy mean.
+
+        The names of the features and the transform count as public.
+
+        Raises
+        ------
+        InvalidInput
+            As `Problem.private`: records must be centred only, not divided by deviations.
+        """
+        problem = self.problem.private(
+            epsilon, delta, clip, streams, mean_share=mean_share, mean_clip=mean_clip
+        )
+        assert problem.blocks is not None and problem.source is not None
+        assert self.problem.own_mean is not None and problem.source.mean is not None
+        moved = self.problem.own_mean - problem.source.mean
+        return replace(
+            self,
+            problem=replace(
+                problem, blocks=tuple(block + moved[:, None] for block in problem.blocks)
+            ),
+            records=self.records + moved,
+        )
 
     @cached_property
     def training(self) -> Array:

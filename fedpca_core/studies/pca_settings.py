@@ -172,14 +172,7 @@ class ConvergeSettings(Settings):
     epsilon: float = shared("epsilon")
     delta: float = shared("delta")
     clip_norm: float = shared("clip_norm")
-    mean_share: float = parameter(
-        0.1,
-        key="meanshare",
-        label="Share for the mean",
-        help="Images and centred tables are centred on a mean of their own, which says something "
-        "of every record: this share of the budget (of squared noise) pays for a noisy one.",
-        grid=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
-    )
+    mean_share: float = shared("mean_share")
     # ---------------------------------------------------------------- attack
     client: int = shared(
         "client",

@@ -128,6 +128,15 @@ WORLD: dict[str, Parameter] = {
         "client. Sensitivity and noise grow with its square.",
         grid=(0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 20.0, 50.0),
     ),
+    "mean_share": Parameter(
+        0.1,
+        key="meanshare",
+        label="Share for the mean",
+        help="Images, centred tables and traffic are centred on a mean of their own, which says "
+        "something of every record: this share of the budget (of squared noise) pays for a noisy "
+        "one.",
+        grid=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
+    ),
     "features": Parameter(
         50,
         key="features",

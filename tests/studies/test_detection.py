@@ -1,6 +1,7 @@
 """The studies of the Anomalies page: order, stopping, thresholds, own files, sweeps, and files."""
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -295,3 +296,57 @@ def test_the_file_of_every_topic_runs_without_the_dashboard(topic, problem, tmp_
             check_dtype=False,
             rtol=1e-9,
         )
+
+
+# ---------------------------------------------------------------------- noise at the source
+NOISY = AnomalySettings(
+    problem="synthetic",
+    standardising="centre",
+    clients=10,
+    rounds=50,
+    components=3,
+    participation=1.0,
+    epsilon=1.0,
+)
+
+
+def test_a_subspace_learnt_under_an_epsilon_is_judged_beside_the_one_without() -> None:
+    found = outcome(STUDIES["detection"].run(NOISY))
+    assert found.promised.guarantee.epsilon == pytest.approx(1.0)
+    assert "noisy mean (clip norm 50)" in found.promised.guarantee.sentence()
+    assert set(found.judged) == {"FedPG", "Centralised PCA", "Norm only", "Random subspace"}
+    assert found.local is None  # a client alone sends nothing; it is not compared under noise
+    clear = outcome(STUDIES["detection"].run(replace(NOISY, epsilon=math.inf)))
+    assert clear.promised is None and {"FedAE", "FedAE-2"} < set(clear.judged)
+    mine, aim = (found.judged[name].areas[0] for name in ("FedPG", "Centralised PCA"))
+    assert 0.5 < mine < 1 and mine != clear.judged["FedPG"].areas[0]
+    assert aim == clear.judged["Centralised PCA"].areas[0]
+
+
+def test_its_records_are_centred_on_the_noisy_mean() -> None:
+    clear, noisy = task.task(replace(NOISY, epsilon=math.inf)), task.noisy_task(NOISY)
+    mean = noisy.problem.source.mean
+    assert np.linalg.norm(mean - clear.problem.own_mean) > 0
+    np.testing.assert_allclose(noisy.records + mean, clear.records + clear.problem.own_mean)
+    np.testing.assert_allclose(noisy.training + mean, clear.training + clear.problem.own_mean)
+    close = task.noisy_task(replace(NOISY, epsilon=100.0)).problem.source.mean
+    assert np.linalg.norm(close - clear.problem.own_mean) < 0.5
+    short = task.noisy_task(replace(NOISY, epsilon=100.0, mean_clip=5.0)).problem.source.mean
+    assert np.linalg.norm(short - clear.problem.own_mean) > 5
+
+
+@pytest.mark.parametrize("standardising", ["global", "local"])
+def test_records_that_are_standardised_by_their_own_moments_get_no_epsilon(standardising) -> None:
+    with pytest.raises(InvalidInput, match="Choose “Mean only” under “Standardising”"):
+        task.noisy_task(replace(NOISY, standardising=standardising))
+
+
+def test_other_topics_run_without_noise_and_do_not_read_it() -> None:
+    clear = replace(NOISY, epsilon=math.inf)
+    assert STUDIES["detection"].identity(NOISY) != STUDIES["detection"].identity(clear)
+    for change in ({"delta": 1e-4}, {"clip_norm": 5.0}, {"mean_share": 0.5}, {"mean_clip": 20.0}):
+        assert STUDIES["detection"].identity(NOISY) != STUDIES["detection"].identity(
+            replace(NOISY, **change)
+        )
+    assert STUDIES["learning"].identity(NOISY) == STUDIES["learning"].identity(clear)
+    assert task.task(NOISY).problem.guarantee is None

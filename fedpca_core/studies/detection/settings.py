@@ -81,8 +81,9 @@ class AnomalySettings(Settings):
         key="standardising",
         label="Standardising",
         help="By pooled means and deviations (each client sends two sums once), or each client by "
-        "its own, as the authors ran it: then training and scoring use different coordinates.",
-        choices={"global": "Pooled", "local": "Each client its own"},
+        "its own, as the authors ran it: then training and scoring use different coordinates. Mean "
+        "only: nothing is divided; an ε needs this, and pays for a noisy mean.",
+        choices={"global": "Pooled", "local": "Each client its own", "centre": "Mean only"},
     )
     # ---------------------------------------------------------------- learning
     method: str = parameter(
@@ -180,6 +181,19 @@ class AnomalySettings(Settings):
         choices={"orthonormal": "Orthonormal", "uniform": "Uniform"},
     )
     seed: int = shared("seed")
+    # ---------------------------------------------------------------- privacy at the source
+    epsilon: float = shared("epsilon")
+    delta: float = shared("delta")
+    clip_norm: float = shared("clip_norm", default=10.0)
+    mean_share: float = shared("mean_share")
+    mean_clip: float = parameter(
+        50.0,
+        key="meanclip",
+        label="Clip norm for the mean",
+        help="Largest norm of a record before it is centred, where the noisy mean is formed. "
+        "Traffic lies far from the origin; a bound that is too short bends the mean.",
+        grid=(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0),
+    )
     # ---------------------------------------------------------------- alarm
     rule: str = parameter(
         "quantile",

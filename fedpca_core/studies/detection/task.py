@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from fedpca_core.errors import require
@@ -18,6 +19,7 @@ from fedpca_core.problems.traffic import (
 )
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.problems.traffic_table import NO_LABELS, label_columns
+from fedpca_core.streams import Streams
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import content_key
@@ -29,6 +31,8 @@ __all__ = ["NO_LABELS", "label_columns"]
 _OWN = frozenset({"problem", "label_column", "normal_value", "columns", "seed"})
 _SPLIT = frozenset({"clients", "split", "transform", "standardising"})
 TASK = _OWN | _SPLIT
+#: Fields that noise at the source depends on besides.
+NOISE = frozenset({"epsilon", "delta", "clip_norm", "mean_share", "mean_clip", "seed"})
 # Each entry holds up to a hundred megabytes, hence the few.
 _SOURCES: Remembered[Traffic] = Remembered(3)
 _TASKS: Remembered[DetectionTask] = Remembered(3)
@@ -146,6 +150,34 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
     )
     check_components(settings.components, found.problem.features)
     return found
+
+
+def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
+    """The task with the settings' noise at the source; the task itself where ε is infinite.
+
+    Raises
+    ------
+    InvalidInput
+        As `task`; records that are divided by deviations of their own.
+    """
+    found = task(settings, data)
+    if math.isinf(settings.epsilon):
+        return found
+    require(
+        settings.standardising == "centre",
+        "No ε covers records that are divided by deviations of their own: one record changes all "
+        "others. Choose “Mean only” under “Standardising” (in “Corrected or as printed”), for "
+        "which a noisy mean is paid, or switch the noise off (ε = ∞).",
+    )
+    c = settings
+    return found.private(
+        c.epsilon,
+        c.delta,
+        c.clip_norm,
+        Streams(c.seed),
+        mean_share=c.mean_share,
+        mean_clip=c.mean_clip,
+    )
 
 
 def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> DetectionTask:

@@ -14,7 +14,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, resolve, task
+from fedpca_core.studies.detection.task import NOISE, TASK, resolve, task
 from fedpca_core.studies.detection.topic import LEARNING, told
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part, Step, content_key
@@ -27,6 +27,8 @@ RIVALS = {
     "fedae": "Training the federated autoencoder",
     "fedae-2": "Training the deeper autoencoder",
 }
+#: Rivals that noise at the source covers: an autoencoder learns from the records themselves.
+COVERED = ("random",)
 #: Settings that a detector depends on besides the data.
 _READS = {
     "federated": LEARNING,
@@ -41,14 +43,23 @@ _EVERY = 10
 _DETECTORS: Remembered[Detector] = Remembered(16)
 
 
-def detector(name: str, settings: AnomalySettings, data: OwnData | None = None) -> Part[Detector]:
-    """One of the detectors, by key; trained now if it is not remembered."""
+def detector(
+    name: str,
+    settings: AnomalySettings,
+    data: OwnData | None = None,
+    on: DetectionTask | None = None,
+) -> Part[Detector]:
+    """One of the detectors, by key; trained now if it is not remembered.
+
+    ``on`` is the settings' task with noise at the source, where that is wanted.
+    """
     chosen = replace(settings, problem=resolve(settings.problem))
     file = data if settings.problem == "own" else None
     made: list[Detector] = []
-    key = name, *content_key(chosen, TASK | _READS[name], file)
+    fields = TASK | _READS[name] | (NOISE if on is not None else frozenset())
+    key = name, on is not None, *content_key(chosen, fields, file)
     if key not in _DETECTORS:
-        made.append((yield from _trained(name, settings, task(settings, data))))
+        made.append((yield from _trained(name, settings, on or task(settings, data))))
     return _DETECTORS.get(key, lambda: made[0])
 
 
