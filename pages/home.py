@@ -17,7 +17,7 @@ STUDY = LivePicture()
 
 controls = Controls(SceneSettings)
 with st.container(key="front"):
-    st.title("Nobody sends a record. What does the server hold?", anchor=False)
+    layout.heading("Nobody sends a record. What does the server hold?")
 controls.show_notes()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"):
     method = controls.parameter("method")
