@@ -55,7 +55,7 @@ def draw(replayed: Replayed) -> None:
     row = pictures.row(
         replayed.pictures,
         truth="True covariance of the client",
-        caption="simulation only",
+        caption="what the server must not learn",
         titles={"prior": "The prior it starts from", "replay": "Reconstruction by replay"},
         captions={
             name: [f"error {errors[0]:.1e}"] for name, errors in replayed.pictures.errors.items()

@@ -128,12 +128,18 @@ class Search:
                 fit = yield from self._descend(guess, known, damping, guided=False, jacobians=_LAST)
                 self._finish(fit.guess)
                 continue
+            assert guess.steps is not None
+            before, after = guess.steps[:known], guess.steps[known + 1 :]
+            tried = [replace(guess, steps=(*before, count, *after)) for count in counts]
+            # Once the matrix stands, the right count shows without another fit.
+            plain = [one for one in tried if self._misfit(one, known + 1) <= setup.tolerance]
+            if len(plain) == 1:
+                stack.append((plain[0], known + 1, damping))
+                continue
             fits: list[Fit] = []
-            for count in counts:
-                assert guess.steps is not None
-                steps = (*guess.steps[:known], count, *guess.steps[known + 1 :])
+            for one in tried:
                 fit = yield from self._descend(
-                    replace(guess, steps=steps),
+                    one,
                     known + 1,
                     damping,
                     guided=known + 1 < enough,
@@ -177,10 +183,14 @@ class Search:
     def _finish(self, guess: Guess, *, final: bool = True) -> None:
         """Compare a guess with the best so far over all rounds."""
         self._current = None
-        recorded = self.setup.model.target(self.setup.rounds)
-        answers, _ = self.setup.model.answers(guess, self.setup.rounds)
-        residual = float(np.linalg.norm(answers - recorded) / np.linalg.norm(recorded))
+        residual = self._misfit(guess, self.setup.rounds)
         if self._best is None or residual < self._best.residual:
             self._best = Fit(guess, residual, 0.0, 0)
         if final and residual <= self.setup.tolerance:
             self.ended = "explained"
+
+    def _misfit(self, guess: Guess, rounds: int) -> float:
+        """Relative residual of a guess over the client's first rounds."""
+        recorded = self.setup.model.target(rounds)
+        answers, _ = self.setup.model.answers(guess, rounds)
+        return float(np.linalg.norm(answers - recorded) / np.linalg.norm(recorded))

@@ -232,7 +232,7 @@ class ConvergeSettings(Settings):
         label="Evaluations for the replay",
         help="The search ends after so many evaluations (each replays the client's rounds with all "
         "derivatives) or 20 starts, and keeps the best fit. Some 30 are enough where nothing is "
-        "hidden, some 300 against random inner steps.",
+        "hidden, 100 to 250 against random inner steps.",
         grid=tuple(SECONDS.values()),
         view=True,
     )
