@@ -13,6 +13,8 @@ from fedpca_core.attacks.sieve import Sieved
 
 #: A wrong rotation must pass with a chance below this (decimal logarithm).
 _CHANCE = -12.0
+#: Distances from the grid below this count as this in the chance.
+_CLOSEST = 0.01
 #: Lengths of directions may differ so much from what they should be.
 _LENGTH = 0.1
 #: Whole numbers above these are not exact in the proof: in int64, and in float64.
@@ -31,7 +33,7 @@ class Certificate:
     largest_distance : float
         Of an unrounded entry from the grid, in grid units.
     log10_chance : float
-        Decimal logarithm of the chance that a wrong rotation would pass.
+        Decimal logarithm of the chance that a wrong rotation would come as close to the grid.
     unique : bool
         Whether no other whole records explain the matrix: whole combinations of the recovered
         records were checked, in whole numbers, to be unit vectors, or all unit vectors of the dual
@@ -104,29 +106,38 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
         lengths = np.sqrt(repeats)
     residues = lattice.residues
     shifts = np.zeros(len(lattice.rows)) if residues is None else residues / lattice.total
-    settled = settle(
-        [(lattice.rows, shifts), (question.rows, question.mean)], attempt.directions, lengths
-    )
-    whole = _expanded(settled, repeats, samples, question.numerators is None)
+    stages = [(lattice.rows, shifts), (question.rows, question.mean)]
+    settled = settle(stages, attempt.directions, lengths)
     expected = lengths
     if question.steps is not None:
-        sent = (settled.whole - question.mean[:, None]) * question.steps[:, None]
-        expected = 1.0 / np.maximum(np.linalg.norm(sent, axis=0), np.finfo(float).tiny)
+        # The length of a whole record is known better than that of its direction.
+        expected = _unit_lengths(question, settled)
+        settled = settle(stages, attempt.directions, expected)
+        expected = _unit_lengths(question, settled)
+    whole = _expanded(settled, repeats, samples, question.numerators is None)
     off = float(np.abs(measured / expected - 1.0).max())
-    odds = chance(question.rows, question.mean, lengths)
+    within = float(np.clip(2.0 * settled.largest, _CLOSEST, TOLERANCE))
+    odds = chance(question.rows, question.mean, lengths, within)
     unique = attempt.only or _proved(question, attempt, settled.whole)
     note = _fault(question, settled, off, odds, whole.shape[1], repeats)
     valid = not note
     if valid:
         note = (
             f"{samples} record{'s' if samples > 1 else ''}; every entry within "
-            f"{settled.largest:.1g} of the grid; a wrong rotation would pass with a chance of "
-            f"10^{odds:.0f}."
+            f"{settled.largest:.1g} of the grid; a wrong rotation would come that close with a "
+            f"chance of 10^{odds:.0f}."
         )
     certificate = Certificate(
         valid, settled.largest, odds, valid and unique, settled.signs_decided, note
     )
     return certificate, whole
+
+
+def _unit_lengths(question: Question, settled: Settled) -> Array:
+    """Lengths of the directions of records that were scaled to length 1."""
+    assert question.steps is not None
+    sent = (settled.whole - question.mean[:, None]) * question.steps[:, None]
+    return 1.0 / np.maximum(np.linalg.norm(sent, axis=0), np.finfo(float).tiny)
 
 
 def _fault(
@@ -153,7 +164,7 @@ def _fault(
         return "a record that occurs four times or more is not told from its multiples."
     if odds > _CHANCE:
         return (
-            f"a wrong rotation would pass with a chance of 10^{odds:.0f}; "
+            f"a wrong rotation would come as close with a chance of 10^{odds:.0f}; "
             "there are too few informative features."
         )
     return ""

@@ -117,11 +117,11 @@ def _signs(values: Array, centre: Array) -> tuple[Array, BoolArray]:
     return np.where(forward, 1.0, -1.0), decided
 
 
-def chance(rows: Array, mean: Array, lengths: Array) -> float:
-    """Decimal logarithm of the chance that a wrong rotation passes.
+def chance(rows: Array, mean: Array, lengths: Array, within: float = TOLERANCE) -> float:
+    """Decimal logarithm of the chance that a wrong rotation lands as close to the grid.
 
     Each entry of a wrongly rotated row is about normal with the row's size over the root of the
-    rank; the chance that it lies within `TOLERANCE` of the grid is one half for large rows and
+    rank; the chance that it lies ``within`` so much of the grid is twice that for large rows and
     more for small ones. As many of the most telling entries as a rotation has degrees of freedom
     are not counted: they could have been fitted.
     """
@@ -130,9 +130,9 @@ def chance(rows: Array, mean: Array, lengths: Array) -> float:
     offset = mean - np.rint(mean)
     spread = np.maximum(spread, 1e-12)
     reach = np.arange(-12, 13)
-    upper = ndtr((reach + TOLERANCE - offset[:, None]) / spread[:, None])
-    lower = ndtr((reach - TOLERANCE - offset[:, None]) / spread[:, None])
-    inside = np.where(spread > 3.0, 0.5, (upper - lower).sum(axis=1))
+    upper = ndtr((reach + within - offset[:, None]) / spread[:, None])
+    lower = ndtr((reach - within - offset[:, None]) / spread[:, None])
+    inside = np.where(spread > 3.0, 2.0 * within, (upper - lower).sum(axis=1))
     each = np.sort(np.log10(np.clip(inside, 1e-12, 1.0)))  # the most telling rows first
     fitted = int(np.ceil((rank - 1) / 2))
     return float(rank * each[fitted:].sum())

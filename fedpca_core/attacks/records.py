@@ -23,6 +23,7 @@ import numpy as np
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.certificate import Certificate, Question, certify
 from fedpca_core.attacks.directions import Attempt, Lattice, attempts
+from fedpca_core.attacks.lattice import advice
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.sieve import sieve
 from fedpca_core.errors import InvalidInput, require
@@ -179,7 +180,7 @@ def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -
             f"Not certified: of {question.rows.shape[1]} directions {attempt.short} have the right "
             f"length after {len(tried)} reduction{'s' if len(tried) > 1 else ''}; {attempt.note}."
         )
-        return Records(False, None, None, state.certificate, tried, note)
+        return Records(False, None, None, state.certificate, tried, f"{note} {advice()}".strip())
     certificate, whole = certify(question, attempt)
     if not certificate.valid:
         return Records(False, None, None, certificate, tried, f"Not certified: {certificate.note}")
