@@ -81,6 +81,7 @@ class ConsensusADMM(Algorithm):
     dual_reset: int = 0
 
     reuses_uploads: ClassVar[bool] = False
+    agreed: ClassVar[tuple[str, ...]] = ("spectral_norms",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -49,6 +49,16 @@ class Wrapper(Algorithm):
         """As the method."""
         return self.method.reuses_uploads
 
+    @property
+    def agreed(self) -> tuple[str, ...]:  # type: ignore[override]
+        """As the method."""
+        return self.method.agreed
+
+    @property
+    def indispensable(self) -> tuple[int, ...]:  # type: ignore[override]
+        """As the method."""
+        return self.method.indispensable
+
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         return self.method.start(data, setting, streams)
 
