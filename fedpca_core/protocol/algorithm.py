@@ -210,6 +210,8 @@ class Algorithm(ABC):
         client forgets the round, but not these.
     indispensable : tuple of int
         Clients without whom no round can be finished.
+    waits : bool
+        True when the rule "memory" for absent clients is to stand still until each has answered.
 
     Raises
     ------
@@ -223,6 +225,7 @@ class Algorithm(ABC):
     agreed: ClassVar[tuple[str, ...]] = ()
     spent: ClassVar[tuple[str, ...]] = ()
     indispensable: ClassVar[tuple[int, ...]] = ()
+    waits: ClassVar[bool] = False
 
     #: Number of columns of the estimate; a dataclass field of every algorithm.
     components: int

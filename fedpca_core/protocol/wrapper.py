@@ -55,6 +55,11 @@ class Wrapper(Algorithm):
         return self.method.agreed
 
     @property
+    def waits(self) -> bool:  # type: ignore[override]
+        """As the method."""
+        return self.method.waits
+
+    @property
     def indispensable(self) -> tuple[int, ...]:  # type: ignore[override]
         """As the method."""
         return self.method.indispensable

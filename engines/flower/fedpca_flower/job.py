@@ -41,9 +41,8 @@ class Job:
     timeout : float
         Seconds a client may take for one message.
     patience : float
-        Seconds to wait for all clients before the run.
-    attempts : int
-        How often a round is asked for in which nobody answers, or nobody who may not be missing.
+        Seconds to wait for all clients before the run, and in a round for one without whom it
+        cannot be finished.
     secure_bound : float
         No entry of a secure sum may exceed it in size.
     """
@@ -59,7 +58,6 @@ class Job:
     budget: Mapping[str, float] | None = None
     timeout: float = 120.0
     patience: float = 600.0
-    attempts: int = 3
     secure_bound: float = 2.0**20
 
     def __post_init__(self) -> None:
@@ -70,15 +68,20 @@ class Job:
             f"Clients count by their 'records' or 'equal', not {self.weights!r}.",
         )
         require(
-            self.timeout > 0 and self.attempts >= 1,
-            f"A timeout is positive and a round is tried at least once, not {self.timeout} seconds "
-            f"and {self.attempts} times.",
+            self.timeout > 0 and self.patience >= 0,
+            f"Timeout and patience are seconds, not {self.timeout} and {self.patience}.",
         )
         secure = self.channel.secure_aggregation
         require(
             not (secure and self.algorithm.needs_individual_uploads),
             f"{self.algorithm.title} needs every client's own upload, which secure sums hide; "
             "switch secure aggregation off or choose a method that needs sums only.",
+        )
+        require(
+            not (secure and self.participation < 1 and self.waits),
+            f"{self.algorithm.title} waits for absent clients and then asks them alone, which no "
+            "sum hides; under secure aggregation let every client take part, or choose a method "
+            "that reuses last uploads (SSI, LocalPower, FAPS).",
         )
         require(
             not (secure and self.channel.dtype != "float64"),
@@ -133,6 +136,11 @@ class Job:
                 f"These settings do not say what {METHODS[chosen[0]].title} needs ({error}); make "
                 "a file with: python -m fedpca_core config converge"
             ) from None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the server stands still until every client has answered."""
+        return self.algorithm.waits and self.absent == "memory"
 
     def public(self) -> dict[str, Any]:
         """What clients are told of the run."""

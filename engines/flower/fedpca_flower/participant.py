@@ -151,7 +151,7 @@ class Participant:
         last["finished"] = True
         plan = self._plan(last)
         finished = self.algorithm.finish(self.data, self._method_state(), plan, feedback)
-        memory.arrays["state"] = {**memory.arrays["state"], **finished}
+        memory.arrays["state"] = {**memory.arrays.get("state", {}), **finished}
 
     def _masked(
         self, told: Told, upload: Arrays, plan: Plan, pending: dict[str, AnyArray]
@@ -161,7 +161,7 @@ class Participant:
         words = point.words({name: plan.weights[0] * array for name, array in upload.items()})
         if told["differences"]:
             for name, word in words.items():
-                last = self.memory.arrays["state"].get(f"{_LAST}{name}")
+                last = self.memory.arrays.get("state", {}).get(f"{_LAST}{name}")
                 pending[f"{_LAST}{name}"] = word[None]
                 if last is not None:
                     words[name] = word - last[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,11 @@ from fedpca_flower.agreed import agree
 from fedpca_flower.job import Job
 from fedpca_flower.records import on_the_wire, packed
 from fedpca_flower.roster import Answers, Roster
+from fedpca_flower.secure import Words
 from fedpca_flower.sums import SecureSums, nothing
+
+#: Seconds between two attempts at a round.
+_PAUSE = 0.1
 
 
 @dataclass(frozen=True)
@@ -151,31 +156,40 @@ class Rounds:
 
     def _collect(self, plan: Plan, server: Any) -> tuple[Plan, Inbox, int]:
         """Ask the participants until enough have answered; the plan for those who have."""
-        secure = self.job.channel.secure_aggregation
-        needed = set(self.algorithm.indispensable) & set(plan.participants.tolist())
-        for attempt in range(self.job.attempts):
+        secure, planned = self.job.channel.secure_aggregation, set(plan.participants.tolist())
+        # Who came late to a sum that waits for all would be asked alone, which no sum hides.
+        whole = secure and self.job.waits
+        needed = planned if whole else planned & set(self.algorithm.indispensable)
+        end = time.monotonic() + self.job.patience
+        for attempt in count():
             terms = self.sums.terms(plan, attempt) if secure else None
             answers = self._ask(plan, terms)
             if answers and needed <= set(answers):
                 words = None if terms is None else self.sums.opened(terms, answers)
                 if terms is None or words is not None:
-                    arrived = np.array(sorted(answers), dtype=np.int64)
-                    plan = self._for_those(plan, server, arrived)
-                    self._count(plan, answers)
-                    uploads = self._uploads(answers)
-                    inbox = (
-                        self.mailbox.up(uploads, plan)
-                        if words is None
-                        else self.sums.inbox(words, plan)
-                    )
-                    return plan, inbox, sum(said["products"] for said, _ in answers.values())
+                    return self._received(plan, server, answers, words)
+            if time.monotonic() >= end:
+                break
+            time.sleep(_PAUSE)
             self.roster.refresh()
         refused = next(iter(self.roster.refusals.values()), "")
         raise InvalidInput(
-            f"Round {plan.round} got too few answers in {self.job.attempts} attempts "
-            f"(asked: clients {plan.participants.tolist()}, not to be missed: {sorted(needed)}); "
-            f"see whether their nodes run, or give them more time (timeout). {refused}".strip()
+            f"Round {plan.round} got too few answers within {self.job.patience:g} seconds "
+            f"(asked: clients {sorted(planned)}, not to be missed: {sorted(needed)}); "
+            f"see whether their nodes run, or be more patient (patience, timeout). {refused}"
         )
+
+    def _received(
+        self, plan: Plan, server: Any, answers: Answers, words: Words | None
+    ) -> tuple[Plan, Inbox, int]:
+        plan = self._for_those(plan, server, np.array(sorted(answers), dtype=np.int64))
+        self.counted |= dict.fromkeys(answers, plan.round)
+        self._reveal(answers)
+        if words is None:
+            inbox = self.mailbox.up(self._uploads(answers), plan)
+        else:
+            inbox = self.sums.inbox(words, plan)
+        return plan, inbox, sum(said["products"] for said, _ in answers.values())
 
     def _ask(self, plan: Plan, terms: dict[str, Any] | None) -> Answers:
         scalar = bool | int | float | str | None
@@ -210,11 +224,6 @@ class Rounds:
         if np.array_equal(again.participants, arrived):
             return again
         return plan.keep(np.isin(plan.participants, arrived))
-
-    def _count(self, plan: Plan, answers: Answers) -> None:
-        for client in plan.participants.tolist():
-            self.counted[client] = plan.round
-        self._reveal(answers)
 
     def _feed_back(self, plan: Plan, feedback: dict[str, AnyArray]) -> int:
         """Send what the server made of the round; who misses it gets it with the next message."""
