@@ -41,19 +41,16 @@ class LocalGrid(Grid):
     ) -> None:
         # Flower tells every process which task it runs, and a message asks for it.
         TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
+        self.nodes = [dict(node) for node in nodes]
         self._run_config, self._lost, self._app = dict(run), lost, app
         self.contexts: dict[int, Context] = {}
-        for number, node in enumerate(nodes):
+        for number, node in enumerate(self.nodes):
             self.join(1000 + number, node)
         self._replies: dict[str, Message] = {}
 
     def join(self, node_id: int, node: Mapping[str, Any]) -> None:
         """A node comes, with an empty context."""
         self.contexts[node_id] = Context(1, node_id, dict(node), RecordDict(), self._run_config)
-
-    def leave(self, node_id: int) -> None:
-        """A node goes, and its context with it."""
-        del self.contexts[node_id]
 
     def get_node_ids(self) -> Iterable[int]:
         return list(self.contexts)
@@ -82,10 +79,10 @@ class LocalGrid(Grid):
 
     @property
     def run(self) -> Any:
-        raise NotImplementedError("A grid in one process belongs to no run of Flower.")
+        raise AssertionError("A grid in one process belongs to no run of Flower.")
 
     def set_run(self, run: Any) -> None:
-        raise NotImplementedError("A grid in one process belongs to no run of Flower.")
+        raise AssertionError("A grid in one process belongs to no run of Flower.")
 
     def create_message(self, *args: Any, **kwargs: Any) -> Message:
-        raise NotImplementedError("Messages are made with Flower's class Message.")
+        raise AssertionError("Messages are made with Flower's class Message.")
