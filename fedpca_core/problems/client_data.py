@@ -274,7 +274,8 @@ class ClientData:
         """lambda_1(S), the largest eigenvalue of `mean` over all clients."""
         if "pooled_norm" not in self.facts:
             everyone = replace(self, members=np.arange(len(self.samples), dtype=np.int64))
-            self.facts["pooled_norm"] = np.linalg.eigvalsh(everyone.mean())[-1:]
+            largest = np.asarray(np.linalg.eigvalsh(everyone.mean())[-1:], dtype=float)
+            self.facts["pooled_norm"] = largest
         return float(self.facts["pooled_norm"][0])
 
     def _spectral_norms(self) -> Array:

@@ -35,7 +35,7 @@ def restore(described: Mapping[str, Any]) -> Algorithm:
         A class that is not known here (`fedpca_core` imports all of its own), or parameters that
         do not fit it.
     """
-    known = {kind.__name__: kind for kind in _kinds(Algorithm)}
+    known = {kind.__name__: kind for kind in _kinds(Algorithm)}  # type: ignore[type-abstract]
     name, parameters = described.get("algorithm"), described.get("parameters")
     require(
         name in known and isinstance(parameters, Mapping),

@@ -32,7 +32,12 @@ _CURVES = ("estimates", "bytes_up", "bytes_down", "local_products", "seconds")
 _WHO = ("participants", "weights", "sum_weights")
 #: Parts of an exchange that are named arrays; the last three may be None.
 _MESSAGES = ("downlink", "uploads", "sums", "feedback")
-_NUMBERS = ("round", "local_steps", "recorded", "bytes_up", "bytes_down") + (
+_NUMBERS = (
+    "round",
+    "local_steps",
+    "recorded",
+    "bytes_up",
+    "bytes_down",
     "upload_bytes",
     "download_bytes",
 )
@@ -147,8 +152,6 @@ def _exchange(entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, AnyArr
         keys = entry[name]
         found = {key: arrays[f"{prefix}/{name}/{key}"] for key in keys or ()}
         messages[name] = None if keys is None else found
-    return Exchange(
-        **{name: entry[name] for name in _NUMBERS},
-        **{name: arrays[f"{prefix}/{name}"] for name in _WHO},
-        **messages,
-    )
+    parts: dict[str, Any] = {name: entry[name] for name in _NUMBERS}
+    parts |= {name: arrays[f"{prefix}/{name}"] for name in _WHO}
+    return Exchange(**parts, **messages)

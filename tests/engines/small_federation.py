@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flwr.app import Message
+
 from fedpca_core.arrays import IntArray
 from fedpca_core.problems import Problem, from_blocks
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
@@ -17,8 +19,6 @@ from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
 from fedpca_flower.job import Job
 from fedpca_flower.server_app import run
-from flwr.app import Message
-
 from tests.engines.local_grid import LocalGrid
 
 SAMPLES = (9, 40, 15, 60, 5)

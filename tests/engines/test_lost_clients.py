@@ -10,7 +10,6 @@ from fedpca_core.errors import InvalidInput
 from fedpca_flower.job import Job
 from fedpca_flower.records import opened
 from fedpca_flower.server_app import run
-
 from tests.engines.local_grid import LocalGrid
 from tests.engines.small_federation import CLIENTS, grid, in_process, over_a_grid, written
 from tests.engines.test_rounds import assert_same
@@ -89,7 +88,9 @@ def test_a_machine_that_all_are_aligned_to_is_waited_for(tmp_path):
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
     assert len(times) == 2
     again = losing({2: {0}}, "before")
-    with pytest.raises(InvalidInput, match=r"Round 2 got too few answers .* not to be missed: \[0\]"):
+    with pytest.raises(
+        InvalidInput, match=r"Round 2 got too few answers .* not to be missed: \[0\]"
+    ):
         over_a_grid(tmp_path, algorithm, again, rounds=4, timeout=0.01, patience=0.0)
 
 

@@ -11,7 +11,6 @@ from fedpca_core.streams import Streams
 from fedpca_flower.job import Job
 from fedpca_flower.own import ClientStreams
 from fedpca_flower.server_app import run
-
 from tests.engines.local_grid import LocalGrid
 from tests.engines.small_federation import CLIENTS, over_a_grid, written
 

@@ -10,7 +10,6 @@ from fedpca_core.errors import InvalidInput
 from fedpca_flower import secure
 from fedpca_flower.job import Job
 from fedpca_flower.server_app import run
-
 from tests.engines.small_federation import CLIENTS, grid, in_process, over_a_grid, written
 from tests.engines.test_lost_clients import losing
 
@@ -21,7 +20,9 @@ def clients_and_uploads(count=4, size=1e5, bound=2.0**20):
     generator = np.random.default_rng(0)
     keys = {client: secure.new_key() for client in range(count)}
     public = {client: key[1] for client, key in keys.items()}
-    numbers = {c: {"a": size * generator.uniform(-1, 1, (3, 2)), "b": np.array(-size)} for c in keys}
+    numbers = {
+        c: {"a": size * generator.uniform(-1, 1, (3, 2)), "b": np.array(-size)} for c in keys
+    }
     point = secure.FixedPoint(bound, count)
     uploads, own, pairs = {}, {}, {}
     for client, (private, _) in keys.items():
@@ -95,9 +96,13 @@ def test_a_client_opens_only_sums_it_is_in_and_not_of_one():
             secure.check_opening(1, participants, arrived, 2)
 
 
-@pytest.mark.parametrize(("participation", "absent"), [(1.0, "memory"), (0.6, "memory"), (0.6, "present")])
 @pytest.mark.parametrize(
-    "algorithm", [fp.SSI(3), fp.FAPS(3), fp.VariableSplitting(3), fp.FedPG(3)], ids=lambda a: a.title
+    ("participation", "absent"), [(1.0, "memory"), (0.6, "memory"), (0.6, "present")]
+)
+@pytest.mark.parametrize(
+    "algorithm",
+    [fp.SSI(3), fp.FAPS(3), fp.VariableSplitting(3), fp.FedPG(3)],
+    ids=lambda a: a.title,
 )
 def test_a_run_under_secure_sums_is_the_run_in_one_process(
     algorithm, participation, absent, tmp_path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm, Setting
-from scipy.sparse.linalg import LinearOperator, eigsh
-
 from fedpca_flower.records import packed
 from fedpca_flower.roster import Answers, Roster
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fedpca_core.errors import InvalidInput
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
+from fedpca_core.errors import InvalidInput
 from fedpca_flower.participant import Participant
 from fedpca_flower.records import opened, packed
 

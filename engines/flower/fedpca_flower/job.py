@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
@@ -53,7 +54,7 @@ class Job:
     seed: int = 0
     participation: float = 1.0
     absent: str = "memory"
-    channel: Channel = Channel()
+    channel: Channel = field(default_factory=Channel)
     weights: str = "records"
     budget: Mapping[str, float] | None = None
     timeout: float = 120.0
@@ -176,8 +177,6 @@ class Job:
             released=AT_THE_SOURCE,
             towards=ANYBODY,
         )
-
-
 
 
 def _text(settings: str) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fedpca_core.arrays import AnyArray
 from flwr.app import Context
 
+from fedpca_core.arrays import AnyArray
 from fedpca_flower.records import opened, packed
 
 _PREFIX = "fedpca "
@@ -81,6 +81,8 @@ class Memory:
         }
         entries["told"] = np.frombuffer(json.dumps(self.told).encode(), dtype=np.uint8)
         # It holds the client's secrets: nobody else may read it.
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as f:
+        with os.fdopen(
+            os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ) as f:
             np.savez(f, **entries)
         unfinished.replace(file)

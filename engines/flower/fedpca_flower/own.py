@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from fedpca_core.errors import require
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.own_records import read_moments

@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from flwr.app import Context, RecordDict
+
 from fedpca_core.arrays import AnyArray, Arrays
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.threads import one_thread
@@ -17,8 +19,6 @@ from fedpca_core.problems.one_of_many import OneOfMany
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.described import restore
-from flwr.app import Context, RecordDict
-
 from fedpca_flower import secure
 from fedpca_flower.memory import Memory
 from fedpca_flower.own import ClientStreams, own_data, position
@@ -32,7 +32,7 @@ class Participant:
         self.node, self.run = context.node_config, context.run_config
         self.memory = Memory(context)
         self.client = position(self.node)
-        #: Whether a simulation hands out the data; a node with records of its own obeys only itself.
+        #: Whether a simulation hands out the data; with records of its own a node obeys itself.
         self.simulated = not self.node.get("data")
 
     # ------------------------------------------------------------------ before the first round
@@ -197,7 +197,9 @@ class Participant:
             pending = self.memory.arrays.get("pending")
             state = self._method_state() if pending is None else pending
             shown = {n: a[0] for n, a in state.items() if not n.startswith(_LAST)}
-        return packed({"products": products, "revealed": shown is not None}, up=up, simulation_only=shown)
+        return packed(
+            {"products": products, "revealed": shown is not None}, up=up, simulation_only=shown
+        )
 
     def _check_terms(self, budget: Mapping[str, float] | None) -> None:
         limit = self.node.get("epsilon")

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from fedpca_core.arrays import AnyArray
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+
+from fedpca_core.arrays import AnyArray
 
 #: How the bytes are to be read: row by row, the lowest byte of a number first.
 BARE = "little-endian rows"

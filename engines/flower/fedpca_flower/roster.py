@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from logging import getLogger
 
-from fedpca_core.errors import InvalidInput, require
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
+from fedpca_core.errors import InvalidInput, require
 from fedpca_flower.records import Groups, Told, opened, packed, payload
 
 #: Flower's own waiting loop looks every three seconds.
@@ -47,7 +47,7 @@ class Roster:
         self.bytes_up = self.bytes_down = 0
         self.refusals: dict[int, str] = {}
         self._greeted: set[int] = set()
-        self._welcome: Callable[[Collection[int]], None] = lambda clients: None
+        self._welcome: Callable[[Collection[int]], object] = lambda clients: None
 
     # ------------------------------------------------------------------ who is there
     def gather(self, patience: float) -> None:
@@ -109,7 +109,7 @@ class Roster:
         )
         self.nodes[client], self.facts[client] = node, told
 
-    def on_arrival(self, welcome: Callable[[Collection[int]], None]) -> None:
+    def on_arrival(self, welcome: Callable[[Collection[int]], object]) -> None:
         """What to do when clients have come (they are told all that are there)."""
         self._welcome = welcome
 

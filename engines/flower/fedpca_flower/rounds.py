@@ -9,7 +9,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from fedpca_core.arrays import Array, AnyArray, IntArray, put, take
+
+from fedpca_core.arrays import AnyArray, Array, Arrays, IntArray, put
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.one_of_many import NoneOfMany
@@ -18,7 +19,6 @@ from fedpca_core.protocol.channel import Mailbox
 from fedpca_core.protocol.trace import Round, Trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
-
 from fedpca_flower.agreed import agree
 from fedpca_flower.job import Job
 from fedpca_flower.records import on_the_wire, packed
@@ -105,8 +105,9 @@ class Rounds:
             if len(plan.participants):
                 plan, inbox, products = self._collect(plan, server)
             else:
-                step = algorithm.client(public.only(plan.participants), nobody, plan, downlink,
-                                        self.streams)
+                step = algorithm.client(
+                    public.only(plan.participants), nobody, plan, downlink, self.streams
+                )
                 inbox, products = self._empty(step[0], plan), 0
             with one_thread(setting.features):
                 reply = algorithm.server(server, inbox, plan)
@@ -116,9 +117,7 @@ class Rounds:
                 products += self._feed_back(plan, feedback)
             exchange = self.mailbox.record(plan, downlink, inbox, feedback)
             moved = self.roster.bytes_up - before[0], self.roster.bytes_down - before[1]
-            self.mailbox.exchanges[-1] = replace(
-                exchange, bytes_up=moved[0], bytes_down=moved[1]
-            )
+            self.mailbox.exchanges[-1] = replace(exchange, bytes_up=moved[0], bytes_down=moved[1])
             yield self._round(index, server, products, time.perf_counter() - began, moved)
             if plan.stop or reply.stop:
                 break
@@ -246,7 +245,7 @@ class Rounds:
             for name in first
         }
 
-    def _empty(self, uploads: dict[str, Array], plan: Plan) -> Inbox:
+    def _empty(self, uploads: Arrays, plan: Plan) -> Inbox:
         """The inbox of a round that nobody needs to take part in."""
         if self.job.channel.secure_aggregation:
             return self.sums.inbox(nothing(uploads), plan)

@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
 from fedpca_core.arrays import AnyArray, Array, Arrays
 from fedpca_core.errors import InvalidInput, require
 
@@ -72,7 +73,7 @@ class FixedPoint:
                 "(secure-bound), or scale the data.",
             )
         return {
-            name: np.rint(array * self.scale).astype(np.int64).view(np.uint64)
+            name: np.asarray(np.rint(array * self.scale), dtype=np.int64).view(np.uint64)
             for name, array in messages.items()
         }
 
@@ -130,12 +131,14 @@ def mask(seed: str, like: Words) -> Words:
 
 def add(first: Words, second: Words) -> Words:
     """Sum modulo 2^64."""
-    return {name: word + second[name] for name, word in first.items()}
+    with np.errstate(over="ignore"):  # of single numbers; arrays wrap around silently
+        return {name: np.asarray(word + second[name]) for name, word in first.items()}
 
 
 def negative(words: Words) -> Words:
     """The words that add up to zero with these."""
-    return {name: np.zeros_like(word) - word for name, word in words.items()}
+    with np.errstate(over="ignore"):
+        return {name: np.asarray(np.zeros_like(word) - word) for name, word in words.items()}
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from logging import getLogger
 from pathlib import Path
 
-from fedpca_core.protocol.trace import Trace
-from fedpca_core.protocol.trace_file import save_trace
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.protocol.trace_file import save_trace
 from fedpca_flower.job import Job
 from fedpca_flower.roster import Roster
 from fedpca_flower.rounds import Rounds

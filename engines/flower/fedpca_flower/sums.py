@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fedpca_core.arrays import Array
+
+from fedpca_core.arrays import Array, Arrays
 from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.protocol.channel import Mailbox
-
 from fedpca_flower import secure
 from fedpca_flower.records import Told, packed
 from fedpca_flower.roster import Answers, Roster
@@ -64,6 +64,6 @@ class SecureSums:
         return self.mailbox.summed(totals, size * len(plan.participants), plan)
 
 
-def nothing(shapes: dict[str, Array]) -> secure.Words:
+def nothing(shapes: Arrays) -> secure.Words:
     """The sum of no uploads."""
     return {name: np.zeros(array.shape[1:], dtype=np.uint64) for name, array in shapes.items()}
