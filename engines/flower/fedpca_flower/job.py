@@ -115,7 +115,7 @@ class Job:
             return cls(
                 algorithm=METHODS[chosen[0]].make(settings),
                 clients=int(run.get("clients", 0) or settings.clients),
-                rounds=settings.rounds,
+                rounds=int(run.get("rounds", 0)) or settings.rounds,
                 seed=settings.seed,
                 participation=settings.participation,
                 absent=getattr(settings, "absent", "memory"),
