@@ -45,6 +45,8 @@ class Deployment:
         Further options of the commands; without any the connections are not encrypted.
     connection : str
         Further lines of the connection that ``flwr`` uses.
+    keys : sequence of paths
+        Private keys of the nodes; their public keys are registered before a node starts.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class Deployment:
         superlink: Sequence[str] = ("--insecure",),
         supernode: Sequence[str] = ("--insecure",),
         connection: str = "insecure = true",
+        keys: Sequence[Path] = (),
     ) -> None:
+        self._keys = keys
         self.folder, self.data = folder, data
         self._superlink, self._supernode = list(superlink), list(supernode)
         self.port = free_port()
@@ -89,6 +93,8 @@ class Deployment:
             )
             self.wait(self._listens, "the SuperLink listens")
             for node in range(len(self.data)):
+                if self._keys:
+                    self.flwr("supernode", "register", f"{self._keys[node]}.pub", "here")
                 self.start(node)
         except BaseException:
             self.__exit__()
@@ -105,20 +111,10 @@ class Deployment:
         configuration = (
             f'client={node} data="{self.data[node]}" memory="{self.memory(node)}" secret=0'
         )
-        self._open(
-            f"node-{node}",
-            [
-                "flower-supernode",
-                *self._supernode,
-                *options,
-                "--superlink",
-                f"127.0.0.1:{self.port}",
-                "--port",
-                str(free_port()),
-                "--node-config",
-                configuration,
-            ],
-        )
+        key = ["--auth-supernode-private-key", str(self._keys[node])] if self._keys else []
+        command = ["flower-supernode", *self._supernode, *(options or key)]
+        command += ["--superlink", f"127.0.0.1:{self.port}", "--port", str(free_port())]
+        self._open(f"node-{node}", [*command, "--node-config", configuration])
 
     def kill(self, node: int) -> None:
         """End a node and all it has started, without a word."""
@@ -146,8 +142,13 @@ class Deployment:
         out = self.folder / f"trace-{self.runs}.npz"
         values = {"settings": str(settings), "out": str(out), **options}
         text = " ".join(f"{name}={json.dumps(value)}" for name, value in values.items())
+        self.flwr("run", str(APP), "here", "--run-config", text)
+        return out
+
+    def flwr(self, *arguments: str) -> str:
+        """A command of Flower's command line; what it says."""
         told = subprocess.run(
-            ["flwr", "run", str(APP), "here", "--run-config", text],
+            ["flwr", *arguments],
             env=self.environment,
             capture_output=True,
             text=True,
@@ -155,7 +156,7 @@ class Deployment:
             check=False,
         )
         assert told.returncode == 0, told.stdout + told.stderr
-        return out
+        return told.stdout
 
     def trace(self, out: Path) -> Trace:
         """Wait for a run's trace."""

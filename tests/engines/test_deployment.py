@@ -17,6 +17,7 @@ if not os.environ.get("FEDPCA_DEPLOYMENT"):
 from fedpca_core.problems import from_blocks
 from fedpca_core.streams import Streams
 from fedpca_core.studies.pca_settings import ConvergeSettings
+from tests.engines.credentials import certificates, node_key
 from tests.engines.deployment import Deployment
 from tests.engines.small_federation import in_process
 
@@ -94,3 +95,32 @@ def test_a_node_that_is_killed_stops_nothing_and_takes_part_again(secure, federa
     absent = [round_ for round_, gone in missing.items() if 1 in gone]
     assert absent, "the node was not missed"
     assert 1 not in missing[trace.rounds], "the node did not come back"
+
+
+def test_certificates_and_registered_keys(federation, blocks, tmp_path):
+    """Encrypted connections; a node whose key is not registered is not let in."""
+    certificates(tmp_path)
+    keys = [tmp_path / f"node-{node}" for node in range(4)]
+    for key in keys:
+        node_key(key)
+    authority = str(tmp_path / "ca.crt")
+    server = ["--ssl-certfile", str(tmp_path / "server.pem")]
+    server += ["--ssl-keyfile", str(tmp_path / "server.key"), "--ssl-ca-certfile", authority]
+    with Deployment(
+        tmp_path / "federation",
+        federation.data,
+        superlink=[*server, "--enable-supernode-auth"],
+        supernode=["--root-certificates", authority, *server],
+        connection=f'root-certificates = "{authority}"',
+        keys=keys[:3],
+    ) as secured:
+        secured.kill(2)
+        stranger = ["--auth-supernode-private-key", str(keys[3]), "--max-retries", "1"]
+        secured.start(2, stranger)
+        process = secured.processes.pop("node-2")
+        secured.wait(lambda: process.poll() is not None, "the stranger is turned away")
+        assert process.returncode != 0
+        secured.start(2)
+        chosen = settings(secured, secure_aggregation=True)
+        trace = secured.trace(secured.submit(chosen, method="faps", rounds=2))
+    assert_in_process(trace, from_blocks(blocks))
