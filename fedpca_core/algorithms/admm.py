@@ -81,6 +81,7 @@ class ConsensusADMM(Algorithm):
     dual_reset: int = 0
 
     reuses_uploads: ClassVar[bool] = False
+    agreed: ClassVar[tuple[str, ...]] = ("spectral_norms",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,9 +124,8 @@ class ConsensusADMM(Algorithm):
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)
-        present = plan.participants
-        if self.sampling == "round robin":
-            present = in_turn(round_, setting, streams)
+        turns = self.sampling == "round robin"
+        present = in_turn(round_, setting, streams) if turns else plan.participants
         weights = np.full(len(present), 1.0 / len(present))
         return replace(plan, participants=present, weights=weights, local_steps=self.local_steps)
 

@@ -60,6 +60,7 @@ class BlockKrylov(Algorithm):
 
     title: ClassVar[str] = "Block Krylov"
     reuses_uploads: ClassVar[bool] = False
+    waits: ClassVar[bool] = True
     components: int = 5
     blocks: int = 8
 

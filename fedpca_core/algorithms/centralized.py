@@ -47,6 +47,7 @@ class Centralized(Algorithm):
 
     title: ClassVar[str] = "Centralised"
     reuses_uploads: ClassVar[bool] = False
+    waits: ClassVar[bool] = True
     components: int = 5
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:

@@ -76,6 +76,8 @@ class FedPower(Algorithm):
 
     title: ClassVar[str] = "FedPower"
     reuses_uploads: ClassVar[bool] = False
+    spent: ClassVar[tuple[str, ...]] = ("made",)
+    indispensable: ClassVar[tuple[int, ...]] = (REFERENCE,)
     components: int = 4
     columns: int | None = None
     products: int = 10

@@ -49,6 +49,7 @@ class GlobalAveraging(Algorithm):
 
     title: ClassVar[str] = "GlobalAveraging"
     reuses_uploads: ClassVar[bool] = False  # an old gradient belongs to an old frame
+    agreed: ClassVar[tuple[str, ...]] = ("pooled_norm",)
     components: int = 10
     noise_variance: float = 0.5
     step: float = 1.0
@@ -59,7 +60,7 @@ class GlobalAveraging(Algorithm):
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.components)
-        largest = float(np.linalg.eigvalsh(data.mean())[-1])
+        largest = data.pooled_norm()
         count = float(setting.weights @ setting.samples)
         scale = count / (self.noise_variance * (1.0 + self.noise_variance))
         server = {"frame": frame, "step": self.step / (scale * largest)}

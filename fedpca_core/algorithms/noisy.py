@@ -7,6 +7,7 @@ orthonormal frames and refuses everything else, so nothing can leave a client un
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class Noisy(Wrapper):
         upload the answers as they are, and the run needs secure aggregation.
     """
 
+    spent: ClassVar[tuple[str, ...]] = _OWN
     noise: float = 0.0
     products: int = 10
     orthogonal: bool = False

@@ -75,6 +75,7 @@ class PersonalizedPCA(Algorithm):
 
     title: ClassVar[str] = "PersonalizedPCA"
     reuses_uploads: ClassVar[bool] = False  # an old upload moves from an old centre
+    agreed: ClassVar[tuple[str, ...]] = ("spectral_norms",)
     components: int = 10
     spread: float = 0.2
     noise_variance: float = 0.5

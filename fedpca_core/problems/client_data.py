@@ -270,6 +270,14 @@ class ClientData:
             self.facts["spectral_norms"] = self._spectral_norms()
         return self.facts["spectral_norms"][self.members]
 
+    def pooled_norm(self) -> float:
+        """lambda_1(S), the largest eigenvalue of `mean` over all clients."""
+        if "pooled_norm" not in self.facts:
+            everyone = replace(self, members=np.arange(len(self.samples), dtype=np.int64))
+            largest = np.asarray(np.linalg.eigvalsh(everyone.mean())[-1:], dtype=float)
+            self.facts["pooled_norm"] = largest
+        return float(self.facts["pooled_norm"][0])
+
     def _spectral_norms(self) -> Array:
         if self.grams is not None:
             if self.indefinite:

@@ -202,6 +202,16 @@ class Algorithm(ABC):
         upload; False when the algorithm has a rule of its own.
     shares_noise : bool
         True when each client adds only a share of the noise, so that the run must show sums only.
+    agreed : tuple of str
+        Facts of all clients' data, named as in `ClientData`, that server and clients know before
+        the first round ("spectral_norms", "pooled_norm"). On a network they have to be sent.
+    spent : tuple of str
+        Client state that counts what has left a client. Where an upload is lost on a network the
+        client forgets the round, but not these.
+    indispensable : tuple of int
+        Clients without whom no round can be finished.
+    waits : bool
+        True when the rule "memory" for absent clients is to stand still until each has answered.
 
     Raises
     ------
@@ -212,6 +222,10 @@ class Algorithm(ABC):
     needs_individual_uploads: ClassVar[bool] = False
     reuses_uploads: ClassVar[bool] = True
     shares_noise: ClassVar[bool] = False
+    agreed: ClassVar[tuple[str, ...]] = ()
+    spent: ClassVar[tuple[str, ...]] = ()
+    indispensable: ClassVar[tuple[int, ...]] = ()
+    waits: ClassVar[bool] = False
 
     #: Number of columns of the estimate; a dataclass field of every algorithm.
     components: int

@@ -115,6 +115,23 @@ class Mailbox:
             uploads=None if self.channel.secure_aggregation else received,
         )
 
+    def summed(self, totals: Arrays, size: int, plan: Plan) -> Inbox:
+        """What the server receives where masked uploads were summed on their way.
+
+        Parameters
+        ----------
+        totals : mapping of arrays
+            Weighted sums: of the participants' uploads, or of everyone's last ones under reuse.
+        size : int
+            Bytes of the masked uploads, over all participants.
+        """
+        self.bytes_up += size
+        self._since.up += size
+        if self.reuse:
+            self._known[plan.participants] = True
+        weights = self._sum_weights(plan)
+        return Inbox(plan.participants, plan.weights, totals, float(weights.sum()), None)
+
     def _aggregate(self, received: Arrays, plan: Plan) -> tuple[dict[str, Array], float]:
         if not self.reuse:
             totals = {name: _weighted_sum(plan.weights, array) for name, array in received.items()}

@@ -49,6 +49,21 @@ class Wrapper(Algorithm):
         """As the method."""
         return self.method.reuses_uploads
 
+    @property
+    def agreed(self) -> tuple[str, ...]:  # type: ignore[override]
+        """As the method."""
+        return self.method.agreed
+
+    @property
+    def waits(self) -> bool:  # type: ignore[override]
+        """As the method."""
+        return self.method.waits
+
+    @property
+    def indispensable(self) -> tuple[int, ...]:  # type: ignore[override]
+        """As the method."""
+        return self.method.indispensable
+
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         return self.method.start(data, setting, streams)
 

@@ -1,0 +1,192 @@
+"""What a run is asked to do: from Flower's run configuration and the project's settings file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.gaussian_privacy import mu_of
+from fedpca_core.guarantee import ANY_SAMPLING, ANYBODY, AT_THE_SOURCE, RECORD, Guarantee, guarantee
+from fedpca_core.problems.records import second_moment_sensitivity
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.described import describe
+from fedpca_core.studies.build import build_channel
+from fedpca_core.studies.catalogue import read_settings
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+    rounds, seed, participation, absent, channel
+        As for `fedpca_core.simulate`; without secure aggregation of the channel the server sees
+        single uploads.
+    clients : int
+        How many must have come before the run begins.
+    weights : {"records", "equal"}
+    budget : mapping or None
+        ``epsilon``, ``delta`` and ``clip`` of the noise that clients add at the source.
+    timeout : float
+        Seconds a client may take for one message.
+    patience : float
+        Seconds to wait for all clients before the run, and in a round for one without whom it
+        cannot be finished.
+    secure_bound : float
+        No entry of a secure sum may exceed it in size.
+    """
+
+    algorithm: Algorithm
+    clients: int
+    rounds: int = 50
+    seed: int = 0
+    participation: float = 1.0
+    absent: str = "memory"
+    channel: Channel = field(default_factory=Channel)
+    weights: str = "records"
+    budget: Mapping[str, float] | None = None
+    timeout: float = 120.0
+    patience: float = 600.0
+    secure_bound: float = 2.0**20
+
+    def __post_init__(self) -> None:
+        require(self.clients >= 2, f"A run needs at least 2 clients, not {self.clients}.")
+        require(self.rounds >= 1, f"A run needs at least 1 round, not {self.rounds}.")
+        require(
+            self.weights in ("records", "equal"),
+            f"Clients count by their 'records' or 'equal', not {self.weights!r}.",
+        )
+        require(
+            self.timeout > 0 and self.patience >= 0,
+            f"Timeout and patience are seconds, not {self.timeout} and {self.patience}.",
+        )
+        secure = self.channel.secure_aggregation
+        require(
+            not (secure and self.algorithm.needs_individual_uploads),
+            f"{self.algorithm.title} needs every client's own upload, which secure sums hide; "
+            "switch secure aggregation off or choose a method that needs sums only.",
+        )
+        require(
+            not (secure and self.participation < 1 and self.waits),
+            f"{self.algorithm.title} waits for absent clients and then asks them alone, which no "
+            "sum hides; under secure aggregation let every client take part, or choose a method "
+            "that reuses last uploads (SSI, LocalPower, FAPS).",
+        )
+        require(
+            not (secure and self.channel.dtype != "float64"),
+            "Masked numbers travel as 64-bit words, so float32 saves nothing under secure "
+            "aggregation; choose float64.",
+        )
+        require(
+            not self.algorithm.shares_noise,
+            "Noise that clients share covers sums over all of them only, and on a network one may "
+            "fall silent; let each client add its noise in full.",
+        )
+        require(
+            bool(np.isfinite(self.secure_bound)) and self.secure_bound > 0,
+            f"The bound of secure sums must be positive, not {self.secure_bound}.",
+        )
+
+    @classmethod
+    def of(cls, run: Mapping[str, Any]) -> Job:
+        """From the run configuration of Flower (the keys of the app's pyproject.toml)."""
+        settings: Any = read_settings(_text(str(run["settings"])))
+        asked = str(run.get("method", ""))
+        chosen = (asked,) if asked else tuple(getattr(settings, "methods", ()))
+        require(
+            len(chosen) == 1 and chosen[0] in METHODS,
+            f"A run is of one method, not of {', '.join(chosen) or 'none'}; name one with "
+            f"--run-config 'method=\"faps\"': {', '.join(METHODS)}.",
+        )
+        private = math.isfinite(getattr(settings, "epsilon", math.inf))
+        try:
+            return cls(
+                algorithm=METHODS[chosen[0]].make(settings),
+                clients=int(run.get("clients", 0) or settings.clients),
+                rounds=int(run.get("rounds", 0)) or settings.rounds,
+                seed=settings.seed,
+                participation=settings.participation,
+                absent=getattr(settings, "absent", "memory"),
+                channel=build_channel(settings),
+                weights=str(run.get("weights", "records")),
+                budget={
+                    "epsilon": settings.epsilon,
+                    "delta": settings.delta,
+                    "clip": settings.clip_norm,
+                }
+                if private
+                else None,
+                timeout=float(run.get("timeout", 120.0)),
+                patience=float(run.get("patience", 600.0)),
+                secure_bound=float(run.get("secure-bound", 2.0**20)),
+            )
+        except AttributeError as error:
+            raise InvalidInput(
+                f"These settings do not say what {METHODS[chosen[0]].title} needs ({error}); make "
+                "a file with: python -m fedpca_core config converge"
+            ) from None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the server stands still until every client has answered."""
+        return self.algorithm.waits and self.absent == "memory"
+
+    def public(self) -> dict[str, Any]:
+        """What clients are told of the run."""
+        return {
+            "algorithm": describe(self.algorithm),
+            "channel": asdict(self.channel),
+            "seed": self.seed,
+            "budget": None if self.budget is None else dict(self.budget),
+        }
+
+    def shares(self, samples: IntArray) -> Array:
+        """w_i of the target."""
+        counts = samples if self.weights == "records" else np.ones(len(samples))
+        return np.asarray(counts / counts.sum(), dtype=float)
+
+    def guarantee(self, samples: IntArray) -> Guarantee | None:
+        """What the noise at the source guarantees, stated from public facts."""
+        if self.budget is None:
+            return None
+        epsilon, delta, bound = (self.budget[name] for name in ("epsilon", "delta", "clip"))
+        changed = np.array([RECORD.changed(int(count)) for count in samples])
+        step = float(second_moment_sensitivity(samples, bound, changed)[0])
+        noise = step / float(mu_of(epsilon, delta))
+        return guarantee(
+            noise,
+            delta,
+            1,
+            step,
+            bound,
+            composition=1.0,
+            unit=RECORD,
+            sampling=ANY_SAMPLING,
+            released=AT_THE_SOURCE,
+            towards=ANYBODY,
+        )
+
+
+def _text(settings: str) -> str:
+    if settings.lstrip().startswith("{"):
+        json.loads(settings)
+        return settings
+    try:
+        return Path(settings).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(
+            f"The settings file {settings!r} cannot be read where the server app runs ({error}); "
+            "give its path there, or its text, with --run-config 'settings=...'."
+        ) from None

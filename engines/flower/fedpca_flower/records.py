@@ -1,0 +1,64 @@
+"""Messages as Flower's records: arrays as bare numbers, everything else as one line of JSON.
+
+An array travels without NumPy's file header, so the bytes of an `ArrayRecord` are those that the
+channel counts: its entries at the precision of the wire.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+
+from fedpca_core.arrays import AnyArray
+
+#: How the bytes are to be read: row by row, the lowest byte of a number first.
+BARE = "little-endian rows"
+_TOLD = "told"
+
+#: What one side tells the other: plain values, and groups of named arrays.
+Told = dict[str, Any]
+Groups = dict[str, dict[str, AnyArray]]
+
+
+def packed(told: Mapping[str, Any], **groups: Mapping[str, AnyArray] | None) -> RecordDict:
+    """One message."""
+    content = RecordDict({_TOLD: ConfigRecord({"json": json.dumps(told)})})
+    for name, arrays in groups.items():
+        if arrays:
+            content[name] = ArrayRecord({key: _bare(array) for key, array in arrays.items()})
+    return content
+
+
+def opened(content: RecordDict) -> tuple[Told, Groups]:
+    """What `packed` packed; a group that was empty is missing."""
+    told: Told = json.loads(str(content.config_records[_TOLD]["json"]))
+    groups = {
+        name: {key: _numbers(array) for key, array in record.items()}
+        for name, record in content.array_records.items()
+    }
+    return told, groups
+
+
+def payload(content: RecordDict, group: str) -> int:
+    """Bytes of one group's numbers in a message."""
+    record = content.array_records.get(group, {})
+    return sum(len(array.data) for array in record.values())
+
+
+def on_the_wire(arrays: Mapping[str, AnyArray], dtype: str) -> dict[str, AnyArray]:
+    """The arrays at the precision of the wire."""
+    return {name: np.asarray(array, dtype=dtype) for name, array in arrays.items()}
+
+
+def _bare(array: AnyArray) -> Array:
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return Array(str(array.dtype), tuple(array.shape), BARE, little.tobytes())
+
+
+def _numbers(array: Array) -> AnyArray:
+    read = np.frombuffer(array.data, dtype=np.dtype(array.dtype).newbyteorder("<"))
+    return read.astype(np.dtype(array.dtype)).reshape(array.shape)

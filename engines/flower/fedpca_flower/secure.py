@@ -1,0 +1,184 @@
+"""Secure sums: the server learns the weighted sum of a round's uploads and no single one.
+
+Numbers become integers modulo 2^64 (fixed point); each upload carries one mask shared with every
+other participant, which cancels in the sum, and one of its client's own, which the client tells
+only for the set of clients that has arrived (Bonawitz et al., "Practical Secure Aggregation", 2017,
+protocol 4 without secret sharing: who falls silent between upload and opening makes the server ask
+for the round again). Key agreement X25519, key derivation HKDF-SHA256, masks ChaCha20, all of the
+package ``cryptography``. Flower's own mask generator is not used: it reduces every key to 32 bits.
+
+Against whom: a server that follows the protocol and looks at everything it gets, and other clients
+that do the same, as long as two participants do not collude with it. It passes the clients' public
+keys on, so a server that forges keys, or tells clients different sets of arrivals, can open
+uploads. A sum is not private: sums over sets that differ by one client differ by that client's
+upload, which noise at the source covers and masks do not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from fedpca_core.arrays import AnyArray, Array, Arrays
+from fedpca_core.errors import InvalidInput, require
+
+#: Fewest clients in a sum that a client opens.
+FEWEST = 2
+Words = dict[str, AnyArray]  # uint64
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """Numbers as integers modulo 2^64.
+
+    Attributes
+    ----------
+    bound : float
+        No entry of a sum may exceed it in size. Resolution follows: ``2^ceil(log2 bound) / 2^62``.
+    clients : int
+        Most clients in a sum; each may contribute up to ``bound / clients``.
+    """
+
+    bound: float
+    clients: int
+
+    @property
+    def scale(self) -> float:
+        """Units in one."""
+        return float(2.0 ** (62 - np.ceil(np.log2(self.bound))))
+
+    def words(self, messages: Arrays) -> Words:
+        """The messages as words.
+
+        Raises
+        ------
+        InvalidInput
+            Entries that could overflow the sum; nothing is clipped.
+        """
+        limit = self.bound / self.clients
+        for name, array in messages.items():
+            largest = float(np.abs(array).max(initial=0.0))
+            require(
+                np.isfinite(largest) and largest <= limit,
+                f"An entry of “{name}” is {largest:.3g} in size, and secure sums of {self.clients} "
+                f"clients bounded by {self.bound:g} hold {limit:.3g} of each; raise the bound "
+                "(secure-bound), or scale the data.",
+            )
+        return {
+            name: np.asarray(np.rint(array * self.scale), dtype=np.int64).view(np.uint64)
+            for name, array in messages.items()
+        }
+
+    def numbers(self, words: Words) -> dict[str, Array]:
+        """The way back."""
+        return {name: word.view(np.int64) / self.scale for name, word in words.items()}
+
+
+def new_key() -> tuple[str, str]:
+    """A private and a public key, as text."""
+    private = X25519PrivateKey.generate()
+    return private.private_bytes_raw().hex(), private.public_key().public_bytes_raw().hex()
+
+
+def pair_seeds(private: str, keys: Mapping[int, str], client: int, occasion: str) -> dict[int, str]:
+    """The seed that a client shares with each other participant on one occasion, as text."""
+    own = X25519PrivateKey.from_private_bytes(bytes.fromhex(private))
+    seeds = {}
+    for other, key in keys.items():
+        if other != client:
+            shared = own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(key)))
+            derive = HKDF(hashes.SHA256(), length=32, salt=None, info=occasion.encode())
+            seeds[other] = derive.derive(shared).hex()
+    return seeds
+
+
+def own_seed() -> str:
+    """A seed that nobody shares."""
+    return os.urandom(32).hex()
+
+
+def masked(words: Words, client: int, own: str, pairs: Mapping[int, str]) -> Words:
+    """The words under all masks."""
+    result = add(words, mask(own, words))
+    for other, seed in pairs.items():
+        result = add(result, pair_mask(client, other, seed, words))
+    return result
+
+
+def pair_mask(client: int, other: int, seed: str, like: Words) -> Words:
+    """What ``client`` adds for ``other``; their two masks add up to zero."""
+    return mask(seed, like) if client < other else negative(mask(seed, like))
+
+
+def mask(seed: str, like: Words) -> Words:
+    """Words from a seed, of the shapes of ``like``."""
+    stream = Cipher(ChaCha20(bytes.fromhex(seed), bytes(16)), mode=None).encryptor()
+    return {
+        name: np.frombuffer(stream.update(bytes(8 * word.size)), dtype="<u8")
+        .astype(np.uint64)
+        .reshape(word.shape)
+        for name, word in sorted(like.items())
+    }
+
+
+def add(first: Words, second: Words) -> Words:
+    """Sum modulo 2^64."""
+    with np.errstate(over="ignore"):  # of single numbers; arrays wrap around silently
+        return {name: np.asarray(word + second[name]) for name, word in first.items()}
+
+
+def negative(words: Words) -> Words:
+    """The words that add up to zero with these."""
+    with np.errstate(over="ignore"):
+        return {name: np.asarray(np.zeros_like(word) - word) for name, word in words.items()}
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What an arrived client tells the server: its own seed and those it shares with the lost."""
+
+    own: str
+    shared_with_lost: Mapping[int, str]
+
+
+def open_sum(uploads: Mapping[int, Words], openings: Mapping[int, Opening]) -> Words:
+    """The sum of the words below the masks, from the uploads and openings of the same clients."""
+    require(
+        set(uploads) == set(openings) and bool(uploads),
+        "A secure sum is opened by exactly those who contributed to it.",
+    )
+    total: Words | None = None
+    for client, words in uploads.items():
+        total = dict(words) if total is None else add(total, words)
+        total = add(total, negative(mask(openings[client].own, words)))
+        for lost, seed in openings[client].shared_with_lost.items():
+            total = add(total, negative(pair_mask(client, lost, seed, words)))
+    assert total is not None
+    return total
+
+
+def check_opening(
+    client: int, participants: Sequence[int], arrived: Sequence[int], fewest: int
+) -> None:
+    """A client's own terms for opening a sum.
+
+    Raises
+    ------
+    InvalidInput
+        A sum that the client is no part of, over strangers, or over too few.
+    """
+    if client not in arrived or not set(arrived) <= set(participants):
+        raise InvalidInput("A client opens only a sum that it has contributed to; it refuses.")
+    require(
+        len(arrived) >= fewest,
+        f"A sum over {len(arrived)} client{'s' if len(arrived) != 1 else ''} says too much of each "
+        f"(at least {fewest} are needed); wait until more are there.",
+    )

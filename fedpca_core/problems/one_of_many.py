@@ -1,0 +1,148 @@
+"""A client's data where only its own are there: a batch of one that knows its place among all.
+
+The steps of an algorithm see the same `ClientData` as in one process: sizes and weights of
+everybody, and ``members`` with the client's own position, so every stream that is drawn for all
+clients and indexed gives it the same draws. What belongs to others is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+
+from fedpca_core.arrays import Array, BoolArray, IntArray
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.client_data import ClientData
+
+
+@dataclass(frozen=True)
+class OneOfMany(ClientData):
+    """One client's data in the place of all clients' data.
+
+    Every position holds the client's own matrix (one in memory), so steps that are written for all
+    clients give the right row for this one; nobody reads the others.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        own: ClientData,
+        client: int,
+        samples: IntArray,
+        weights: Array,
+        agreed: Mapping[str, Array],
+    ) -> OneOfMany:
+        """The data ``own`` of one client as those of ``client`` among all.
+
+        Parameters
+        ----------
+        own : ClientData
+            Holds one client.
+        samples, weights : (clients,)
+            Of everybody; public.
+        agreed : mapping of arrays
+            What is known of all clients' data before the first round.
+        """
+        everybody = len(samples)
+        grams = own.grams
+        if grams is not None:
+            grams = np.broadcast_to(grams[0], (everybody, *grams.shape[1:]))
+        return cls(
+            features=own.features,
+            samples=samples,
+            weights=weights,
+            grams=grams,
+            factors=None if own.factors is None else own.factors * everybody,
+            products=np.zeros(everybody, dtype=np.int64),
+            members=np.array([client], dtype=np.int64),
+            facts=dict(agreed),
+            indefinite=own.indefinite,
+        )
+
+    def for_everybody(self) -> ClientData:
+        """The view of an algorithm's start, which makes the state of all clients."""
+        return replace(self, members=np.arange(len(self.samples), dtype=np.int64))
+
+    def _alone(self) -> ClientData:
+        return ClientData(
+            features=self.features,
+            samples=self.samples[:1],
+            weights=np.ones(1),
+            grams=None if self.grams is None else self.grams[:1],
+            factors=None if self.factors is None else self.factors[:1],
+            products=np.zeros(1, dtype=np.int64),
+            members=np.zeros(1, dtype=np.int64),
+            indefinite=self.indefinite,
+        )
+
+    def _spectral_norms(self) -> Array:
+        return np.full(len(self.samples), self._alone().spectral_norms()[0])
+
+    def positive(self) -> ClientData:
+        if not self.indefinite:
+            return self
+        if "positive" not in self.facts:
+            mended = self._alone().positive().grams
+            assert mended is not None
+            self.facts["positive"] = mended
+        shape = (len(self.samples), self.features, self.features)
+        grams = np.broadcast_to(self.facts["positive"][0], shape)
+        return replace(self, grams=grams, indefinite=False, facts={})
+
+    def pooled_norm(self) -> float:
+        return self._known("pooled_norm")
+
+    def mean(self) -> Array:
+        _refuse("the mean of all clients' matrices")
+
+    def gaps(self, centre: Array) -> Array:
+        return np.full(self.clients, self._alone().gaps(centre)[0])
+
+    def _known(self, name: str) -> float:
+        if name not in self.facts:
+            _refuse(f"“{name}”, which was not agreed before the run")
+        return float(self.facts[name][0])
+
+
+@dataclass(frozen=True)
+class NoneOfMany(OneOfMany):
+    """What the server has of the clients' data: public sizes and what was agreed, no matrix."""
+
+    @classmethod
+    def facts_only(
+        cls, features: int, samples: IntArray, weights: Array, agreed: Mapping[str, Array]
+    ) -> NoneOfMany:
+        """Data of nobody; facts that were not agreed read as NaN, so they cannot pass unseen."""
+        empty = ClientData.from_factors([np.zeros((features, 1))])
+        made = cls.of(empty, 0, samples, weights, agreed)
+        assert isinstance(made, NoneOfMany)
+        return replace(made, members=np.arange(len(samples), dtype=np.int64))
+
+    def _spectral_norms(self) -> Array:
+        return np.full(len(self.samples), np.nan)
+
+    def apply(self, frames: Array, active: BoolArray | None = None) -> Array:
+        """Products of nobody, (0, features, columns), which give messages their shape."""
+        if self.clients:
+            _refuse("products with the clients' matrices")
+        return super().apply(frames, active)
+
+    def dense(self) -> Array:
+        if self.clients:
+            _refuse("the clients' matrices")
+        return super().dense()
+
+    def top_eigenvectors(self, components: int) -> tuple[Array, Array]:
+        if self.clients:
+            _refuse("the clients' eigenvectors")
+        return super().top_eigenvectors(components)
+
+
+def _refuse(asked: str) -> NoReturn:
+    raise InvalidInput(
+        f"This method asks for {asked}, which is nowhere to be had when every client keeps its "
+        "own data; choose other parameters, or simulate it in one process."
+    )

@@ -1,0 +1,198 @@
+"""A SuperLink and SuperNodes as processes on this machine, for tests and measurements."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.protocol.trace_file import load_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ROOT / "engines" / "flower"
+#: Seconds after which nothing is waited for any more.
+LIMIT = float(os.environ.get("FEDPCA_DEPLOYMENT_LIMIT", "600"))
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Deployment:
+    """A federation on the loopback; leaving it ends every process it has started.
+
+    Parameters
+    ----------
+    folder : Path
+        For logs, configuration and memories.
+    data : sequence of paths
+        One for each node.
+    superlink, supernode : sequence of str
+        Further options of the commands; without any the connections are not encrypted.
+    connection : str
+        Further lines of the connection that ``flwr`` uses.
+    keys : sequence of paths
+        Private keys of the nodes; their public keys are registered before a node starts.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        data: Sequence[Path],
+        superlink: Sequence[str] = ("--insecure",),
+        supernode: Sequence[str] = ("--insecure",),
+        connection: str = "insecure = true",
+        keys: Sequence[Path] = (),
+    ) -> None:
+        self._keys = keys
+        self.folder, self.data = folder, data
+        self._superlink, self._supernode = list(superlink), list(supernode)
+        self.port = free_port()
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.runs = 0
+        home = folder / "flower"
+        home.mkdir(parents=True)
+        (home / "config.toml").write_text(
+            '[superlink]\ndefault = "here"\n\n[superlink.here]\n'
+            f'address = "127.0.0.1:{self.port}"\n{connection}\n'
+        )
+        self.environment = {
+            **os.environ,
+            "FLWR_HOME": str(home),
+            "FLWR_TELEMETRY_ENABLED": "0",
+            "FLWR_DISABLE_UPDATE_CHECK": "1",
+            "PYTHONPATH": str(ROOT),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+
+    def __enter__(self) -> Deployment:
+        try:
+            self._open(
+                "superlink",
+                [
+                    "flower-superlink",
+                    *self._superlink,
+                    "--port",
+                    str(self.port),
+                    "--disable-runtime-dependency-installation",
+                ],
+            )
+            self.wait(self._listens, "the SuperLink listens")
+            for node in range(len(self.data)):
+                if self._keys:
+                    self.flwr("supernode", "register", f"{self._keys[node]}.pub", "here")
+                self.start(node)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self.processes):
+            self._end(name)
+
+    # ------------------------------------------------------------------ nodes
+    def start(self, node: int, options: Sequence[str] = ()) -> None:
+        """Start a node on its own file, with a secret that makes runs comparable."""
+        configuration = (
+            f'client={node} data="{self.data[node]}" memory="{self.memory(node)}" secret=0'
+        )
+        key = ["--auth-supernode-private-key", str(self._keys[node])] if self._keys else []
+        command = ["flower-supernode", *self._supernode, *(options or key)]
+        command += ["--superlink", f"127.0.0.1:{self.port}", "--port", str(free_port())]
+        self._open(f"node-{node}", [*command, "--node-config", configuration])
+
+    def kill(self, node: int) -> None:
+        """End a node and all it has started, without a word."""
+        self._end(f"node-{node}")
+
+    def memory(self, node: int) -> Path:
+        """The folder of a node's memory."""
+        return self.folder / f"memory-{node}"
+
+    def reached(self, node: int) -> int:
+        """The latest round that a node remembers having worked on; 0 before the first."""
+        files = sorted(self.memory(node).glob("run-*.npz"), key=lambda path: path.stat().st_mtime)
+        if not files:
+            return 0
+        with np.load(files[-1]) as stored:
+            told = json.loads(bytes(stored["told"]).decode())
+        return int((told.get("last") or {"round": 0})["round"])
+
+    # ------------------------------------------------------------------ runs
+    def submit(self, settings: Path, **options: str | int | float) -> Path:
+        """Begin a run; returns where its trace will be."""
+        self.runs += 1
+        for node in range(len(self.data)):  # what `reached` reads belongs to this run
+            shutil.rmtree(self.memory(node), ignore_errors=True)
+        out = self.folder / f"trace-{self.runs}.npz"
+        values = {"settings": str(settings), "out": str(out), **options}
+        text = " ".join(f"{name}={json.dumps(value)}" for name, value in values.items())
+        self.flwr("run", str(APP), "here", "--run-config", text)
+        return out
+
+    def flwr(self, *arguments: str) -> str:
+        """A command of Flower's command line; what it says."""
+        told = subprocess.run(
+            ["flwr", *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+        assert told.returncode == 0, told.stdout + told.stderr
+        return told.stdout
+
+    def trace(self, out: Path) -> Trace:
+        """Wait for a run's trace."""
+        self.wait(out.exists, f"{out.name} is there")
+        return load_trace(out)
+
+    def wait(self, happened, what: str) -> None:
+        """Wait until something has happened, or tell what the processes said."""
+        end = time.monotonic() + LIMIT
+        while not happened():
+            ended = [name for name, one in self.processes.items() if one.poll() is not None]
+            if time.monotonic() > end or ended:
+                said = "\n".join(
+                    f"--- {path.name}\n" + "\n".join(path.read_text().splitlines()[-15:])
+                    for path in sorted(self.folder.glob("*.log"))
+                )
+                raise AssertionError(f"Waited in vain until {what}; ended: {ended}\n{said}")
+            time.sleep(0.2)
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def _open(self, name: str, command: list[str]) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                command,
+                env=self.environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # one group of processes, to be ended together
+            )
+
+    def _end(self, name: str) -> None:
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=30)

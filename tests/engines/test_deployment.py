@@ -1,0 +1,126 @@
+"""A SuperLink and three SuperNodes on the loopback, each with a file of its own.
+
+Flower starts a process for every message, so a run takes a minute or more: these tests run where
+FEDPCA_DEPLOYMENT is set.
+"""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("flwr", reason="Flower is optional: pip install -r requirements-flower.txt")
+if not os.environ.get("FEDPCA_DEPLOYMENT"):
+    pytest.skip("takes minutes: set FEDPCA_DEPLOYMENT=1", allow_module_level=True)
+
+from fedpca_core.problems import from_blocks
+from fedpca_core.streams import Streams
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from tests.engines.credentials import certificates, node_key
+from tests.engines.deployment import Deployment
+from tests.engines.small_federation import in_process
+
+FEATURES = 12
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    generator = np.random.default_rng(0)
+    shared = generator.standard_normal((FEATURES, FEATURES)) * 1.3 ** -np.arange(FEATURES)
+    return [
+        (shared + 0.3 * generator.standard_normal(shared.shape))
+        @ generator.standard_normal((FEATURES, count))
+        for count in (30, 50, 40)
+    ]
+
+
+@pytest.fixture(scope="module")
+def federation(blocks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("federation")
+    names = [f"feature {index}" for index in range(FEATURES)]
+    np.save(folder / "records.npy", blocks[0].T)
+    pd.DataFrame(blocks[1].T, columns=names).to_csv(folder / "records.csv", index=False)
+    pd.DataFrame(blocks[2].T, columns=names).to_parquet(folder / "records.parquet")
+    data = [folder / f"records.{suffix}" for suffix in ("npy", "csv", "parquet")]
+    with Deployment(folder, data) as running:
+        yield running
+
+
+def settings(federation, **changes):
+    chosen = ConvergeSettings(clients=3, components=3, seed=0, **changes)
+    path = federation.folder / f"settings-{federation.runs}.json"
+    path.write_text(chosen.to_json())
+    return path
+
+
+def assert_in_process(trace, problem, tolerance=1e-10):
+    """The same run in one process, with the same clients missing in the same rounds."""
+    missing = {
+        exchange.round: set(range(3)) - set(exchange.participants.tolist())
+        for exchange in trace.transcript.exchanges
+    }
+    options = {"rounds": trace.rounds, "seed": 0, "channel": None}
+    expected = in_process(problem, trace.algorithm, missing, **options)
+    np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=tolerance)
+    return missing
+
+
+@pytest.mark.parametrize("method", ["faps", "block_krylov"])
+def test_three_nodes_give_the_result_of_one_process(method, federation, blocks):
+    out = federation.submit(settings(federation), method=method, rounds=3)
+    trace = federation.trace(out)
+    missing = assert_in_process(trace, from_blocks(blocks))
+    assert not any(missing.values())
+    assert trace.bytes_up[-1] == trace.bytes_down[-1] == trace.rounds * 3 * FEATURES * 3 * 8
+
+
+def test_a_private_run_gives_the_result_of_one_process(federation, blocks):
+    chosen = settings(federation, epsilon=2.0, delta=1e-5, clip_norm=2.0)
+    trace = federation.trace(federation.submit(chosen, method="faps", rounds=3))
+    assert_in_process(trace, from_blocks(blocks).private(2.0, 1e-5, 2.0, Streams(0)))
+    assert trace.setting.guarantee.epsilon == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["open", "secure sums"])
+def test_a_node_that_is_killed_stops_nothing_and_takes_part_again(secure, federation, blocks):
+    chosen = settings(federation, secure_aggregation=secure)
+    out = federation.submit(chosen, method="faps", rounds=8, timeout=40.0)
+    federation.wait(lambda: federation.reached(1) >= 2, "the node has worked on round 2")
+    federation.kill(1)
+    federation.wait(lambda: federation.reached(0) >= 4, "the others went on to round 4")
+    federation.start(1)
+    trace = federation.trace(out)
+    missing = assert_in_process(trace, from_blocks(blocks), 1e-10)
+    absent = [round_ for round_, gone in missing.items() if 1 in gone]
+    assert absent, "the node was not missed"
+    assert 1 not in missing[trace.rounds], "the node did not come back"
+
+
+def test_certificates_and_registered_keys(federation, blocks, tmp_path):
+    """Encrypted connections; a node whose key is not registered is not let in."""
+    certificates(tmp_path)
+    keys = [tmp_path / f"node-{node}" for node in range(4)]
+    for key in keys:
+        node_key(key)
+    authority = str(tmp_path / "ca.crt")
+    server = ["--ssl-certfile", str(tmp_path / "server.pem")]
+    server += ["--ssl-keyfile", str(tmp_path / "server.key"), "--ssl-ca-certfile", authority]
+    with Deployment(
+        tmp_path / "federation",
+        federation.data,
+        superlink=[*server, "--enable-supernode-auth"],
+        supernode=["--root-certificates", authority, *server],
+        connection=f'root-certificates = "{authority}"',
+        keys=keys[:3],
+    ) as secured:
+        secured.kill(2)
+        stranger = ["--auth-supernode-private-key", str(keys[3]), "--max-retries", "1"]
+        secured.start(2, stranger)
+        process = secured.processes.pop("node-2")
+        secured.wait(lambda: process.poll() is not None, "the stranger is turned away")
+        assert process.returncode != 0
+        secured.start(2)
+        chosen = settings(secured, secure_aggregation=True)
+        trace = secured.trace(secured.submit(chosen, method="faps", rounds=2))
+    assert_in_process(trace, from_blocks(blocks))
