@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.local_products import (
+    REFERENCE,
     aligned_total,
     drawn_weights,
     local_path,
@@ -88,7 +89,6 @@ class FedPower(Algorithm):
     draws: int | None = None
     literal: bool = False
 
-    # ------------------------------------------------------------------ what follows from these
     @cached_property
     def times(self) -> tuple[int, ...]:
         """Synchronisation times; the run ends with one upload more if T is not among them."""
@@ -115,7 +115,6 @@ class FedPower(Algorithm):
             return setting.participants_per_round
         return self.draws
 
-    # ------------------------------------------------------------------ steps
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
         server = {"frame": frame, "time": 0, "weights": setting.weights}

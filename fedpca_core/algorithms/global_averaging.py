@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_positive

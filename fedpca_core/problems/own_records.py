@@ -140,6 +140,7 @@ def _numbers(source: Path, table: pd.DataFrame, columns: Sequence[str]) -> Array
         not missing,
         f"{source} has no column {', '.join(missing)}; it has {', '.join(table.columns)}.",
     )
+    require(len(table) > 0, f"{source} holds no records; give the client data or leave it out.")
     words = [name for name in chosen if not pd.api.types.is_numeric_dtype(table[name])]
     require(
         not words,
