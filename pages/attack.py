@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import (
     at_risk,
@@ -102,5 +102,5 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "../pages/converge.py",
         label="Compare the costs of this run",
         icon=":material/show_chart:",
-        query_params=settings.carried(ConvergeSettings).query(complete=True),
+        query_params=packed(settings.carried(ConvergeSettings)),
     )

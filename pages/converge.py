@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import convergence
 from fedpca_core.studies.convergence import Convergence
@@ -67,5 +67,5 @@ with table:
             "../pages/attack.py",
             label="Attack this run",
             icon=":material/visibility:",
-            query_params=settings.carried(AttackSettings).query(complete=True),
+            query_params=packed(settings.carried(AttackSettings)),
         )

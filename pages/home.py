@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, presets, script, share
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, packed
 from dashboard.shell.doors import DOORS
 from dashboard.views import scene
 from fedpca_core.studies.papers.faps import PRESETS
@@ -42,13 +42,13 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "../pages/attack.py",
         label="Attack this run",
         icon=":material/visibility:",
-        query_params=settings.carried(AttackSettings).query(complete=True),
+        query_params=packed(settings.carried(AttackSettings)),
     )
     st.page_link(
         "../pages/converge.py",
         label="Compare all methods on it",
         icon=":material/show_chart:",
-        query_params=settings.carried(ConvergeSettings).query(complete=True),
+        query_params=packed(settings.carried(ConvergeSettings)),
     )
 script.fold(settings, [STUDY])
 

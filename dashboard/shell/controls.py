@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
@@ -23,6 +24,17 @@ S = TypeVar("S", bound=Settings)
 
 #: Parameters that belong to Streamlit or to the page, not to a configuration.
 _RESERVED = ("embed", "embed_options")
+#: The parameter of a link between pages that holds all settings in one; see `packed`.
+_PACKED = "settings"
+
+
+def packed(settings: Settings) -> dict[str, str]:
+    """The parameters of a link from page to page that opens it with exactly these settings.
+
+    Streamlit strips from such a link whatever belongs to a widget of the page that is left, so all
+    settings, defaults too, travel in a parameter that belongs to none; `Controls` unpacks it.
+    """
+    return {_PACKED: urlencode(settings.query(complete=True), doseq=True)}
 
 
 class Controls(Generic[S]):
@@ -47,6 +59,7 @@ class Controls(Generic[S]):
         self._world: dict[str, Any] = st.session_state.setdefault("_parameters_of_the_world", {})
         self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
+        self._unpack()
         self._modernise()
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))
@@ -66,6 +79,19 @@ class Controls(Generic[S]):
                 if parameter.key not in st.query_params:
                     st.session_state.pop(parameter.key, None)
         st.session_state["_page_of_dials"] = self.settings_class.kind
+
+    def _unpack(self) -> None:
+        """Take over the settings that a link from another page brings, as it brings them."""
+        given = st.query_params.get(_PACKED)
+        if given is None:
+            return
+        del st.query_params[_PACKED]
+        reading = self.settings_class.from_query(parse_qs(given, keep_blank_values=True))
+        if reading.notes:
+            st.session_state[self._notes_key] = reading.notes
+        self.apply(reading.configuration)
+        for name, value in reading.configuration.changed().items():
+            self._set(self.parameters[name], value)
 
     def _memory(self, name: str) -> dict[str, Any]:
         """Where a parameter's value is kept while the visitor is on other pages."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from dashboard.shell.controls import packed
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import Value
 from fedpca_core.studies.papers.faps import PRESETS, Preset
@@ -32,7 +33,7 @@ def door(preset: Preset, label: str, value: Value | None = None) -> None:
         PAGES[preset.attack],
         label=label,
         icon=ICONS[preset.attack],
-        query_params=preset.configuration(value).query(complete=True),
+        query_params=packed(preset.configuration(value)),
     )
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, packed
 from dashboard.views.pictures import mosaic
 from dashboard.views.reconstruction import refusals
 from dashboard.views.scene import THINGS
@@ -71,7 +71,7 @@ def _stood_in(chosen: AttackSettings) -> None:
         "../pages/attack.py",
         label="The whole page on digits",
         icon=":material/visibility:",
-        query_params=chosen.query(complete=True),
+        query_params=packed(chosen),
     )
 
 

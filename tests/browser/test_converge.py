@@ -196,3 +196,31 @@ def test_the_page_shows_itself_as_a_script(open_page):
     set_slider(page, "heterogeneity", 0.3)
     drawn(page)
     expect(page.locator("[data-testid=stCode]")).to_contain_text("heterogeneity=0.3")
+
+
+def test_the_attack_on_this_run_is_on_this_run_and_leads_back(open_page):
+    page = open_page("/converge", {"starts": 1, "features": 20, "heterogeneity": 0.2})
+    page.get_by_role("link", name="Attack this run").click()
+    page.wait_for_url(re.compile("/attack"))
+    drawn(page)
+    # What Converge has by default and Attack does not came along, too.
+    query = parse_qs(urlparse(page.url).query)
+    assert query["problem"] == ["Geometric spectrum"] and query["rounds"] == ["75"]
+    assert query["clients"] == ["10"] and query["inner"] == ["Automatic"]
+    assert query["features"] == ["20"] and query["heterogeneity"] == ["0.2"]
+    page.get_by_role("link", name="Compare the costs of this run").click()
+    page.wait_for_url(re.compile("/converge"))
+    drawn(page)
+    query = parse_qs(urlparse(page.url).query)
+    assert query["features"] == ["20"] and query["heterogeneity"] == ["0.2"]
+    assert "problem" not in query and "rounds" not in query
+
+
+def test_a_card_on_home_opens_its_preset(open_page):
+    page = open_page("/")
+    title = page.get_by_text("One round is not enough", exact=True)
+    card = page.locator("[data-testid=stVerticalBlock]").filter(has=title).last
+    card.get_by_role("link", name="Open").click()
+    page.wait_for_url(re.compile("/converge"))
+    drawn(page)
+    expect(page.locator(".st-key-preset_note")).to_contain_text("One round is not enough.")

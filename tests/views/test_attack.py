@@ -10,7 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import presets
+from dashboard.shell.controls import packed
 from dashboard.views import differencing, reconstruction, replay
+from fedpca_core.settings import Settings
 from fedpca_core.studies.defences import DEFENCES
 from fedpca_core.studies.differencing import OneMoreRecord
 from fedpca_core.studies.papers.faps import PRESETS, preset
@@ -27,11 +29,12 @@ def run(study, **changes):
     return outcome(study.run(replace(SMALL, **changes)))
 
 
-def opened(page: str, link: dict[str, str | list[str]]) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
-    for name, value in link.items():
+def opened(page: str, settings: Settings) -> AppTest:
+    """A page as a link from Home opens it, whose widgets share many names."""
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60).run()
+    for name, value in packed(settings).items():
         app.query_params[name] = value
-    app.switch_page(f"../pages/{page}.py").run()  # at once: no other page was open before
+    app.switch_page(f"../pages/{page}.py").run()
     assert not app.exception
     return app
 
@@ -89,7 +92,7 @@ def test_a_preset_is_recognised_whatever_is_shown_of_it(entry) -> None:
 def test_a_card_opens_its_page_with_its_own_note(name: str) -> None:
     entry = preset(name)
     page = "attack" if entry.attack else "converge"
-    app = opened(page, entry.configuration().query(complete=True))
+    app = opened(page, entry.configuration())
     notes = [text.value for text in app.markdown if text.value.startswith(f"**{entry.title}.**")]
     assert len(notes) == 1
 
@@ -112,9 +115,10 @@ def test_a_card_opens_its_page_with_its_own_note(name: str) -> None:
     ],
 )
 def test_a_door_leads_to_the_same_run(page, label, start, end) -> None:
-    app = opened(page, start.query(complete=True))
+    app = opened(page, start)
     door = next(link for link in app.get("page_link") if link.proto.label == label)
-    there = end.from_query(parse_qs(door.proto.query_string)).configuration
+    (link,) = parse_qs(door.proto.query_string)["settings"]
+    there = end.from_query(parse_qs(link, keep_blank_values=True)).configuration
     assert there == start.carried(end)
     shared = set(start.parameters()) & set(end.parameters()) - {"methods", "attacked"}
     differing = {name for name in shared if getattr(there, name) != getattr(start, name)}
@@ -122,8 +126,7 @@ def test_a_door_leads_to_the_same_run(page, label, start, end) -> None:
 
 
 def test_secure_aggregation_leaves_something_on_the_page() -> None:
-    link = replace(SMALL, secure_aggregation=True, replay=True, growth=True).query()
-    app = opened("attack", link)
+    app = opened("attack", replace(SMALL, secure_aggregation=True, replay=True, growth=True))
     said = " ".join(box.value for box in app.info)
     assert "the adversary who reads the sums" in said
     assert "no single upload to replay" in said and "which secure aggregation hides" in said
