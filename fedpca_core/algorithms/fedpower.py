@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.local_products import (
+    REFERENCE,
     aligned_total,
     drawn_weights,
     local_path,

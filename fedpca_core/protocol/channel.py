@@ -126,7 +126,6 @@ class Mailbox:
             Bytes of the masked uploads, over all participants.
         """
         self.bytes_up += size
-        self._since.up += size
         if self.reuse:
             self._known[plan.participants] = True
         weights = self._sum_weights(plan)
