@@ -14,12 +14,14 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 if not os.environ.get("FEDPCA_DEPLOYMENT"):
     pytest.skip("takes minutes: set FEDPCA_DEPLOYMENT=1", allow_module_level=True)
 
+import fedpca_core as fp
 from fedpca_core.problems import from_blocks
 from fedpca_core.streams import Streams
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from tests.engines.credentials import certificates, node_key
 from tests.engines.deployment import Deployment
-from tests.engines.small_federation import in_process
+from tests.engines.small_federation import CLIENTS, in_process, written
+from tests.engines.test_rounds import assert_same
 
 FEATURES = 12
 
@@ -124,3 +126,24 @@ def test_certificates_and_registered_keys(federation, blocks, tmp_path):
         chosen = settings(secured, secure_aggregation=True)
         trace = secured.trace(secured.submit(chosen, method="faps", rounds=2))
     assert_in_process(trace, from_blocks(blocks))
+
+
+@pytest.mark.parametrize("participation", [1.0, 0.6])
+def test_flowers_own_simulation_gives_the_result_of_one_process(participation, tmp_path):
+    pytest.importorskip("ray", reason="Flower simulates with ray: flwr[simulation]")
+    clients = tmp_path / "clients"
+    clients.mkdir()
+    problem = written(clients)
+    chosen = ConvergeSettings(clients=CLIENTS, components=3, seed=0, participation=participation)
+    path = tmp_path / "settings.json"
+    path.write_text(chosen.to_json())
+    with Deployment(
+        tmp_path / "federation",
+        [],
+        superlink=["--insecure", "--simulation"],
+        connection=f"insecure = true\noptions.num-supernodes = {CLIENTS}",
+    ) as simulated:
+        options = {"method": "faps", "rounds": 5, "data": str(clients), "reveal": True}
+        trace = simulated.trace(simulated.submit(path, **options))
+    expected = fp.simulate(problem, trace.algorithm, rounds=5, participation=participation)
+    assert_same(trace, expected)

@@ -46,6 +46,8 @@ def test_a_node_draws_its_own_noise_once_and_remembers_it(tmp_path):
     job = Job(fp.SSI(3), CLIENTS, rounds=2, seed=3, budget=BUDGET)
     with pytest.raises(InvalidInput, match="a second release"):
         run(LocalGrid(nodes(tmp_path), {}), job)
+    with pytest.raises(InvalidInput, match="a second release"):
+        run(LocalGrid(nodes(tmp_path), {}), Job(fp.FedPower(3, noise=0.1), CLIENTS, rounds=2))
     kept = nodes(tmp_path, memory=str(tmp_path / "memory"))
     for client, node in enumerate(kept):
         node["memory"] += str(client)

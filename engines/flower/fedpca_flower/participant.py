@@ -208,8 +208,9 @@ class Participant:
             limit is None or (budget is not None and budget["epsilon"] <= float(limit)),
             f"Client {self.client} takes part up to ε = {limit} only, and the run {asked}.",
         )
+        noisy = budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
         require(
-            budget is None or self.memory.on_disk or self.simulated,
+            not noisy or self.memory.on_disk or self.simulated,
             f"Client {self.client} has no folder to remember its noise in: after a restart it "
             "would draw it anew, which is a second release. Start the node with --node-config "
             "'memory=\"/srv/fedpca\"'.",
