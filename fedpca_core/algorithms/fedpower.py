@@ -111,9 +111,8 @@ class FedPower(Algorithm):
 
     def drawn(self, setting: Setting) -> int | None:
         """K of this run, or None for full participation."""
-        if self.draws is None and setting.participation < 1:
-            return setting.participants_per_round
-        return self.draws
+        sampled = self.draws is None and setting.participation < 1
+        return setting.participants_per_round if sampled else self.draws
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)

@@ -93,7 +93,7 @@ def _batches(source: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Array
         if suffix == ".npy":
             parts: Iterator[Array | pd.DataFrame] = _mapped(source, columns)
         elif suffix == ".csv":
-            parts = iter(pd.read_csv(source, chunksize=_ROWS))
+            parts = _csv(source)
         elif suffix == ".parquet":
             parts = _parquet(source)
         else:
@@ -125,11 +125,17 @@ def _mapped(source: Path, columns: Sequence[str]) -> Iterator[Array]:
         yield np.asarray(stored[begin : begin + step], dtype=float)
 
 
+def _csv(source: Path) -> Iterator[pd.DataFrame]:
+    with pd.read_csv(source, chunksize=_ROWS) as reader:
+        yield from reader
+
+
 def _parquet(source: Path) -> Iterator[pd.DataFrame]:
     from pyarrow.parquet import ParquetFile
 
-    for batch in ParquetFile(source).iter_batches(batch_size=_ROWS):
-        yield batch.to_pandas()
+    with ParquetFile(source) as file:
+        for batch in file.iter_batches(batch_size=_ROWS):
+            yield batch.to_pandas()
 
 
 def _numbers(source: Path, table: pd.DataFrame, columns: Sequence[str]) -> Array:
