@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.directions import Attempt, Lattice
+from fedpca_core.attacks.directions import Attempt
+from fedpca_core.attacks.generators import Lattice
 from fedpca_core.attacks.polish import TOLERANCE, Settled, chance, settle
 from fedpca_core.attacks.sieve import Sieved
 

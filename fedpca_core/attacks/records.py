@@ -22,7 +22,8 @@ import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.certificate import Certificate, Question, certify
-from fedpca_core.attacks.directions import Attempt, Lattice, attempts
+from fedpca_core.attacks.directions import Attempt, attempts
+from fedpca_core.attacks.generators import Lattice
 from fedpca_core.attacks.lattice import advice
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.sieve import sieve
