@@ -16,6 +16,7 @@ from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import images
 from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.streams import Streams
 
 DIGITS = images("digits", centre=False)
 FACTS = DIGITS.announced
@@ -210,6 +211,21 @@ def test_without_the_library_smaller_cases_still_work_and_a_sentence_names_it(mo
     np.testing.assert_array_equal(missing.whole, plain.whole)
     factor, facts = failing("wrong mean", 0)
     assert "pip install python-flint" in attacks.records(factor, **facts).note
+
+
+def test_noise_at_the_source_leaves_nothing_to_read():
+    problem = images("digits", 20, max_samples=200, centre=False)
+    clip = max(float(np.linalg.norm(block, axis=0).max()) for block in problem.blocks)
+    private = problem.private(10.0, 1e-6, clip, Streams(0))
+    run = fp.simulate(private, fp.SSI(10), rounds=2).transcript
+    for noisy in (
+        attacks.low_rank(run, 0),
+        attacks.factor_of(private.client_data.dense()[0], 10),
+        attacks.factor_of(private.client_data.dense()[0], 10, error=1.0),
+    ):
+        found = attacks.records(noisy, private.announced.grid, budget=1e7)
+        assert not found.certified
+    assert "noise buries" in found.note
 
 
 def test_it_can_be_watched_and_stopped():
