@@ -29,11 +29,13 @@ from fedpca_core.attacks.replay import Replay, Replaying, replay
 from fedpca_core.attacks.ridge import ridge, ridge_rounds
 from fedpca_core.attacks.samples import recover_samples
 from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
+from fedpca_core.attacks.without_mean import Differences, records_without_mean
 
 __all__ = [
     "ADVERSARIES",
     "Adversary",
     "AttackPath",
+    "Differences",
     "Differencing",
     "Factor",
     "Reading",
@@ -62,6 +64,7 @@ __all__ = [
     "record_stages",
     "records",
     "records_behind",
+    "records_without_mean",
     "recover_samples",
     "released_matrices",
     "replay",

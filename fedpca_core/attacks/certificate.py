@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.directions import Attempt, Lattice
+from fedpca_core.attacks.directions import Attempt
+from fedpca_core.attacks.generators import Lattice
 from fedpca_core.attacks.polish import TOLERANCE, Settled, chance, settle
 from fedpca_core.attacks.sieve import Sieved
 
@@ -17,6 +18,8 @@ _CHANCE = -12.0
 _CLOSEST = 0.01
 #: Lengths of directions may differ so much from what they should be.
 _LENGTH = 0.1
+#: Passes that refine the lengths of records scaled to length 1.
+_LENGTH_PASSES = 4
 #: Whole numbers above these are not exact in the proof: in int64, and in float64.
 _EXACT, _FLOAT = 2.0**62, 2.0**53
 
@@ -111,9 +114,11 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
     expected = lengths
     if question.steps is not None:
         # The length of a whole record is known better than that of its direction.
-        expected = _unit_lengths(question, settled)
-        settled = settle(stages, attempt.directions, expected)
-        expected = _unit_lengths(question, settled)
+        for _ in range(_LENGTH_PASSES):
+            before, expected = expected, _unit_lengths(question, settled)
+            if np.array_equal(before, expected):
+                break
+            settled = settle(stages, attempt.directions, expected)
     whole = _expanded(settled, repeats, samples, question.numerators is None)
     off = float(np.abs(measured / expected - 1.0).max())
     within = float(np.clip(2.0 * settled.largest, _CLOSEST, TOLERANCE))

@@ -22,7 +22,8 @@ import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.certificate import Certificate, Question, certify
-from fedpca_core.attacks.directions import Attempt, Lattice, attempts
+from fedpca_core.attacks.directions import Attempt, attempts
+from fedpca_core.attacks.generators import Lattice
 from fedpca_core.attacks.lattice import advice
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.sieve import sieve
@@ -131,8 +132,10 @@ def record_stages(
     if not 0 < factor.rank <= factor.samples:
         return
     question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length)
-    if len(question.sieved.chosen) == 0:
-        yield replace(state, note="Not certified: noise buries every feature of the records.")
+    if len(question.lattice.rows) < factor.rank:
+        yield replace(
+            state, note="Not certified: noise buries so many features that too few are left."
+        )
         return
     for attempt in attempts(question.lattice, budget, plain=plain):
         state = _after(state, attempt, question, steps)

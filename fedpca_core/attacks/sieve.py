@@ -60,7 +60,7 @@ def sieve(rows: Array, error: float, shortest: float) -> Sieved:
     if len(chosen) == 0:
         return Sieved(short, made.astype(np.int64), chosen)
     position = np.arange(len(chosen))
-    for _ in range(_PASSES):
+    for _ in range(_PASSES if len(chosen) > 1 else 0):
         products = short @ short.T
         squares = np.diag(products).copy()
         after = squares[:, None] + squares - 2.0 * np.abs(products)
