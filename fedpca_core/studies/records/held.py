@@ -99,12 +99,16 @@ def _of_sums(transcript: Transcript, client: int) -> Iterator[Held]:
 
 def _of_summed_models(transcript: Transcript) -> Iterator[Held]:
     """Sums of models: the server holds the mean of all, and nothing of one."""
+    n = transcript.features
+    nothing = Held(np.zeros((n, 0)), None, "sums")
     for exchange in transcript.exchanges:
-        arrays = [
-            a for a in (exchange.sums or {}).values() if a.shape[:1] == (transcript.features,)
-        ]
-        factor = _spread(arrays[0]) if arrays else np.zeros((transcript.features, 0))
-        yield Held(factor, None, "sums")
+        found = nothing
+        for array in (exchange.sums or {}).values():
+            if array.shape == (n * (n + 1) // 2,):
+                found = Held(_directions(_unpacked(array, n)), None, "sums")
+            elif array.shape[:1] == (n,):
+                found = Held(_spread(array), None, "sums")
+        yield found
 
 
 def _of_masked(transcript: Transcript, client: int) -> Iterator[Held]:
@@ -126,14 +130,18 @@ def _of_models(transcript: Transcript, client: int) -> Iterator[Held]:
         yield last
 
 
+def _unpacked(triangle: Array, features: int) -> Array:
+    """The symmetric matrix behind its upper triangle by rows."""
+    matrix = np.zeros((features, features))
+    matrix[np.triu_indices(features)] = triangle
+    return matrix + np.triu(matrix, 1).T
+
+
 def _model(uploads: dict[str, Array], transcript: Transcript, client: int) -> Held | None:
     n = transcript.features
     for array in uploads.values():
         if array.shape == (n * (n + 1) // 2,):  # the matrix itself, upper triangle by rows
-            matrix = np.zeros((n, n))
-            matrix[np.triu_indices(n)] = array
-            matrix = matrix + np.triu(matrix, 1).T
-            found = factor_of(matrix, int(transcript.samples[client]))
+            found = factor_of(_unpacked(array, n), int(transcript.samples[client]))
             return Held(found.matrix, found, "model")
     for array in uploads.values():
         if array.ndim == 2 and array.shape[0] == n:

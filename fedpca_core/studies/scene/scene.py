@@ -131,7 +131,7 @@ def _states(
 def _scene(
     problem: Problem, frame: pd.DataFrame, transcript: Transcript, states: list[Held], client: int
 ) -> Scene:
-    problem = problem.unperturbed  # whose records are shown
+    facts, problem = Facts.of(problem), problem.unperturbed  # whose records are shown
     require(
         problem.blocks is not None,
         "The records of this problem are too many to be shown; choose fewer records per client.",
@@ -143,7 +143,7 @@ def _scene(
         present[row, exchange.participants] = True
     states = states + [states[-1]] * (len(frame) - len(states))
     return Scene(
-        facts=Facts.of(problem),
+        facts=facts,
         metrics=frame,
         upload_bytes=max((e.upload_bytes for e in transcript.exchanges), default=0),
         present=present,

@@ -1,0 +1,87 @@
+"""The live picture: one run, its costs, and what the server makes of the very same messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.views import scene as drawn
+from fedpca_core.__main__ import main
+from fedpca_core.algorithms.registry import COMPARED
+from fedpca_core.studies.scene.scene import LivePicture, Scene
+from fedpca_core.studies.scene.settings import SceneSettings
+from fedpca_core.studies.study import outcome
+
+SMALL = SceneSettings(clients=4, records_per_client=12.0, components=6, rounds=10, client=1)
+STUDY = LivePicture()
+
+
+def found(**changes: object) -> Scene:
+    result = outcome(STUDY.run(replace(SMALL, **changes)))  # type: ignore[arg-type]
+    assert result is not None
+    return result
+
+
+def test_after_a_few_messages_the_server_has_every_record_exactly():
+    scene = found()
+    assert scene.certified == 2, "12 records are known after two messages of 6 columns"
+    assert np.abs(scene.pictures[scene.certified] - scene.truth).max() < 1e-9
+    assert np.abs(scene.pictures[1] - scene.truth).max() > 0.1
+    assert list(scene.directions[:3]) == [0, 6, 12]
+    words = [drawn.sentence(scene, SMALL, k) for k in range(scene.rounds + 1)]
+    assert words[0].startswith("Nothing has been sent yet")
+    assert "the server has all 12 digits of client 2, exactly" in words[2]
+    assert "exactly" not in words[1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"secure_aggregation": True},
+        {"method": "faps"},
+        {"epsilon": 10.0, "clip_norm": 4.0},
+        {"upload_noise": 1e-2},
+        {"method": "one_shot"},
+    ],
+)
+def test_what_keeps_the_records_keeps_them(changes):
+    scene = found(**changes)
+    assert scene.certified is None
+    assert all(
+        "exactly" not in drawn.sentence(scene, replace(SMALL, **changes), k)
+        for k in range(scene.rounds + 1)
+    )
+
+
+@pytest.mark.parametrize("method", list(COMPARED))
+@pytest.mark.parametrize("secure", [False, True])
+def test_no_setting_leaves_an_empty_picture(method, secure):
+    scene = found(method=method, secure_aggregation=secure, penalty_factor=1.0)
+    assert scene.pictures.shape == (scene.rounds + 1, 12, 8, 8)
+    assert np.ptp(scene.pictures[-1]) > 0.1
+    assert np.isfinite(scene.metrics["sin_theta"]).all()
+
+
+def test_participation_is_on_the_stage_and_delays_the_server():
+    scene = found(participation=0.5, rounds=20)
+    assert (scene.present[1:].sum(axis=1) == 2).all() and not scene.present[0].any()
+    assert scene.certified is not None and scene.certified > 2
+
+
+def test_the_file_runs_headless_with_the_numbers_of_the_page(tmp_path, capsys):
+    file = tmp_path / "scene.json"
+    file.write_text(SMALL.to_json(), encoding="utf-8")
+    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    written = pd.read_csv(tmp_path / "out" / "scene-rounds.csv").drop(columns="seconds")
+    page = STUDY.tables(found(), SMALL)["rounds"].drop(columns="seconds")
+    pd.testing.assert_frame_equal(written, page, check_dtype=False)
+
+
+def test_a_guarantee_stands_beside_noise():
+    scene = found(epsilon=10.0, clip_norm=4.0)
+    assert scene.facts.guarantee is not None and scene.facts.guarantee.private
+    assert drawn._protection(scene, replace(SMALL, epsilon=10.0))[0] == "noise"
