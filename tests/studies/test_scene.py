@@ -10,7 +10,8 @@ import pytest
 
 from dashboard.views import scene as drawn
 from fedpca_core.__main__ import main
-from fedpca_core.algorithms.registry import COMPARED
+from fedpca_core.algorithms.registry import COMPARED, METHODS
+from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.scene.scene import LivePicture, Scene
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import outcome
@@ -58,7 +59,11 @@ def test_what_keeps_the_records_keeps_them(changes):
 
 @pytest.mark.parametrize("method", list(COMPARED))
 @pytest.mark.parametrize("secure", [False, True])
-def test_no_setting_leaves_an_empty_picture(method, secure):
+def test_every_method_has_a_picture_or_a_sentence(method, secure):
+    if secure and METHODS[method].needs_individual_uploads:
+        with pytest.raises(InvalidInput, match="switch secure aggregation off"):
+            found(method=method, secure_aggregation=True)
+        return
     scene = found(method=method, secure_aggregation=secure, penalty_factor=1.0)
     assert scene.pictures.shape == (scene.rounds + 1, 12, 8, 8)
     assert np.ptp(scene.pictures[-1]) > 0.1
