@@ -144,7 +144,11 @@ def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -
             f"{features} features cannot tell so many apart. Choose fewer records per client."
         )
     if not settings.mean_known:
-        return f"it does not know the mean that was subtracted. {one.note}"
+        return (
+            f"it does not know the mean that was subtracted. {one.note} Every difference between "
+            "two records follows all the same (the note on records has how); this page does not "
+            "show that."
+        )
     return one.note or "its messages do not determine the client's matrix in these rounds."
 
 

@@ -138,7 +138,7 @@ def test_a_long_run_shows_progress_can_be_stopped_and_keeps_what_it_has(open_pag
 def test_own_table_is_read_split_and_compared(open_page, data_folder):
     page = open_page("/converge", {**QUICK, "problem": "Your own table"})
     main = page.locator("[data-testid=stMain]")
-    assert "There is no table yet, and a link cannot carry one" in main.inner_text()
+    assert "a table of your own, which a link cannot carry" in main.inner_text()
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(
         data_folder / "beijing_air_daily.csv"
     )
