@@ -20,9 +20,7 @@ with st.container(key="front"):
     layout.heading("Nobody sends a record. What does the server hold?")
 controls.show_notes()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"):
-    method = controls.parameter("method")
-    controls.draw("clients", "heterogeneity")
-    controls.parameter("penalty_factor", disabled=method not in ("faps", "variable_splitting"))
+    controls.draw("method", "clients", "heterogeneity", "penalty_factor")
     controls.draw("epsilon", "participation")
     with st.popover("More", icon=":material/tune:", width="stretch"):
         controls.draw("problem", "records_per_client", "components", "rounds", "client")
