@@ -87,33 +87,6 @@ def download_tables(tables: Callable[[], Mapping[str, pd.DataFrame]], *, name: s
     )
 
 
-def download_csv(
-    frame: pd.DataFrame | Callable[[], pd.DataFrame],
-    *,
-    name: str,
-    label: str = "Download CSV",
-    key: str | None = None,
-) -> None:
-    """Offer a table as CSV, written only when somebody asks for it (no rerun).
-
-    ``name`` is the file's name without ending.
-    """
-
-    def data() -> bytes:
-        table = frame() if callable(frame) else frame
-        return table.to_csv(index=False).encode()
-
-    st.download_button(
-        label,
-        data=data,
-        file_name=f"{name}.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key=key or f"csv-{name}",
-    )
-
-
 def download_json(
     configuration: Mapping[str, Any] | str,
     *,

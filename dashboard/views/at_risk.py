@@ -58,10 +58,9 @@ def draw(swept: Swept) -> None:
         ],
     )
     st.caption(
-        f"{ATTACKED} of {CLIENTS} clients each, their matrix known exactly, some ten seconds of "
-        "work for each: more work gets a little further. "
-        "Three things bound it. Rank: more records than informative features (border pixels are "
-        "always empty) leave the rotation open. Precision: a matrix known to 16 digits has fewer "
-        "for every further record. The grid: features must outnumber records by some, or several "
-        "sets of whole records fit. Images that are not on this machine are left out."
+        f"{ATTACKED} of {CLIENTS} clients each, their matrix known exactly; the work for each is "
+        "limited, and more gets further. Three things can bound it, which this map does not tell "
+        "apart: rank (more records than informative features leave the rotation open), precision "
+        "of the matrix, and the grid (several sets of whole records may fit). Images that are not "
+        "on this machine are left out."
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -114,7 +116,10 @@ def test_files_are_complete(monkeypatch):
         "download_button",
         lambda label, data, file_name, **options: offered.update({file_name: data()}),
     )
-    share.download_csv(lambda: pd.DataFrame({"round": [0, 1], "ε": [1.5, None]}), name="curve")
+    table = pd.DataFrame({"round": [0, 1], "ε": [1.5, None]})
+    share.download_tables(lambda: {"curve": table}, name="page")
     share.download_json({"seed": 3, "name": "ρ"}, name="settings")
-    assert offered["curve.csv"].decode() == "round,ε\n0,1.5\n1,\n"
+    with zipfile.ZipFile(io.BytesIO(offered["page-tables.zip"])) as archive:
+        assert archive.namelist() == ["curve.csv"]
+        assert archive.read("curve.csv").decode() == "round,ε\n0,1.5\n1,\n"
     assert json.loads(offered["settings.json"]) == {"seed": 3, "name": "ρ"}

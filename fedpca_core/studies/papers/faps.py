@@ -353,7 +353,7 @@ PRESETS: tuple[Preset, ...] = (
         "ten-faces",
         "One message, ten faces",
         "Forty people's computers hold ten photographs each and send SSI's first message: ten "
-        "columns. The server takes them apart into the ten photographs, to the last grey level.",
+        "columns. From the message of the one under attack the server makes the ten photographs.",
         live={
             "problem": "olivetti",
             "clients": 40,
