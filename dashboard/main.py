@@ -73,5 +73,11 @@ st.navigation(
             icon=":material/function:",
             url_path="theory",
         ),
+        st.Page(
+            PAGES / "trace.py",
+            title="Open a run",
+            icon=":material/folder_open:",
+            url_path="trace",
+        ),
     ]
 ).run()

@@ -27,6 +27,8 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 
 FORMAT = "fedpca trace"
 VERSION = 1
+#: No file may unpack to more than this.
+LARGEST_BYTES = 2**30
 #: Parts of a trace and of an exchange that are arrays and always there.
 _CURVES = ("estimates", "bytes_up", "bytes_down", "local_products", "seconds")
 _WHO = ("participants", "weights", "sum_weights")
@@ -83,12 +85,23 @@ def load_trace(file: str | Path | IO[bytes]) -> Trace:
     Raises
     ------
     InvalidInput
-        Not such a file, one of another version, or one that is damaged.
+        Not such a file, one of another version, one that is damaged or larger than 1 GB.
     """
     try:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        require(
+            size <= LARGEST_BYTES,
+            f"This file unpacks to {size >> 20:,} MB, and {LARGEST_BYTES >> 20:,} MB is the most "
+            "that is read; keep fewer rounds, or leave the clients' states out.",
+        )
+        if not isinstance(file, str | Path):
+            file.seek(0)
         with np.load(file, allow_pickle=False) as stored:
             header = json.loads(bytes(stored["header"]).decode())
             arrays = {name: stored[name] for name in stored.files if name != "header"}
+    except InvalidInput:
+        raise
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise InvalidInput(
             f"This is not the file of a trace ({error}); choose one that a run has written (.npz)."

@@ -20,6 +20,8 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.opened.opened import OpenedRun
+from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
@@ -83,6 +85,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PenaltyAndSteps(),
     Statements(),
     Bridge(),
+    OpenedRun(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
 )
 
@@ -95,6 +98,7 @@ PAGES: tuple[type[Settings], ...] = (
     PersonaliseSettings,
     TheorySettings,
     AnomalySettings,
+    OpenedSettings,
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
