@@ -19,7 +19,7 @@ import numpy as np
 
 from fedpca_core.arrays import AnyArray, Arrays
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.guarantee import Guarantee
+from fedpca_core.guarantee import Guarantee, PaidMean
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.described import describe, restore
 from fedpca_core.protocol.trace import Trace
@@ -69,6 +69,7 @@ def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
         "seed": int(trace.seed),
         "setting": {name: getattr(trace.setting, name) for name in _SCALARS},
         "guarantee": None if guarantee is None else asdict(guarantee),
+        "paid_mean": None if trace.setting.paid_mean is None else asdict(trace.setting.paid_mean),
         "states": None if trace.states is None else [list(state) for state in trace.states],
         "secure_aggregation": trace.transcript.secure_aggregation,
         "dtype": trace.transcript.dtype,
@@ -124,12 +125,13 @@ def load_trace(file: str | Path | IO[bytes]) -> Trace:
 
 
 def _trace(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Trace:
-    stated = header["guarantee"]
+    stated, mean = header["guarantee"], header.get("paid_mean")
     setting = Setting(
         **header["setting"],
         samples=arrays["setting/samples"],
         weights=arrays["setting/weights"],
         guarantee=None if stated is None else Guarantee(**stated),
+        paid_mean=None if mean is None else PaidMean(**mean),
     )
     names = header["states"]
     states = None
