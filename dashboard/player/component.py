@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.player.encode import encode
 from dashboard.player.model import Heat, Images, Panel
-from dashboard.player.stage import Stage
+from dashboard.player.stage import Run, Stage
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 
@@ -24,6 +24,7 @@ SCRIPTS = (
     "transport.js",
     "readout.js",
     "stage.js",
+    "runs.js",
     "view.js",
 )
 
@@ -53,6 +54,7 @@ def replay(
     stage: Stage | None = None,
     sentences: Sequence[str] = (),
     autoplay: bool = False,
+    run: Run | None = None,
 ) -> None:
     """Show a run with a transport bar: images, charts and a read-out at the current round.
 
@@ -82,7 +84,10 @@ def replay(
     sentences : sequence of str
         One for each round, the start included: what has just happened; none for no line.
     autoplay : bool
-        Play once when the view opens, unless the reader prefers less motion.
+        Play once when the view opens, or when it has got more than a start, unless the reader
+        prefers less motion.
+    run : Run, optional
+        With it the curves of the run before stay as a ghost, and a run can be pinned.
 
     Raises
     ------
@@ -102,6 +107,7 @@ def replay(
             stage=stage,
             sentences=sentences,
             autoplay=autoplay,
+            run=run,
         ),
         height="content",
     )

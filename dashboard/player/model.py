@@ -124,6 +124,14 @@ class Baseline:
     colour: str | None = None
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A labelled vertical line: what somebody expects at this place of the x axis."""
+
+    label: str
+    value: float
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One chart.
@@ -155,6 +163,11 @@ class Panel:
         CSS pixels of the plot.
     simulation_only : bool
         Marks the whole chart: everything in it needs the clients' private data.
+    compact : bool
+        A small chart beside pictures: no titles at the axes, no legend of its own, tools on
+        demand, and the height that its place gives it.
+    marks : tuple of Mark
+        Vertical lines.
     """
 
     key: str
@@ -175,6 +188,8 @@ class Panel:
     integer_x: bool = False
     height: int = 340
     simulation_only: bool = False
+    compact: bool = False
+    marks: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
         who = f"Panel {self.key!r}"

@@ -19,6 +19,7 @@ class View {
     this.grid = element("div", { class: "fp-grid" });
     this.sentence = element("p", { class: "fp-sentence", "data-testid": "replay-sentence" });
     this.node = element("div", { class: "fp-replay" }, this.gallery, this.grid);
+    this.runs = new Runs(this);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
     this.transport.face(false);
@@ -40,6 +41,8 @@ class View {
     const data = decode(bytes);
     if (digest === data.digest && this.theme.signature === theme.signature) return;
     const first = this.data === undefined;
+    const begun = first || this.data.rounds === 0;
+    this.runs.change(this.data, data);
     this.data = data;
     this.theme = theme;
     this.node.dataset.scheme = theme.scheme;
@@ -66,8 +69,8 @@ class View {
     this.node.dataset.rounds = data.rounds;
     this.node.dataset.digest = data.digest;
     this.show();
-    if (first && data.autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.round = 0;
+    if (begun && data.autoplay && data.rounds > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.round = data.start ?? 0;
       this.show();
       this.transport.start();
     }
@@ -85,6 +88,7 @@ class View {
       if (!this.stage.node.isConnected) this.node.prepend(this.stage.node);
       this.stage.update(stage);
     }
+    this.runs.update();
     if (sentences.length === 0) this.sentence.remove();
     else if (!this.sentence.isConnected) this.grid.after(this.sentence);
   }
