@@ -69,7 +69,7 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
     st.caption(
         "One attacker throughout: it starts from the pooled S and corrects it by what the messages "
         "say, shrunk by the strength that is best in hindsight; without noise it does not shrink. "
-        f"No server using ridge does better. Client {CLIENT + 1}, medians and range of {RUNS} "
+        f"No server using ridge does better. Client {CLIENT}, medians and range of {RUNS} "
         "runs; simulation only."
     )
 
@@ -78,7 +78,7 @@ def verdict(result: Swept, settings: PrivacySettings) -> str:
     """What the server gets without noise, and from which budget on noise lets it gain anything."""
     guess, quiet = last_value(result, PUBLIC), last_value(result, "none")
     assert guess is not None
-    text = f"Guessing that client {CLIENT + 1} is like the average misses Sᵢ by {_percent(guess)}. "
+    text = f"Guessing that client {CLIENT} is like the average misses Sᵢ by {_percent(guess)}. "
     if quiet is not None:
         text += f"Without noise the server's messages bring that down to {_percent(quiet)}. "
     start, at_the_edge = beats_guess_from(result, "exact")
