@@ -24,17 +24,9 @@ def _warm_up() -> None:
 
 _warm_up()
 
-# A picture of our own: a Material symbol as the page's icon would be fetched from another host.
-st.set_page_config(
-    page_icon=str(ROOT / "assets" / "favicon.png"),
-    layout="wide",
-    # In a lecture or inside another page (embed=true) the picture comes first.
-    initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
-)
+from dashboard.shell.document import page_title  # noqa: E402
 
-st.html(ROOT / "dashboard" / "page.css")
-
-st.navigation(
+page = st.navigation(
     [
         st.Page(PAGES / "home.py", title="Home", icon=":material/home:", default=True),
         st.Page(
@@ -80,4 +72,17 @@ st.navigation(
             url_path="trace",
         ),
     ]
-).run()
+)
+
+# A picture of our own: a Material symbol as the page's icon would be fetched from another host.
+st.set_page_config(
+    page_title=page_title(page.title),
+    page_icon=str(ROOT / "assets" / "favicon.png"),
+    layout="wide",
+    # In a lecture or inside another page (embed=true) the picture comes first.
+    initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
+)
+
+st.html(ROOT / "dashboard" / "page.css")
+
+page.run()

@@ -4,6 +4,21 @@ const VIEWS = new WeakMap();
 const SETTLED_MS = 2000;
 let views = 0;
 
+// The Tab key meets navigation and settings first; one link leads past them to the play button.
+function offerSkip() {
+  if (document.querySelector(".fp-skip")) return;
+  const link = element("a", { class: "fp-skip", href: "#play", text: "Skip to the picture" });
+  link.onclick = (event) => {
+    event.preventDefault();
+    document.querySelector("[data-testid=replay-play]")?.focus();
+  };
+  document.body.prepend(link);
+}
+
+function dropSkip() {
+  if (!document.querySelector("[data-testid=replay-play]")) document.querySelector(".fp-skip")?.remove();
+}
+
 class View {
   constructor(parent) {
     for (const stale of parent.querySelectorAll(":scope > .fp-replay")) stale.remove();
@@ -58,6 +73,7 @@ class View {
     this.updatePanels();
     if (data.playback) {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
+      offerSkip();
       this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
       this.transport.update();
       this.readout.update();
@@ -163,6 +179,7 @@ class View {
     this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
+    dropSkip();
   }
 }
 

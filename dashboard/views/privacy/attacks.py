@@ -75,7 +75,7 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
         "One attacker throughout: it starts from the pooled S and corrects it by what the messages "
         "say, shrunk by the strength that is best in hindsight; without noise it does not shrink. "
         "No server using ridge does better. Noise at the source: it has all of Sᵢ + Eᵢ, as any "
-        f"method may let out in the end. Client {CLIENT + 1}, medians and range of {RUNS} runs; "
+        f"method may let out in the end. Client {CLIENT}, medians and range of {RUNS} runs; "
         "simulation only."
     )
 
@@ -84,7 +84,7 @@ def verdict(result: Swept, settings: PrivacySettings) -> str:
     """What the server gets without noise, and from which budget on noise lets it gain anything."""
     guess, quiet = last_value(result, PUBLIC), last_value(result, "none")
     assert guess is not None
-    text = f"Guessing that client {CLIENT + 1} is like the average misses Sᵢ by {_percent(guess)}. "
+    text = f"Guessing that client {CLIENT} is like the average misses Sᵢ by {_percent(guess)}. "
     if quiet is not None:
         text += f"Without noise the server's messages bring that down to {_percent(quiet)}. "
     kind = "exact" if "exact" in result.series else "source"
