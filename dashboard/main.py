@@ -73,5 +73,11 @@ st.navigation(
             icon=":material/function:",
             url_path="theory",
         ),
+        st.Page(
+            PAGES / "papers.py",
+            title="Do the papers hold?",
+            icon=":material/menu_book:",
+            url_path="papers",
+        ),
     ]
 ).run()

@@ -22,6 +22,7 @@ from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
+from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.personalised.comparison import Comparison
 from fedpca_core.studies.personalised.exposure import Exposure
@@ -84,6 +85,8 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Statements(),
     Bridge(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
+    PaperRows(),
+    PaperExperiment(),
 )
 
 #: The settings class of every page.
@@ -95,6 +98,7 @@ PAGES: tuple[type[Settings], ...] = (
     PersonaliseSettings,
     TheorySettings,
     AnomalySettings,
+    PapersSettings,
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {

@@ -80,8 +80,12 @@ class Experiment(ABC):
         ``key`` is what the command line calls it.
     source : str
         Key of the paper.
-    x_title, y_title, measure : str
-        Axes of its chart and the measure that it shows; an experiment without ``measure`` has none.
+    measure, varied : str
+        The measure of its chart, and what it varies; no chart of numbers without a measure.
+    x_title, y_title : str
+        Axes of its curves.
+    sizes : tuple of {"paper", "live"}
+        Those that there are.
     """
 
     key: str
@@ -90,7 +94,7 @@ class Experiment(ABC):
     x_title: ClassVar[str] = ""
     y_title: ClassVar[str] = ""
     measure: str = ""
-    #: Sizes that there are.
+    varied: str = ""
     sizes: tuple[Size, ...] = ("live", "paper")
 
     @abstractmethod

@@ -78,6 +78,7 @@ class Convergence(Experiment):
     def __init__(self, name: str, measure: str = "rounds") -> None:
         self.preset: Preset = preset(name)
         self.key, self.title, self.measure = name, self.preset.title, measure
+        self.varied = self.preset.varied
         self._problem: tuple[object, Problem] | None = None
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
