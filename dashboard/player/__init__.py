@@ -18,4 +18,16 @@ from dashboard.player.encode import to_uint8
 from dashboard.player.model import Baseline, Curve, Heat, Images, Mark, Panel
 from dashboard.player.stage import Run, Stage
 
-__all__ = ["Baseline", "Curve", "Heat", "Images", "Mark", "Panel", "Run", "Stage", "chart", "replay", "to_uint8"]
+__all__ = [
+    "Baseline",
+    "Curve",
+    "Heat",
+    "Images",
+    "Mark",
+    "Panel",
+    "Run",
+    "Stage",
+    "chart",
+    "replay",
+    "to_uint8",
+]

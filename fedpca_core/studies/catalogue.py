@@ -24,6 +24,7 @@ from fedpca_core.studies.opened.opened import OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
+from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.personalised.comparison import Comparison
 from fedpca_core.studies.personalised.exposure import Exposure
@@ -87,6 +88,8 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Bridge(),
     OpenedRun(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
+    PaperRows(),
+    PaperExperiment(),
 )
 
 #: The settings class of every page.
@@ -99,6 +102,7 @@ PAGES: tuple[type[Settings], ...] = (
     TheorySettings,
     AnomalySettings,
     OpenedSettings,
+    PapersSettings,
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
