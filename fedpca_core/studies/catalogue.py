@@ -20,6 +20,8 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier.frontier import Frontier
+from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
@@ -57,6 +59,7 @@ from fedpca_core.studies.theory.verdicts import Statements
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    Frontier(),
     ClientRecords(),
     AtRisk(),
     ClientReconstruction(),
@@ -90,6 +93,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
 PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
+    FrontierSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,
