@@ -145,6 +145,7 @@ def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any
         "marker": curve.marker,
         "simulationOnly": curve.simulation_only,
         "labels": list(curve.labels),
+        "whiskers": curve.whiskers,
     }
 
 
@@ -281,6 +282,7 @@ def encode(
     stage: Stage | None = None,
     sentences: Sequence[str] = (),
     autoplay: bool = False,
+    choosable: bool = False,
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
@@ -319,6 +321,7 @@ def encode(
         "roundLabel": round_label,
         "start": start,
         "playback": playback,
+        "choosable": choosable,
         "panels": [
             _heat(panel, rounds, blocks)
             if isinstance(panel, Heat)

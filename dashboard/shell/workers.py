@@ -207,7 +207,7 @@ def together(
     left = threading.Event()
 
     def one(piece: Settings) -> Any:
-        return outcome(workers.run(study, piece, data), lambda step: not left.is_set())
+        return outcome(workers.run(study.worker, piece, data), lambda step: not left.is_set())
 
     with ThreadPoolExecutor(workers.size) as threads:
         running = [threads.submit(one, piece) for piece in pieces]

@@ -20,7 +20,8 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
-from fedpca_core.studies.frontier.frontier import Frontier
+from fedpca_core.studies.frontier.frontier import Frontier, Strip
+from fedpca_core.studies.frontier.recommendation import Recommendation
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
@@ -60,6 +61,8 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
     Frontier(),
+    Strip(),
+    Recommendation(),
     ClientRecords(),
     AtRisk(),
     ClientReconstruction(),

@@ -22,13 +22,18 @@ R = TypeVar("R")
 class Divided(Study[S, R], Generic[S, R]):
     """A study whose work falls into pieces."""
 
+    @property
+    def worker(self) -> Study[S, R]:
+        """The study that does one piece."""
+        return self
+
     @abstractmethod
     def pieces(self, settings: S) -> Sequence[S]:
         """The settings of the pieces, those to see first in front; none where this is a piece."""
 
-    @abstractmethod
     def piece(self, settings: S, data: OwnData | None) -> Run[R]:
         """The work of one piece."""
+        return self.worker.run(settings, data)
 
     @abstractmethod
     def gathered(self, settings: S, found: Sequence[R]) -> R:

@@ -18,6 +18,8 @@ from fedpca_core.studies.frontier.frontier import (
     pareto,
     shown,
 )
+from fedpca_core.studies.frontier.recommendation import Recommendation, sentences
+from fedpca_core.studies.frontier.rules import RULES
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
@@ -154,3 +156,35 @@ def test_paths_follow_the_methods_that_have_the_parameter(vary):
         "rounds": {"ssi", "local_power", "faps"},
     }[vary]
     assert set(counts[counts == 6].index) == long and set(counts) <= {1, 6}
+
+
+# ---------------------------------------------------------------- what to use
+def advised(**asked):
+    settings = replace(DEFAULT, **asked)
+    return outcome(Recommendation().run(settings)), settings
+
+
+def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
+    advice, settings = advised(server="sums", needed_epsilon=2.0, budget_bytes=1e6)
+    best, without = advice.place(1), advice.other_server
+    assert (best["method"], best["sums"], best["noise"]) == ("centralized", True, True)
+    assert best["rounds"] == 1 and best["epsilon"] <= 2 * (1 + 1e-9)
+    assert not without["sums"] and without["noise"] and without["sin_theta"] > best["sin_theta"]
+    said = sentences(advice, settings)
+    assert said[0].startswith("Noisy covariance with shared noise under secure sums, one round")
+    assert advice.place(2) is not None and said[-1].startswith("Next best: ")
+
+
+def test_single_uploads_without_an_epsilon_are_never_recommended_to_a_curious_server():
+    advice, settings = advised(server="curious", needed_epsilon=np.inf)
+    assert advice.place(1) is None and set(advice.table["excluded"]) == {"server"}
+    assert sentences(advice, settings)[0].startswith("Nothing that was run here")
+    assert (advice.table["reason"] != "").all()
+
+
+def test_every_rule_says_what_it_asks_and_leaves_out_what_fails_it():
+    advice, settings = advised(budget_bytes=1e3, budget_rounds=1.0)
+    left = advice.table[advice.table["rank"].notna()]
+    assert set(left["method"]) == {"one_shot"}
+    tables = Recommendation().tables(advice, settings)
+    assert (tables["rules"]["demand"] != "").all() and len(tables["rules"]) == len(RULES)

@@ -37,6 +37,14 @@ COLUMNS = (
 )  # fmt: skip
 #: What identifies a point.
 POINT = ["method", "parameter", "value", "seed"]
+#: What the small multiples vary, and over how many seeds.
+STRIPS: Mapping[str, tuple[float | int, ...]] = {
+    "heterogeneity": (0.0, 0.3, 0.6, 1.0),
+    "clients": (4, 8, 16, 32),
+}
+STRIP_SEEDS = 2
+#: The parameter that varies, its value, and the settings of the piece.
+Placed = tuple[str, float, FrontierSettings]
 #: Columns that depend on the machine.
 TIMED = ("seconds",)
 #: Traces of the leading spaces of the clients' matrices, by problem.
@@ -65,10 +73,6 @@ class Front:
         A number that only the first seed has (attacks that search) stands for all.
         """
         return summarised(self.table)
-
-    def strip(self, along: str) -> pd.DataFrame:
-        """Medians along another parameter, where the table has it."""
-        return summarised(self.table[self.table["parameter"] == along])
 
 
 def summarised(table: pd.DataFrame) -> pd.DataFrame:
@@ -135,9 +139,15 @@ class Frontier(Divided[FrontierSettings, Front]):
     seconds: ClassVar[float] = 300.0
 
     def pieces(self, settings: FrontierSettings) -> Sequence[FrontierSettings]:
-        if settings.vary == "none" and settings.seeds == 1:
-            return ()
-        return list(_pieces(settings))
+        return [piece for *_, piece in self.placed(settings)]
+
+    def placed(self, settings: FrontierSettings) -> list[Placed]:
+        """The pieces, each with the parameter that varies and its value there."""
+        if settings.vary == "none":
+            alone = settings.seeds == 1
+            return [] if alone else [("none", math.nan, one) for one in _pieces(settings)]
+        name = settings.vary
+        return [(name, float(getattr(one, name)), one) for one in _pieces(settings)]
 
     def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Front]:
         require(
@@ -156,15 +166,10 @@ class Frontier(Divided[FrontierSettings, Front]):
         return Front(pd.DataFrame(rows, columns=list(COLUMNS)), refusals, facts)
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Front:
-        pieces = self.pieces(settings)
-        tables = []
-        for piece, front in zip(pieces, found, strict=False):
-            value = None if settings.vary == "none" else getattr(piece, settings.vary)
-            tables.append(
-                front.table.assign(
-                    parameter=settings.vary, value=math.nan if value is None else float(value)
-                )
-            )
+        tables = [
+            front.table.assign(parameter=parameter, value=value)
+            for (parameter, value, _), front in zip(self.placed(settings), found, strict=False)
+        ]
         table = pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
         # What a search found replaces the row that waited for it.
         table = table.sort_values("searched", ascending=False, kind="stable")
@@ -182,9 +187,38 @@ class Frontier(Divided[FrontierSettings, Front]):
         return tables
 
 
+class Strip(Frontier):
+    """The same methods, nothing varied, over heterogeneity and over clients."""
+
+    key: ClassVar[str] = "frontier_strip"
+    title: ClassVar[str] = "All methods over heterogeneity and clients"
+
+    @property
+    def worker(self) -> Frontier:
+        return Frontier()
+
+    def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Front]:
+        return self.worker.run(settings, data)
+
+    def wanted(self, settings: FrontierSettings) -> bool:
+        return settings.strip and (settings.problem != "table" or not settings.client_column)
+
+    def placed(self, settings: FrontierSettings) -> list[Placed]:
+        base = replace(settings, vary="none", seeds=1, searches=False)
+        return [
+            (name, float(value), replace(base, **{name: value}, seed=seed))  # type: ignore[arg-type]
+            for name, values in STRIPS.items()
+            for value in values
+            for seed in _seeds(settings)[:STRIP_SEEDS]
+        ]
+
+
+def _seeds(settings: FrontierSettings) -> list[int]:
+    return [(settings.seed + k) % 100_000 for k in range(settings.seeds)]
+
+
 def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
     """First every method at its usual value, then the paths, then what attacks must search for."""
-    seeds = [(settings.seed + k) % 100_000 for k in range(settings.seeds)]
     base = replace(settings, vary="none", seeds=1, starts=1)
     places = [base]
     if settings.vary != "none":
@@ -193,7 +227,7 @@ def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
         places += [replace(base, **{settings.vary: value}) for value in others]  # type: ignore[arg-type]
     for number, here in enumerate(places):
         some = tuple(m for m in settings.candidates if not number or varies(m, base, here))
-        for seed in seeds:
+        for seed in _seeds(settings):
             if some:
                 yield replace(here, candidates=some, seed=seed, searches=False)
     if not settings.searches:

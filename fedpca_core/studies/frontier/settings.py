@@ -120,6 +120,52 @@ class FrontierSettings(ConvergeSettings):
         "sum carries all of it. For methods whose server needs nothing but the sum of the "
         "matrices.",
     )
+    strip: bool = parameter(
+        False,
+        key="strip",
+        label="Over heterogeneity and clients",
+        help="The same picture for other clients: alike or different, few or many.",
+        view=True,
+    )
+    # ---------------------------------------------------------------- what is asked for
+    budget_bytes: float = parameter(
+        1e6,
+        key="mostbytes",
+        label="Bytes a client, at most",
+        help="What one client can send and receive in the whole run.",
+        grid=(1e2, 1e3, 1e4, 1e5, 1e6, 1e7, math.inf),
+        view=True,
+    )
+    budget_rounds: float = parameter(
+        math.inf,
+        key="mostrounds",
+        label="Rounds, at most",
+        help="How often all clients can be online.",
+        grid=(1, 2, 5, 10, 20, 50, 100, math.inf),
+        view=True,
+    )
+    server: str = parameter(
+        "curious",
+        key="server",
+        label="The server is",
+        help="Trusted: it may hold the clients' matrices. Curious: it follows the protocol and "
+        "reads everything. Curious behind secure sums: it sees only sums over all clients.",
+        choices={
+            "trusted": "Trusted",
+            "curious": "Curious",
+            "sums": "Curious, behind secure sums",
+        },
+        view=True,
+    )
+    needed_epsilon: float = parameter(
+        2.0,
+        key="needed",
+        label="ε needed, at most",
+        help="The differential privacy that every record must have; ∞ asks for none, and then "
+        "nothing of a client may be read from the messages of a curious server.",
+        grid=(0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, math.inf),
+        view=True,
+    )
     across: str = parameter(
         "bytes_client",
         key="across",
