@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -118,10 +118,32 @@ def chart(
     key: str,
     panels: Sequence[Panel | Heat] = (),
     images: Sequence[Sequence[Images]] = (),
+    on_choice: Callable[[str, int], None] | None = None,
 ) -> None:
-    """Show panels and still images without a transport; updates in place like `replay`."""
+    """Show panels and still images without a transport; updates in place like `replay`.
+
+    ``on_choice`` is called with the name of a curve and the number of a point along it when the
+    reader clicks on one.
+    """
     longest = max(
         (len(curve.x) for panel in panels if isinstance(panel, Panel) for curve in panel.curves),
         default=1,
     )
-    replay(key=key, rounds=max(longest - 1, 0), panels=panels, images=images, playback=False)
+    rounds = max(longest - 1, 0)
+    if on_choice is None:
+        replay(key=key, rounds=rounds, panels=panels, images=images, playback=False)
+        return
+
+    def chosen() -> None:
+        point = st.session_state[key].get("chosen")
+        if point:
+            on_choice(str(point["curve"]), int(point["point"]))
+
+    _mount(
+        key=key,
+        data=encode(
+            key=key, rounds=rounds, panels=panels, images=images, playback=False, choosable=True
+        ),
+        height="content",
+        on_chosen_change=chosen,
+    )

@@ -145,6 +145,7 @@ def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any
         "marker": curve.marker,
         "simulationOnly": curve.simulation_only,
         "labels": list(curve.labels),
+        "whiskers": curve.whiskers,
     }
 
 
@@ -286,6 +287,7 @@ def encode(
     sentences: Sequence[str] = (),
     autoplay: bool = False,
     run: Run | None = None,
+    choosable: bool = False,
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
@@ -324,6 +326,7 @@ def encode(
         "roundLabel": round_label,
         "start": start,
         "playback": playback,
+        "choosable": choosable,
         "panels": [
             _heat(panel, rounds, blocks)
             if isinstance(panel, Heat)

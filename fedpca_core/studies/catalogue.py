@@ -20,6 +20,9 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier.frontier import Frontier, Strip
+from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.opened.opened import OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.papers import faps, iot
@@ -60,6 +63,9 @@ from fedpca_core.studies.theory.verdicts import Statements
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    Frontier(),
+    Strip(),
+    Recommendation(),
     ClientRecords(),
     AtRisk(),
     ClientReconstruction(),
@@ -96,6 +102,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
 PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
+    FrontierSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,

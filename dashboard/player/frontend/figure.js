@@ -26,9 +26,15 @@ function curveTrace(panel, curve, theme, round) {
   const y = rowOf(curve, round);
   const trace = {
     x: curve.x, y, customdata: hoverNumbers(curve, y), name: escaped(curve.name), legendgroup: curve.name,
-    hovertemplate: hoverText(panel, curve), text: curve.labels.length ? curve.labels.map(escaped) : undefined,
+    hovertemplate: hoverText(panel, curve), text: curve.labels.length
+      ? curve.labels.map((label) => label.split("\n").map(escaped).join("<br>")) : undefined,
     meta: curve.name,
   };
+  if (curve.whiskers) {
+    trace.error_y = { type: "data", symmetric: false, thickness: 1, width: 3, color: withAlpha(colour, 0.6),
+      array: curve.upper.map((top, at) => top - curve.y[at]),
+      arrayminus: curve.lower.map((low, at) => curve.y[at] - low) };
+  }
   if (panel.kind === "bars") {
     return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
   }
@@ -67,7 +73,7 @@ function tracesOf(panel, theme, round, hidden) {
   if (panel.kind === "heat") return [heatTrace(panel, theme, round)];
   const traces = [];
   for (const curve of panel.curves) {
-    const own = curve.lower ? bandTraces(curve, curve.colour[theme.scheme]) : [];
+    const own = curve.lower && !curve.whiskers ? bandTraces(curve, curve.colour[theme.scheme]) : [];
     own.push(curveTrace(panel, curve, theme, round));
     for (const trace of own) traces.push({ ...trace, visible: !hidden.has(curve.name) });
   }

@@ -162,7 +162,9 @@ class PanelView {
     }
     this.plot.on("plotly_click", (event) => {
       const point = event.points[0];
-      if (this.panel.follows && point.data.meta) this.view.go(point.pointNumber, true);
+      if (this.view.data.choosable && point.data.meta) {
+        this.view.choose({ curve: point.data.meta, point: point.pointNumber });
+      } else if (this.panel.follows && point.data.meta) this.view.go(point.pointNumber, true);
     });
   }
 

@@ -186,11 +186,12 @@ class View {
 // While this module still loads, newer data may come: Streamlit then mounts twice, in either order,
 // and at once cleans up after the mount that is out of date. All mounts of one place share a view,
 // which goes back to the data of the mount that is left, and goes when none is.
-export default function mount({ data, parentElement }) {
+export default function mount({ data, parentElement, setTriggerValue }) {
   if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, new View(parentElement));
   const view = VIEWS.get(parentElement);
   const own = { data };
   view.mounts.push(own);
+  view.choose = (choice) => setTriggerValue("chosen", choice);
   view.update(data);
   // Those before it that were not cleaned up by then never will be.
   setTimeout(() => {
