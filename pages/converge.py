@@ -62,7 +62,7 @@ with table:
     formulas.rates()
     script.fold(settings, [STUDY], data)
     with st.container(horizontal=True, vertical_alignment="center"):
-        share.take_away(settings, {STUDY: job.result})
+        share.take_away(settings, {STUDY: job.result}, data)
         st.page_link(
             "../pages/attack.py",
             label="Attack this run",
