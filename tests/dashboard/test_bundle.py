@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
+from matplotlib.image import imread
 
 from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
 from dashboard.player.printed import FORMATS, printed
@@ -47,8 +47,8 @@ def test_a_figure_comes_in_three_formats_with_its_legend_settings_and_seed(archi
     words = " ".join("".join(node.itertext()) for node in drawing.iter() if "text" in node.tag)
     for said in ("SSI", "FedPG", "communication round", "Features 10", "seed 7", "simulation only"):
         assert said in words, said
-    with Image.open(io.BytesIO(archive["figures/convergence.png"])) as picture:
-        assert picture.width > 1000 and picture.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
+    picture = imread(io.BytesIO(archive["figures/convergence.png"]))
+    assert picture.shape[1] > 1000 and (picture[0, 0] == 1.0).all()  # white
     assert archive["figures/convergence.pdf"].startswith(b"%PDF")
 
 

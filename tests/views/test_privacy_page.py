@@ -12,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import jobs
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.private import membership
+from fedpca_core.studies.private.accountants import Accountants
+from fedpca_core.studies.private.guarantee import Promise
 from fedpca_core.studies.private.settings import VIEWS, PrivacySettings
 from fedpca_core.studies.study import outcome
 
@@ -157,3 +159,9 @@ def test_ways_to_spend_are_open_to_every_method() -> None:
 )
 def test_bad_input_becomes_a_sentence(parameters: dict[str, str], words: str) -> None:
     assert words in everything(open_page(**parameters))
+
+
+def test_the_card_and_the_table_of_accountants_say_the_same_excess_of_published_noise():
+    settings = PrivacySettings(view="accountants")
+    promises, accounts = outcome(Promise().run(settings)), outcome(Accountants().run(settings))
+    assert promises.excess == pytest.approx(accounts.table["ratio"].iloc[0])
