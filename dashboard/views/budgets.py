@@ -35,12 +35,14 @@ def show(controls: Controls[ConvergeSettings], data: OwnData | None) -> Swept | 
 
 def draw(swept: Swept, settings: ConvergeSettings) -> None:
     """Small multiples on common axes."""
-    chart(key="budgets", panels=panels(swept, settings))
+    if found := panels(swept, settings):
+        chart(key="budgets", panels=found)
     for reason in dict.fromkeys(swept.refusals.values()):
         layout.sentence(reason, kind="note")
     st.caption(
-        f"After at most {settings.rounds} rounds, median and range over {settings.starts} starts; "
-        "horizontal lines are the same runs without clipping and noise. ε per record (replaced), "
+        f"After at most {settings.rounds} rounds; medians and ranges over the random starts. "
+        "Horizontal: the same runs without clipping and noise, where they end within the axis; the "
+        "others end below it. ε per record (replaced), "
         f"δ = {short(settings.delta)}, records clipped at norm {short(settings.clip_norm)}, exact "
         "accountant; noise at the source, so every method has the ε of its federation. Measured "
         "against the data without clipping and noise: simulation only."
@@ -49,8 +51,10 @@ def draw(swept: Swept, settings: ConvergeSettings) -> None:
 
 def panels(swept: Swept, settings: ConvergeSettings) -> list[Panel]:
     """One panel a heterogeneity; the same range of angles in all."""
-    values = swept.table["result"].clip(lower=ROUNDING)
-    lowest, highest = float(values.min()), max(1.0, float(values.max()))
+    noisy = swept.table[np.isfinite(swept.table["value"].astype(float))]
+    if noisy.empty:
+        return []
+    lowest = max(float(noisy["result"].min()) / 3, ROUNDING)
     return [
         Panel(
             key=f"budgets-{eta:g}",
@@ -60,17 +64,18 @@ def panels(swept: Swept, settings: ConvergeSettings) -> list[Panel]:
             curves=tuple(curves),
             log_x=True,
             follows=False,
-            y_range=(lowest / 1.5, highest * 1.5),
+            y_range=(lowest, 1.5),
             height=300,
             description=f"Final angle of each method against ε at heterogeneity {eta:g}.",
             simulation_only=True,
         )
         for eta in levels(settings)
-        if (curves := _curves(swept, measure_at(eta)))
+        if (curves := _curves(swept, measure_at(eta), lowest))
     ]
 
 
-def _curves(swept: Swept, measure: str) -> list[Curve]:
+def _curves(swept: Swept, measure: str, lowest: float) -> list[Curve]:
+    """Every method's curve, and its level without noise where that lies within the axis."""
     found = []
     for name in swept.series:
         band = swept.band(name, measure)
@@ -89,6 +94,7 @@ def _curves(swept: Swept, measure: str) -> list[Curve]:
         for x, y in zip(band.x, band.middle, strict=True):
             if math.isinf(x) and finite.any():
                 ends = [float(band.x[finite].min()), float(band.x[finite].max())]
-                level = [max(float(y), ROUNDING)] * 2
-                found.append(Curve(f"{name}, ε = ∞", ends, level, colour=name, guide=True))
+                if y > lowest:
+                    level = [float(y)] * 2
+                    found.append(Curve(f"{name}, ε = ∞", ends, level, colour=name, guide=True))
     return found
