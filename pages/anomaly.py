@@ -52,4 +52,4 @@ if result is not None and hasattr(result, "facts"):
     st.caption(result.facts.note)
 script.fold(settings, [view.study], data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {view.study: result})
+    share.take_away(settings, {view.study: result}, data)

@@ -9,7 +9,9 @@ import streamlit as st
 
 from dashboard.player.encode import encode
 from dashboard.player.model import Heat, Images, Panel
+from dashboard.player.printed import printed
 from dashboard.player.stage import Run, Stage
+from dashboard.shell import figures
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 
@@ -94,6 +96,7 @@ def replay(
     InvalidInput
         If lengths do not fit together; the sentence says which.
     """
+    figures.keep(key, lambda caption: printed(key, panels, images, caption))
     _mount(
         key=key,
         data=encode(

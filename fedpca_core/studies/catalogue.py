@@ -8,6 +8,7 @@ from typing import Any
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
+from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
@@ -66,6 +67,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Frontier(),
     Strip(),
     Recommendation(),
+    BudgetsAndHeterogeneity(),
     ClientRecords(),
     AtRisk(),
     ClientReconstruction(),

@@ -5,18 +5,22 @@ const SETTLED_MS = 2000;
 let views = 0;
 
 // The Tab key meets navigation and settings first; one link leads past them to the play button.
-function offerSkip() {
-  if (document.querySelector(".fp-skip")) return;
-  const link = element("a", { class: "fp-skip", href: "#play", text: "Skip to the picture" });
-  link.onclick = (event) => {
-    event.preventDefault();
-    document.querySelector("[data-testid=replay-play]")?.focus();
-  };
-  document.body.prepend(link);
-}
-
-function dropSkip() {
-  if (!document.querySelector("[data-testid=replay-play]")) document.querySelector(".fp-skip")?.remove();
+function aimSkip() {
+  const play = document.querySelector("[data-testid=replay-play]");
+  let link = document.querySelector(".fp-skip");
+  if (!play) {
+    link?.remove();
+    return;
+  }
+  if (!link) {
+    link = element("a", { class: "fp-skip", text: "Skip to the picture" });
+    link.onclick = (event) => {
+      event.preventDefault(); // the address keeps settings, not places
+      document.querySelector(link.hash)?.focus();
+    };
+    document.body.prepend(link);
+  }
+  link.setAttribute("href", `#${play.id}`);
 }
 
 class View {
@@ -73,7 +77,7 @@ class View {
     this.updatePanels();
     if (data.playback) {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
-      offerSkip();
+      aimSkip();
       this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
       this.transport.update();
       this.readout.update();
@@ -179,7 +183,7 @@ class View {
     this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
-    dropSkip();
+    aimSkip();
   }
 }
 

@@ -78,7 +78,8 @@ def explain() -> None:
         "public scripts, reaches 0.72 there, and of rank 12 0.81. So that figure alone does not "
         "show that a subspace was learnt.",
         formula=r"a(x) = \|x - \hat Z \hat Z^\top x\|^2 = \|x\|^2 - \|\hat Z^\top x\|^2",
-        source="Nguyen et al., FedPCA for IoT; Z is orthonormalised first (corrected here).",
+        source="Z is orthonormalised first (corrected here).",
+        papers=("iot",),
     )
 
 
