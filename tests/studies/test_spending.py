@@ -19,7 +19,9 @@ from fedpca_core.studies.study import outcome
 SHEET = {
     "published": 0.985,
     "exact": 0.232,
+    "single": 0.154,
     "orthogonal": 0.069,
+    "remembered": 0.069,
     "source": 0.068,
     "covariance": 0.068,
     "shared_products": 0.053,
