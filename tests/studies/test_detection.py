@@ -279,12 +279,12 @@ NOISY = AnomalySettings(
 
 def test_a_subspace_learnt_under_an_epsilon_is_judged_beside_the_one_without() -> None:
     found = outcome(STUDIES["detection"].run(NOISY))
-    assert found.promised.guarantee.epsilon == pytest.approx(1.0)
-    assert "noisy mean (clip norm 50)" in found.promised.guarantee.sentence()
+    assert found.facts.promised.guarantee.epsilon == pytest.approx(1.0)
+    assert "noisy mean (clip norm 50)" in found.facts.promised.guarantee.sentence()
     assert set(found.judged) == {"FedPG", "Centralised PCA", "Norm only", "Random subspace"}
     assert found.local is None  # a client alone sends nothing; it is not compared under noise
     clear = outcome(STUDIES["detection"].run(replace(NOISY, epsilon=math.inf)))
-    assert clear.promised is None and {"FedAE", "FedAE-2"} < set(clear.judged)
+    assert clear.facts.promised is None and {"FedAE", "FedAE-2"} < set(clear.judged)
     mine, aim = (found.judged[name].areas[0] for name in ("FedPG", "Centralised PCA"))
     assert 0.5 < mine < 1 and mine != clear.judged["FedPG"].areas[0]
     assert aim == clear.judged["Centralised PCA"].areas[0]
