@@ -13,9 +13,9 @@ _WAYS = PrivacySettings(view="ways", method="faps", repetitions=5)
 SIZES = tuple((features, records) for records in (30_000, 2_000) for features in (40, 100, 200))
 #: Real records with clip norms that suit their units: most records around their mean are shorter.
 _REAL = {
-    "digits": ("digits", {"problem": "digits", "clip_norm": 3.0, "mean_clip": 5.0}),
-    "faces": ("faces", {"problem": "olivetti", "clip_norm": 3.0, "mean_clip": 10.0}),
-    "traffic": ("network traffic", {"problem": "auto", "clip_norm": 10.0, "mean_clip": 20.0}),
+    "digits": replace(_WAYS, problem="digits", clip_norm=3.0, mean_clip=5.0),
+    "faces": replace(_WAYS, problem="olivetti", clip_norm=3.0, mean_clip=10.0),
+    "traffic": replace(_WAYS, problem="auto", clip_norm=10.0, mean_clip=20.0),
 }
 
 PRESETS = (
@@ -32,10 +32,10 @@ PRESETS = (
     *(
         Preset(
             f"ways-{name}",
-            f"Ways to spend ε: {title}",
+            f"Ways to spend ε: {name}",
             "Records as they come: clipped, centred on a noisy mean that is paid for.",
-            replace(_WAYS, **changes),
+            settings,
         )
-        for name, (title, changes) in _REAL.items()
+        for name, settings in _REAL.items()
     ),
 )
