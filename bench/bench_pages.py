@@ -114,12 +114,14 @@ def _drags(browser: Any, url: str, drawn: Any) -> list[float]:
         drawn(page)
         slider = page.locator(".st-key-epsilon input[type=range]")
         slider.scroll_into_view_if_needed()
-        handle, most = _middle(slider), int(slider.get_attribute("max"))
-        track = page.locator(".st-key-epsilon [data-testid=stSlider]").bounding_box()
+        thumb = slider.locator("xpath=../..").bounding_box()
+        x, y = thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2
+        track = page.locator(".st-key-epsilon [role=group]").bounding_box()
         before = page.evaluate(_DIGEST)
-        page.mouse.move(*handle)
+        page.mouse.move(x, y)
         page.mouse.down()
-        page.mouse.move(handle[0] - STEPS * track["width"] / most, handle[1], steps=20)
+        step = track["width"] / int(slider.get_attribute("max"))
+        page.mouse.move(x - STEPS * step, y, steps=20)
         began = time.perf_counter()
         page.mouse.up()
         page.wait_for_function(f"{_DIGEST} !== '{before}'", polling=5, timeout=30_000)
@@ -129,11 +131,6 @@ def _drags(browser: Any, url: str, drawn: Any) -> list[float]:
             raise RuntimeError(f"The drag ended elsewhere: {page.url}")
         page.close()
     return waits
-
-
-def _middle(element: Any) -> tuple[float, float]:
-    box = element.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def _line(waits: list[float]) -> str:

@@ -335,7 +335,7 @@ def test_every_topic_says_what_its_run_guarantees(key: str) -> None:
     assert clear.facts.promised is None
     if key == "leaks":
         # Of the client's own covariance the server now has what the noise leaves of it.
-        assert found.errors[-1] > 2 * clear.errors[-1]
+        assert found.errors[-1] > 1.5 * clear.errors[-1]
     if key == "detection-costs":
         assert "FedAE" in set(clear.table["method"]) - set(found.table["method"])
 

@@ -381,7 +381,7 @@ def test_shared_noise_needs_sums_and_says_so() -> None:
     found = result_of(PrivateRun(), replace(shared, local_steps=1))
     alone = result_of(PrivateRun(), replace(SMALL, local_steps=1))
     assert found.runs["exact"].final < alone.runs["exact"].final
-    with pytest.raises(InvalidInput, match=r"single uploads|sums"):
+    with pytest.raises(InvalidInput, match="only the sum over all of them is covered"):
         result_of(PrivateRun(), replace(shared, method="faps", calibration="source"))
 
 
