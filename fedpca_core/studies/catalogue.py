@@ -35,6 +35,7 @@ from fedpca_core.studies.personalised.exposure import Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.personalised.sweep import CollaborationSweep
 from fedpca_core.studies.preset import Preset
+from fedpca_core.studies.private import presets as spending
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.convergence import PrivateRun
 from fedpca_core.studies.private.error_budget import ErrorBudget
@@ -125,6 +126,7 @@ PRESETS: Mapping[str, Preset] = {
         *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
         *perpca.PRESETS,
         *iot.PRESETS,
+        *spending.PRESETS,
     )
 }
 
