@@ -41,7 +41,7 @@ settings = controls.settings()
 hidden = {name for name in ("parameters", "story") if name in settings.hidden}
 asking = chapter is not None and not settings.shown
 guess = story.guessed(chapter)
-if chapter is not None and strip is not None:
+if chapter is not None and strip is not None and not (settings.lecture and settings.shown):
     with strip:
         story.tell(chapter, settings)
 with picture:

@@ -68,7 +68,7 @@ def tell(chapter: Chapter, settings: SceneSettings) -> None:
     """On the left: the words of the step, and a picture of every new term."""
     with st.container(key="story_told"):
         st.markdown(chapter.filled(chapter.told, settings))
-        terms.row(() if settings.shown and settings.lecture else chapter.terms)
+        terms.row(chapter.terms)
 
 
 def after(
