@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pandas as pd
 
-from fedpca_core.studies.scene.settings import SceneSettings
+from fedpca_core.studies.pca_settings import ConvergeSettings
 
-_THINGS = {"digits": "digits", "olivetti": "faces"}
+_THINGS = {"digits": "digits", "olivetti": "faces", "table": "rows"}
 
 
-def things(settings: SceneSettings) -> str:
+def things(settings: ConvergeSettings) -> str:
     """What the records are."""
     return _THINGS.get(settings.problem, "images")
 
 
-def who(settings: SceneSettings) -> str:
+def who(settings: ConvergeSettings) -> str:
     """The client under attack, counted from 1 as people do."""
     return f"client {settings.client + 1}"
 
