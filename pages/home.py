@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, page, presets, script, share
@@ -87,6 +89,7 @@ with st.container(key="section_doors"):
 grid = st.grid(3, min_column_width=260, border=True, gap="medium")
 for entry in DOORS:
     with grid.cell():
+        layout.thumbnail(Path(entry.page).stem, f"What this page opens with: {entry.label}")
         st.subheader(entry.question, anchor=False)
         st.markdown(entry.answer)
         st.page_link(entry.page, label=entry.label, icon=entry.icon)

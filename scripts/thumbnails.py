@@ -47,7 +47,7 @@ CURVES: dict[str, Drawn] = {
     "records": Drawn("records", "rounds", "method", "round", "directions_held"),
     "joined": Drawn("differencing", "rounds", "method", "round", "sine", "y"),
     "replay": Drawn("replay", "fit", "start", "evaluation", "residual", "y"),
-    "privacy": Drawn("price_of_epsilon", "sweep", "series", "value", "result", "xy"),
+    "privacy": Drawn("price_of_epsilon", "sweep", "series", "epsilon", "result", "xy"),
     "personalise": Drawn("personalised", "curves", "method", "round", "fresh_ratio"),
     "theory": Drawn("theory", "curves", "method", "round", "distance", "y"),
     "anomaly": Drawn(
@@ -63,7 +63,7 @@ def wanted() -> Iterator[tuple[str, Settings]]:
     for kind in ("converge", "attack", "privacy", "personalise", "theory", "anomaly"):
         yield kind, KINDS[kind]()
     for preset in PRESETS.values():
-        if preset.settings.kind in ("converge", "attack"):
+        if preset.settings.kind in ("converge", "attack") and preset.name != "default":
             yield preset.name, preset.settings
 
 
