@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.player.encode import encode
 from dashboard.player.model import Heat, Images, Panel
 from dashboard.player.printed import printed
-from dashboard.player.stage import Run, Stage
+from dashboard.player.stage import Lecture, Run, Stage
 from dashboard.shell import figures
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
@@ -27,6 +27,7 @@ SCRIPTS = (
     "readout.js",
     "stage.js",
     "runs.js",
+    "lecture.js",
     "view.js",
 )
 
@@ -57,6 +58,7 @@ def replay(
     sentences: Sequence[str] = (),
     autoplay: bool = False,
     run: Run | None = None,
+    lecture: Lecture | None = None,
 ) -> None:
     """Show a run with a transport bar: images, charts and a read-out at the current round.
 
@@ -90,6 +92,8 @@ def replay(
         prefers less motion.
     run : Run, optional
         With it the curves of the run before stay as a ghost, and a run can be pinned.
+    lecture : Lecture, optional
+        How it is shown to a room.
 
     Raises
     ------
@@ -111,6 +115,7 @@ def replay(
             sentences=sentences,
             autoplay=autoplay,
             run=run,
+            lecture=lecture,
         ),
         height="content",
     )

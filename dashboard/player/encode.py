@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dashboard.player.model import Baseline, Curve, Heat, Images, Panel, _floats, _is_text
-from dashboard.player.stage import Run, Stage
+from dashboard.player.stage import Lecture, Run, Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
 
@@ -295,6 +296,7 @@ def encode(
     autoplay: bool = False,
     run: Run | None = None,
     choosable: bool = False,
+    lecture: Lecture | None = None,
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
@@ -346,6 +348,7 @@ def encode(
         else stage.described(rounds) | {"thumbnails": blocks.bytes_(stage.thumbnails)},
         "sentences": list(sentences),
         "autoplay": autoplay,
+        "lecture": asdict(lecture or Lecture()),
         "run": None if run is None else {"identity": run.identity, "label": run.label},
         "simulationColour": _colours(palette.style("simulation")),
     }

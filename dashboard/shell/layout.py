@@ -45,6 +45,14 @@ def heading(title: str, lead: str = "") -> None:
         st.markdown(lead)
 
 
+def thumbnail(name: str, shows: str) -> None:
+    """Show the small picture that ``scripts/thumbnails.py`` has drawn of a run's result."""
+    st.html(
+        f'<img class="fp-thumbnail" loading="lazy" alt="{escape(shows)}" '
+        f'src="app/static/thumbnails/{escape(name)}.svg">'
+    )
+
+
 def section(title: str, lead: str = "") -> None:
     """Start a section of the page (one level below the title)."""
     st.header(title, anchor=False)

@@ -51,6 +51,7 @@ from fedpca_core.studies.records.at_risk import AtRisk
 from fedpca_core.studies.records.study import ClientRecords
 from fedpca_core.studies.recovery import Recovery
 from fedpca_core.studies.replay import ReplayAttack
+from fedpca_core.studies.scene import story
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.sent_models import SentModels
@@ -124,6 +125,7 @@ PRESETS: Mapping[str, Preset] = {
     preset.name: preset
     for preset in (
         *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
+        *story.PRESETS,
         *perpca.PRESETS,
         *iot.PRESETS,
         *spending.PRESETS,

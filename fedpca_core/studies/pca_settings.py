@@ -52,6 +52,14 @@ class ConvergeSettings(Settings):
         grid=(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
     )
     records_per_client: float = shared("records_per_client")
+    resolution: int = parameter(
+        0,
+        key="pixels",
+        label="Pixels a side",
+        help="Images are averaged over areas to so many pixels along a side. 0: as many as every "
+        "method answers while a slider moves (8 for the digits).",
+        grid=(0, 4, 5, 6, 8, 10, 14, 16, 32),
+    )
     split: str = parameter(
         "even",
         key="split",
@@ -404,7 +412,7 @@ class ConvergeSettings(Settings):
             "condition": self.problem != "decay_arithmetic",
             "features": not self.problem.startswith("decay"),
             "samples": not self.problem.startswith("decay"),
-            "records_per_client": self.problem not in IMAGES,
+            **dict.fromkeys(("records_per_client", "resolution"), self.problem not in IMAGES),
             "absent": self.participation == 1,
             **dict.fromkeys(("delta", "clip_norm", "mean_share"), self.epsilon == math.inf),
             **dict.fromkeys(("client_column", "columns", "scaling"), self.problem != "table"),

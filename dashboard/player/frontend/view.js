@@ -39,6 +39,7 @@ class View {
     this.sentence = element("p", { class: "fp-sentence", "data-testid": "replay-sentence" });
     this.node = element("div", { class: "fp-replay" }, this.gallery, this.grid);
     this.runs = new Runs(this);
+    this.lecture = new LectureKeys(this);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
     this.transport.face(false);
@@ -79,6 +80,7 @@ class View {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
       aimSkip();
       this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
+      if (data.stage && !this.lecture.link.isConnected) this.transport.node.append(this.lecture.link, this.lecture.full);
       this.transport.update();
       this.readout.update();
     } else {
@@ -109,6 +111,7 @@ class View {
       this.stage.update(stage);
     }
     this.runs.update();
+    this.lecture.update();
     if (sentences.length === 0) this.sentence.remove();
     else if (!this.sentence.isConnected) this.grid.after(this.sentence);
   }
@@ -180,6 +183,7 @@ class View {
 
   destroy() {
     this.transport.stop();
+    this.lecture.destroy();
     this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();

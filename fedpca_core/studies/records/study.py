@@ -13,14 +13,14 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems import Problem, without_record
+from fedpca_core.problems import Problem
 from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
-from fedpca_core.studies.build import build_problem, with_noise
+from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.records import pictures
-from fedpca_core.studies.records.routes import Watched, watched
+from fedpca_core.studies.records.routes import Watched, problems, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
 from fedpca_core.studies.study import Part, Run, Step, Study, part
 
@@ -142,12 +142,8 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             raise InvalidInput(
                 "The records of this problem are not kept; choose a smaller problem."
             )
-        before = _before(honest, chosen)
+        problem, earlier = problems(chosen, data)
         private = truth.blocks[client][:, -chosen.joined :]
-        problem, earlier = honest, before
-        if not math.isinf(chosen.epsilon):
-            problem = with_noise(honest, chosen, release=1 if before is not None else 0)
-            earlier = None if before is None else with_noise(before, chosen)
         by = onlooker(chosen, truth.clients)
         found: dict[str, MethodRecords] = {}
         refusals: dict[str, str] = {}
@@ -211,22 +207,6 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             "rounds": pd.concat(rounds, ignore_index=True) if rounds else pd.DataFrame(),
             **rows,
         }
-
-
-def _before(problem: Problem, settings: AttackSettings) -> Problem | None:
-    """The problem before the last of the client's records joined; None where none did."""
-    if settings.joined == 0:
-        return None
-    assert problem.blocks is not None
-    held = problem.blocks[settings.client].shape[1]
-    require(
-        settings.joined < held,
-        f"{settings.joined} records cannot have joined a client that holds {held} now; choose at "
-        f"most {held - 1}, or more records per client.",
-    )
-    for number in range(held - 1, held - 1 - settings.joined, -1):
-        problem = without_record(problem, settings.client, number)
-    return problem
 
 
 def _read(
