@@ -131,11 +131,15 @@ def _judge(
         return attempt(None, "further rows enlarge the lattice"), more
     if orthogonal and not lattice.same_length:
         return attempt(basis, "the lattice has an orthogonal basis"), none
-    if undecided:
-        return attempt(None, "noise hides whether further rows belong to the lattice"), none
     if len(basis) < rank:
         return attempt(None, "the mean does not fit the rows"), none
     found = _dual_units(basis) if lattice.same_length else None
+    if undecided:
+        if found is None:
+            return attempt(None, "noise hides whether further rows belong to the lattice"), none
+        return replace(
+            attempt(found, "unit vectors of a part of the dual lattice"), short=rank
+        ), none
     if found is None:
         last = attempt(None, "the features leave more than one set of records open")
         return replace(last, final=True), none

@@ -66,12 +66,25 @@ def test_a_spectrum_is_stood_in_for_by_digits() -> None:
         {"epsilon": 100.0},
         {"upload_noise": 1e-2},
         {"attacked": ("faps",)},
-        {"mean_known": False, "records_per_client": 30.0},
     ],
 )
 def test_what_stops_it(changes: dict[str, Any]) -> None:
     (one,) = recovered(**changes).found.values()
     assert one.certified is None and one.exact == 0
+
+
+@pytest.mark.parametrize("changes", [{}, {"grid_known": False}])
+def test_a_mean_kept_back_leaves_every_difference(changes: dict[str, Any]) -> None:
+    one = recovered(mean_known=False, **changes).found["ssi"]
+    assert one.differences and one.certified == 1 and one.exact == 10 and one.log10_chance < -12
+    assert one.held[1].min() == 0.0
+
+
+def test_what_came_is_shown_before_it_is_taken_apart() -> None:
+    steps = [step.result for step in ClientRecords().run(SMALL) if step.result is not None]
+    first = steps[0].found["ssi"]
+    assert first.pending and first.certified is None and first.received[1].std() > 0
+    assert not steps[-1].found["ssi"].pending
 
 
 def test_noise_at_the_source_costs_the_answer() -> None:
