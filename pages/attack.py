@@ -84,7 +84,7 @@ if job.result is not None:
 formulas.reconstruction()
 replayed, defended = replay.show(controls, data)
 joined = differencing.show(controls, data)
-mapped = at_risk.show(controls)
+mapped, noisy = at_risk.show(controls)
 swept = recovery.show(controls)
 sent = elsewhere.show(controls)
 
@@ -102,6 +102,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
             replay.DEFENCES: defended,
             differencing.STUDY: joined,
             at_risk.STUDY: mapped,
+            at_risk.NOISE: noisy,
             recovery.STUDY: swept,
             elsewhere.STUDY: sent,
         },

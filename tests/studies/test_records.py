@@ -17,7 +17,7 @@ from fedpca_core.problems.images import LIVE_RESOLUTION
 from fedpca_core.studies.catalogue import STUDIES, studies_of
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.records import at_risk
-from fedpca_core.studies.records.at_risk import AtRisk
+from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.study import ClientRecords, Recovered, stand_in
 from fedpca_core.studies.records.taken_apart import USUAL_STEPS, take_apart
@@ -142,11 +142,15 @@ def test_noise_is_never_certified() -> None:
 
 
 def test_the_map_says_where_it_ends(monkeypatch) -> None:
-    monkeypatch.setattr(at_risk, "ROWS", {"Digits, 8 × 8": ("digits", 8)})
+    name = "Digits, 8 × 8"
+    monkeypatch.setattr(at_risk, "ROWS", {name: at_risk.ROWS[name]})
     monkeypatch.setattr(at_risk, "RECORDS", (10.0, 80.0))
-    swept = outcome(AtRisk().run(SMALL))
-    assert swept is not None
-    assert swept.band("Digits, 8 × 8", "recovered").middle.tolist() == [1.0, 0.0]
+    monkeypatch.setattr(at_risk, "NOISE", (1e-6, 1e-2))
+    for study, end in ((AtRisk(), at_risk.RANK), (NoiseAtRisk(), at_risk.PRECISION)):
+        swept = outcome(study.run(SMALL))
+        assert swept is not None
+        assert swept.band(name, "recovered").middle.tolist() == [1.0, 0.0]
+        assert swept.band(name, "obstacle").middle.tolist() == [at_risk.RECOVERED, end]
     assert AtRisk().wanted(replace(SMALL, at_risk=True)) and not AtRisk().wanted(SMALL)
 
 
