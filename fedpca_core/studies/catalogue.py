@@ -47,7 +47,7 @@ from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.spending import WaysOverBudget, WaysToSpend
 from fedpca_core.studies.reconstruction import ClientReconstruction
-from fedpca_core.studies.records.at_risk import AtRisk
+from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.studies.records.study import ClientRecords
 from fedpca_core.studies.recovery import Recovery
 from fedpca_core.studies.replay import ReplayAttack
@@ -72,6 +72,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     BudgetsAndHeterogeneity(),
     ClientRecords(),
     AtRisk(),
+    NoiseAtRisk(),
     ClientReconstruction(),
     ReplayAttack(),
     Defences(),

@@ -12,6 +12,8 @@ from fedpca_core.settings import Settings, Value, parameter
 from fedpca_core.studies.world import PROBLEMS, shared
 
 IMAGES = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti")
+#: Images that are stored finer than every method answers at.
+FINER = ("mnist", "fashion_mnist", "cifar10", "olivetti")
 #: Problems with a pooled subspace that is known exactly.
 POOLED = {key: PROBLEMS[key] for key in ("decay_geometric", "decay_arithmetic", *IMAGES, "table")}
 
@@ -58,7 +60,7 @@ class ConvergeSettings(Settings):
         label="Pixels a side",
         help="Images are averaged over areas to so many pixels along a side. 0: as many as every "
         "method answers while a slider moves (8 for the digits).",
-        grid=(0, 4, 5, 6, 8, 10, 14, 16, 32),
+        grid=(0, 4, 5, 6, 8, 10, 14, 16, 28, 32),
     )
     split: str = parameter(
         "even",
@@ -300,6 +302,14 @@ class ConvergeSettings(Settings):
         help="Pixels are whole numbers of grey levels, counts are whole, and the schema says so. "
         "Off: the server tries the usual steps, 1, 1/10, 1/16, 1/100, 1/255 and a quarter of that, "
         "on all features alike.",
+        view=True,
+    )
+    fine: bool = parameter(
+        False,
+        key="fine",
+        label="Finer pictures",
+        help="Records of 28 or 32 pixels along a side in this section; the rest of the page stays "
+        "at 14 or 16, where all its attacks answer.",
         view=True,
     )
     joined: int = parameter(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.attacks.records import Records
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
@@ -212,7 +213,7 @@ def _with_records(
         take_apart(states, truth.announced, guarantee=problem.guarantee), 0.7, 1.0
     )
     found = taken.found
-    if taken.round is None or found is None or found.values is None:
+    if taken.round is None or not isinstance(found, Records) or found.values is None:
         return scene
     assert truth.blocks is not None
     mean = subtracted(truth)[:, None]
