@@ -24,8 +24,25 @@ def _warm_up() -> None:
 
 _warm_up()
 
+from dashboard.shell.document import page_title  # noqa: E402
+from dashboard.shell.navigation import ENTRIES  # noqa: E402
+
+page = st.navigation(
+    [
+        st.Page(
+            PAGES / f"{entry.name}.py",
+            title=entry.title,
+            icon=f":material/{entry.icon}:",
+            url_path=entry.name,
+            default=entry is ENTRIES[0],
+        )
+        for entry in ENTRIES
+    ]
+)
+
 # A picture of our own: a Material symbol as the page's icon would be fetched from another host.
 st.set_page_config(
+    page_title=page_title(page.title),
     page_icon=str(ROOT / "assets" / "favicon.png"),
     layout="wide",
     # In a lecture or inside another page (embed=true) the picture comes first.
@@ -34,50 +51,4 @@ st.set_page_config(
 
 st.html(ROOT / "dashboard" / "page.css")
 
-st.navigation(
-    [
-        st.Page(PAGES / "home.py", title="Home", icon=":material/home:", default=True),
-        st.Page(
-            PAGES / "converge.py",
-            title="How fast?",
-            icon=":material/show_chart:",
-            url_path="converge",
-        ),
-        st.Page(
-            PAGES / "attack.py",
-            title="What leaks?",
-            icon=":material/visibility:",
-            url_path="attack",
-        ),
-        st.Page(
-            PAGES / "anomaly.py",
-            title="Anomalies",
-            icon=":material/sensors:",
-            url_path="anomaly",
-        ),
-        st.Page(
-            PAGES / "privacy.py",
-            title="What does privacy cost?",
-            icon=":material/verified_user:",
-            url_path="privacy",
-        ),
-        st.Page(
-            PAGES / "personalise.py",
-            title="Who collaborates?",
-            icon=":material/diversity_3:",
-            url_path="personalise",
-        ),
-        st.Page(
-            PAGES / "theory.py",
-            title="What is proved?",
-            icon=":material/function:",
-            url_path="theory",
-        ),
-        st.Page(
-            PAGES / "papers.py",
-            title="Do the papers hold?",
-            icon=":material/menu_book:",
-            url_path="papers",
-        ),
-    ]
-).run()
+page.run()

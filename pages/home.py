@@ -19,15 +19,7 @@ controls = Controls(SceneSettings)
 with st.container(key="front"):
     layout.heading("Nobody sends a record. What does the server hold?")
 controls.show_notes()
-with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"):
-    controls.draw("method", "clients", "heterogeneity", "penalty_factor")
-    controls.draw("epsilon", "participation")
-    with st.popover("More", icon=":material/tune:", width="stretch"):
-        controls.draw("problem", "records_per_client", "components", "rounds", "client")
-        controls.parameter("secure_aggregation")
-        controls.parameter("absent", disabled=controls.values["participation"] == 1)
-        controls.draw("delta", "clip_norm", disabled=controls.values["epsilon"] == float("inf"))
-        controls.parameter("seed")
+scene.parameters(controls)
 
 settings = controls.settings()
 job = jobs.study(STUDY, settings, lambda found: scene.draw(found, settings))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dashboard.player.model import Baseline, Curve, Heat, Images, Panel, _floats, _is_text
-from dashboard.player.stage import Stage
+from dashboard.player.stage import Run, Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
 
@@ -145,6 +145,7 @@ def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any
         "marker": curve.marker,
         "simulationOnly": curve.simulation_only,
         "labels": list(curve.labels),
+        "whiskers": curve.whiskers,
     }
 
 
@@ -191,6 +192,8 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "integerX": panel.integer_x,
         "simulationOnly": panel.simulation_only,
         "height": panel.height,
+        "compact": panel.compact,
+        "marks": [{"label": mark.label, "value": float(mark.value)} for mark in panel.marks],
         "curves": [
             _curve(curve, style, blocks)
             for curve, style in zip(panel.curves, _styles(panel.curves), strict=True)
@@ -234,6 +237,8 @@ def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "high": high,
         "showValues": heat.show_values,
         "follows": False,
+        "compact": False,
+        "marks": [],
         "curves": [],
         "baselines": [],
     }
@@ -281,6 +286,8 @@ def encode(
     stage: Stage | None = None,
     sentences: Sequence[str] = (),
     autoplay: bool = False,
+    run: Run | None = None,
+    choosable: bool = False,
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
@@ -319,6 +326,7 @@ def encode(
         "roundLabel": round_label,
         "start": start,
         "playback": playback,
+        "choosable": choosable,
         "panels": [
             _heat(panel, rounds, blocks)
             if isinstance(panel, Heat)
@@ -331,6 +339,7 @@ def encode(
         else stage.described(rounds) | {"thumbnails": blocks.bytes_(stage.thumbnails)},
         "sentences": list(sentences),
         "autoplay": autoplay,
+        "run": None if run is None else {"identity": run.identity, "label": run.label},
         "simulationColour": _colours(palette.style("simulation")),
     }
     body = blocks.joined()

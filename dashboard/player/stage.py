@@ -12,6 +12,14 @@ from numpy.typing import NDArray
 from fedpca_core.errors import require
 
 
+@dataclass(frozen=True)
+class Run:
+    """What tells a run from the one before: ``identity`` to the program, ``label`` to a reader."""
+
+    identity: str
+    label: str
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """What happens in each round, as a scene above the charts.

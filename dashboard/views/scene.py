@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import streamlit as st
 
-from dashboard.player import Curve, Images, Panel, Stage, replay, to_uint8
+from dashboard.player import Curve, Images, Panel, Run, Stage, replay, to_uint8
+from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
@@ -15,7 +17,38 @@ from fedpca_core.studies.scene.settings import SceneSettings
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16
+#: Parameters as a legend names them.
+SHORT = {
+    "clients": "clients ",
+    "heterogeneity": "heterogeneity ",
+    "penalty_factor": "β ",
+    "epsilon": "ε ",
+    "participation": "participation ",
+    "problem": "",
+    "records_per_client": "records ",
+    "components": "components ",
+    "rounds": "rounds ",
+    "seed": "seed ",
+}
 THINGS = {"digits": "digits", "olivetti": "faces"}
+
+
+def parameters(controls: Controls[SceneSettings]) -> None:
+    """The parameters in one row; on a phone a sheet that opens beside the picture."""
+    with st.container(key="scene_sheet"):
+        st.toggle("Parameters", key="sheet_open", on_change="ignore")
+        with st.container(
+            horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
+        ):
+            controls.draw("method", "clients", "heterogeneity", "penalty_factor")
+            controls.draw("epsilon", "participation")
+            with st.popover("More", icon=":material/tune:", width="stretch"):
+                controls.draw("problem", "records_per_client", "components", "rounds", "client")
+                controls.parameter("secure_aggregation")
+                controls.parameter("absent", disabled=controls.values["participation"] == 1)
+                noiseless = controls.values["epsilon"] == math.inf
+                controls.draw("delta", "clip_norm", disabled=noiseless)
+                controls.parameter("seed")
 
 
 def draw(scene: Scene, settings: SceneSettings) -> None:
@@ -25,10 +58,24 @@ def draw(scene: Scene, settings: SceneSettings) -> None:
         rounds=scene.rounds,
         stage=_stage(scene, settings),
         images=[[_truth(scene, settings), _held(scene, settings)]],
-        panels=[_error(scene, settings)],
+        panels=[_error(scene, settings), _bytes(scene, settings)],
         sentences=[sentence(scene, settings, k) for k in range(scene.rounds + 1)],
         autoplay=True,
+        run=Run(settings.run_key().to_json(), label(settings)),
     )
+
+
+def label(settings: SceneSettings) -> str:
+    """A run in a few words: the method, and what differs from the way the page opens."""
+    described = settings.parameters()
+    changed = [
+        f"{SHORT[name]}{described[name].text(value)}"
+        for name, value in settings.changed().items()
+        if name in SHORT and not isinstance(value, tuple)
+    ]
+    if settings.secure_aggregation:
+        changed.append("secure sums")
+    return ", ".join([METHODS[settings.method].title, *changed])
 
 
 def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
@@ -141,7 +188,7 @@ def _error(scene: Scene, settings: SceneSettings) -> Panel:
     table = scene.metrics
     return Panel(
         key="scene-error",
-        title="Error of the answer",
+        title="Error of the answer, as a sine",
         x_title="communication round",
         y_title="sine of the largest angle",
         curves=(
@@ -154,6 +201,28 @@ def _error(scene: Scene, settings: SceneSettings) -> Panel:
         ),
         description="Error of the common subspace after every round.",
         integer_x=True,
-        height=205,
+        compact=True,
         simulation_only=True,
+    )
+
+
+def _bytes(scene: Scene, settings: SceneSettings) -> Panel:
+    table = scene.metrics
+    return Panel(
+        key="scene-bytes",
+        title="Bytes on the wire, both ways",
+        x_title="communication round",
+        y_title="bytes",
+        curves=(
+            Curve(
+                METHODS[settings.method].title,
+                table["round"],
+                table["bytes_up"] + table["bytes_down"],
+                colour=settings.method,
+            ),
+        ),
+        description="What all clients and the server have sent each other after every round.",
+        log_y=False,
+        integer_x=True,
+        compact=True,
     )

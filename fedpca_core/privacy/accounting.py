@@ -17,7 +17,7 @@ from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.guarantee import (
     CHECKED,
@@ -100,7 +100,7 @@ def account(
     samples = int(setting.samples[client])
     if isinstance(algorithm, FedPower):
         drawn = algorithm.drawn(setting)
-        return guarantee(
+        found = guarantee(
             noise,
             delta,
             algorithm.products,
@@ -108,6 +108,7 @@ def account(
             clip_norm,
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
         )
+        return found.after(setting.paid_mean)
     products, orthogonal = 1, False
     if isinstance(algorithm, Noisy):
         products, orthogonal = algorithm.products, algorithm.orthogonal
@@ -118,7 +119,7 @@ def account(
         towards = trust.sentence(setting.clients)
         size, noise = _in_the_sum(size, own_noise, setting, trust, client)
     subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
-    return guarantee(
+    found = guarantee(
         noise,
         delta,
         products,
@@ -129,6 +130,7 @@ def account(
         released=TOGETHER if orthogonal else EACH_IN_FULL,
         towards=towards,
     )
+    return found.after(setting.paid_mean)
 
 
 def within(
@@ -147,11 +149,14 @@ def within(
     InvalidInput
         No noise helps; the sentence says why.
     """
+    mean = setting.paid_mean
+    left = float(mu_of(epsilon, delta)) ** 2 - (0.0 if mean is None else mean.mu**2)
+    require(left > 0, "The noisy mean has spent the whole budget; pay less for it.")
     worst = 0.0
     for client in range(setting.clients):
         found = account(
             replace(algorithm, noise=1.0),
-            setting,
+            replace(setting, paid_mean=None),
             delta=delta,
             clip_norm=clip_norm,
             client=client,
@@ -161,7 +166,7 @@ def within(
             raise InvalidInput(found.reason)
         worst = max(worst, found.mu)
     # mu is in inverse proportion to the noise.
-    return replace(algorithm, noise=worst / float(mu_of(epsilon, delta)))
+    return replace(algorithm, noise=worst / float(np.sqrt(left)))
 
 
 def _in_the_sum(
@@ -182,8 +187,7 @@ def unbounded(setting: Setting, clip_norm: float) -> str | None:
     if setting.own_moments:
         return (
             "The records were centred or scaled by moments of their own, so one record moves all "
-            "others and noise gives no ε; leave them as they are, or pay for a noisy mean at the "
-            "source."
+            "others and noise gives no ε; leave them as they are, or pay for a noisy mean."
         )
     if setting.record_norm is None:
         return (

@@ -20,6 +20,11 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier.frontier import Frontier, Strip
+from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.opened.opened import OpenedRun
+from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
@@ -58,6 +63,9 @@ from fedpca_core.studies.theory.verdicts import Statements
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    Frontier(),
+    Strip(),
+    Recommendation(),
     ClientRecords(),
     AtRisk(),
     ClientReconstruction(),
@@ -84,6 +92,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PenaltyAndSteps(),
     Statements(),
     Bridge(),
+    OpenedRun(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
     PaperRows(),
     PaperExperiment(),
@@ -93,11 +102,13 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
 PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
+    FrontierSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,
     TheorySettings,
     AnomalySettings,
+    OpenedSettings,
     PapersSettings,
 )
 #: Settings classes by the kind that files and links name.

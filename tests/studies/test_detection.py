@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from fedpca_core import InvalidInput
-from fedpca_core.__main__ import main
 from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.thresholds import quantile
 from fedpca_core.problems import traffic
@@ -22,10 +21,9 @@ from fedpca_core.studies.study import outcome
 QUICK = AnomalySettings(problem="synthetic", clients=20, components=6, rounds=50)
 OWN = AnomalySettings(problem="own", clients=10, components=2, rounds=20)
 TOPICS = tuple(AnomalySettings.parameters()["topic"].choices)
+
+
 #: Measured by the clock, so no two runs agree.
-TIMES = ["training_seconds", "microseconds_per_flow"]
-
-
 @pytest.fixture(scope="module", autouse=True)
 def small_traffic():
     """Synthetic traffic of a size at which every topic takes a moment."""
@@ -265,37 +263,6 @@ def test_configurations_refuse_nonsense():
     assert reading.configuration.problem == "ton"
     assert reading.configuration.penalty_factor == 4
     assert "Penalty factor cannot be “5”" in reading.notes[0]
-
-
-@pytest.mark.parametrize("problem", ["synthetic", "own"])
-@pytest.mark.parametrize("topic", TOPICS)
-def test_the_file_of_every_topic_runs_without_the_dashboard(topic, problem, tmp_path):
-    """With the numbers that the page draws."""
-    base = QUICK if problem == "synthetic" else replace(OWN, label_column="label")
-    settings = replace(base, topic=topic, rounds=20, rule="oracle")
-    file, data = tmp_path / "anomaly.json", own_file()
-    file.write_text(settings.to_json())
-    command = ["run", str(file), "--out", str(tmp_path)]
-    if problem == "own":
-        (tmp_path / data.name).write_bytes(data.content)
-        command += ["--table", str(tmp_path / data.name)]
-    assert main(command) == 0
-    (study,) = studies_of(settings)
-    tables = study.tables(
-        outcome(study.run(settings, data if problem == "own" else None)), settings
-    )
-    assert tables
-    for name, table in tables.items():
-        written = pd.read_csv(tmp_path / f"{study.key}-{name}.csv")
-        timed = [column for column in TIMES if column in table]
-        if "measure" in table:
-            written, table = (t[t["measure"] != "seconds"] for t in (written, table))
-        pd.testing.assert_frame_equal(
-            written.drop(columns=timed),
-            table.drop(columns=timed),
-            check_dtype=False,
-            rtol=1e-9,
-        )
 
 
 # ---------------------------------------------------------------------- noise at the source

@@ -6,16 +6,13 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import Guarantee, Refusal
 from fedpca_core.studies.catalogue import STUDIES, read_settings, studies_of
 from fedpca_core.studies.papers.fedpower import FIGURES
-from fedpca_core.studies.private import membership
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.build import build_problem, current_noise, noise_for, stated
 from fedpca_core.studies.private.convergence import PrivateRun
@@ -87,28 +84,6 @@ def test_files_of_earlier_versions_still_open() -> None:
 
 
 # ---------------------------------------------------------------------- headless
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_file_of_the_page_runs_headless_with_its_numbers(
-    view, tmp_path, capsys, monkeypatch
-) -> None:
-    monkeypatch.setattr(membership, "TESTS", 8)
-    settings = replace(SMALL, view=view, figure="4d", draws=3 if view == "run" else 0)
-    file = tmp_path / "privacy.json"
-    file.write_text(settings.to_json(), encoding="utf-8")
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert ("What is guaranteed" in printed) == (view != "ways")
-    names = set()
-    for study in studies_of(settings):
-        for name, table in study.tables(result_of(study, settings), settings).items():
-            written = pd.read_csv(tmp_path / "out" / f"{study.key}-{name}.csv")
-            assert list(written.columns) == list(table.columns) and len(written) == len(table) > 0
-            for column in table.select_dtypes("number"):
-                np.testing.assert_allclose(written[column], table[column], rtol=1e-12)
-            names.add(f"{study.key}-{name}.csv")
-    assert names == {path.name for path in (tmp_path / "out").glob("*.csv")}
-
-
 def test_every_view_has_its_studies_and_every_study_its_view() -> None:
     shown = {study for view in VIEWS for study in studies_of(PrivacySettings(view=view))}
     mine = {study for study in STUDIES.values() if study.settings is PrivacySettings}

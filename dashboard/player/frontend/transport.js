@@ -21,7 +21,7 @@ class Transport {
     this.range.oninput = () => view.go(Number(this.range.value), true);
     this.word = element("span", { class: "fp-round-word" });
     this.count = element("span");
-    this.number = element("output", { class: "fp-round", "data-testid": "replay-round" }, this.word, this.count);
+    this.number = element("span", { class: "fp-round", role: "status", "data-testid": "replay-round" }, this.word, this.count);
     this.speed = element("select", { class: "fp-speed", "aria-label": "Speed, steps per second", title: "Steps per second", "data-testid": "replay-speed" },
       ...SPEEDS.map((speed) => element("option", { value: speed, text: `${speed} / s` })));
     this.node = element("div", { class: "fp-transport", role: "group", "aria-label": "Replay" },
@@ -48,6 +48,9 @@ class Transport {
 
   show() {
     const { data, round } = this.view;
+    // Read out a step, not every round of a play; the slider reads out itself.
+    const silent = this.playing || document.activeElement === this.range;
+    this.number.setAttribute("aria-live", silent ? "off" : "polite");
     this.range.value = round;
     this.range.style.setProperty("--fp-done", `${data.rounds ? (100 * round) / data.rounds : 0}%`);
     this.range.setAttribute("aria-valuetext", `${data.roundLabel} ${round} of ${data.rounds}`);

@@ -4,6 +4,21 @@ const VIEWS = new WeakMap();
 const SETTLED_MS = 2000;
 let views = 0;
 
+// The Tab key meets navigation and settings first; one link leads past them to the play button.
+function offerSkip() {
+  if (document.querySelector(".fp-skip")) return;
+  const link = element("a", { class: "fp-skip", href: "#play", text: "Skip to the picture" });
+  link.onclick = (event) => {
+    event.preventDefault();
+    document.querySelector("[data-testid=replay-play]")?.focus();
+  };
+  document.body.prepend(link);
+}
+
+function dropSkip() {
+  if (!document.querySelector("[data-testid=replay-play]")) document.querySelector(".fp-skip")?.remove();
+}
+
 class View {
   constructor(parent) {
     for (const stale of parent.querySelectorAll(":scope > .fp-replay")) stale.remove();
@@ -19,6 +34,7 @@ class View {
     this.grid = element("div", { class: "fp-grid" });
     this.sentence = element("p", { class: "fp-sentence", "data-testid": "replay-sentence" });
     this.node = element("div", { class: "fp-replay" }, this.gallery, this.grid);
+    this.runs = new Runs(this);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
     this.transport.face(false);
@@ -40,6 +56,8 @@ class View {
     const data = decode(bytes);
     if (digest === data.digest && this.theme.signature === theme.signature) return;
     const first = this.data === undefined;
+    const begun = first || this.data.rounds === 0;
+    this.runs.change(this.data, data);
     this.data = data;
     this.theme = theme;
     this.node.dataset.scheme = theme.scheme;
@@ -55,6 +73,7 @@ class View {
     this.updatePanels();
     if (data.playback) {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
+      offerSkip();
       this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
       this.transport.update();
       this.readout.update();
@@ -66,8 +85,8 @@ class View {
     this.node.dataset.rounds = data.rounds;
     this.node.dataset.digest = data.digest;
     this.show();
-    if (first && data.autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.round = 0;
+    if (begun && data.autoplay && data.rounds > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.round = data.start ?? 0;
       this.show();
       this.transport.start();
     }
@@ -85,6 +104,7 @@ class View {
       if (!this.stage.node.isConnected) this.node.prepend(this.stage.node);
       this.stage.update(stage);
     }
+    this.runs.update();
     if (sentences.length === 0) this.sentence.remove();
     else if (!this.sentence.isConnected) this.grid.after(this.sentence);
   }
@@ -159,17 +179,19 @@ class View {
     this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
+    dropSkip();
   }
 }
 
 // While this module still loads, newer data may come: Streamlit then mounts twice, in either order,
 // and at once cleans up after the mount that is out of date. All mounts of one place share a view,
 // which goes back to the data of the mount that is left, and goes when none is.
-export default function mount({ data, parentElement }) {
+export default function mount({ data, parentElement, setTriggerValue }) {
   if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, new View(parentElement));
   const view = VIEWS.get(parentElement);
   const own = { data };
   view.mounts.push(own);
+  view.choose = (choice) => setTriggerValue("chosen", choice);
   view.update(data);
   // Those before it that were not cleaned up by then never will be.
   setTimeout(() => {
