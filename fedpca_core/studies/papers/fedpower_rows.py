@@ -265,7 +265,7 @@ ROWS: tuple[Row, ...] = (
         "Theorem 1",
         "The distributed power method needs iterations in proportion to σ_k/σ_{k+1}.",
         experiment="",
-        unreadable="The ratio is a misprint: with equal eigenvalues it asks for few iterations and "
+        out_of_scope="The ratio is a misprint, which no run is needed for: with equal eigenvalues it asks for few iterations and "
         "there is no convergence. The gap σ_k - σ_{k+1} belongs in its denominator.",
         explained="privacy",
     ),
