@@ -33,13 +33,13 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from fedpca_core.errors import require
-from fedpca_core.studies.papers import faps, faps_rows
+from fedpca_core.studies.papers import faps, faps_rows, iot
 from fedpca_core.studies.papers.experiment import Experiment
 from fedpca_core.studies.papers.quoted import Quoted, by_name
 from fedpca_core.studies.papers.row import Row
 
 #: Modules with ``QUOTED``, and modules with ``ROWS`` and ``EXPERIMENTS``.
-_PAPERS: tuple[ModuleType, ...] = (faps,)
+_PAPERS: tuple[ModuleType, ...] = (faps, iot)
 _TABLES: tuple[ModuleType, ...] = (faps_rows,)
 
 #: Every printed number, by name.
