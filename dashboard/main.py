@@ -27,6 +27,15 @@ _warm_up()
 from dashboard.shell.document import page_title  # noqa: E402
 from dashboard.shell.navigation import ENTRIES  # noqa: E402
 
+# A picture of our own, before the navigation names a Material symbol: as the page's icon that would
+# be fetched from another host.
+st.set_page_config(
+    page_icon=str(ROOT / "assets" / "favicon.png"),
+    layout="wide",
+    # In a lecture or inside another page (embed=true) the picture comes first.
+    initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
+)
+
 page = st.navigation(
     [
         st.Page(
@@ -40,15 +49,7 @@ page = st.navigation(
     ]
 )
 
-# A picture of our own: a Material symbol as the page's icon would be fetched from another host.
-st.set_page_config(
-    page_title=page_title(page.title),
-    page_icon=str(ROOT / "assets" / "favicon.png"),
-    layout="wide",
-    # In a lecture or inside another page (embed=true) the picture comes first.
-    initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
-)
-
+st.set_page_config(page_title=page_title(page.title))
 st.html(ROOT / "dashboard" / "page.css")
 
 page.run()
