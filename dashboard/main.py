@@ -50,6 +50,12 @@ st.navigation(
             url_path="attack",
         ),
         st.Page(
+            PAGES / "which.py",
+            title="Which one?",
+            icon=":material/alt_route:",
+            url_path="which",
+        ),
+        st.Page(
             PAGES / "anomaly.py",
             title="Anomalies",
             icon=":material/sensors:",
