@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 import numpy as np
 
@@ -11,8 +10,8 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.streams import Streams
 from fedpca_core.studies.check.rules import expected
 from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.study import TRIES, judged
-from fedpca_core.studies.check.trial import runnable, tried
+from fedpca_core.studies.check.study import TRIES, Verdict, judged
+from fedpca_core.studies.check.trial import Got, runnable, tried
 
 DEPLOYMENTS = 200
 METHODS = (
@@ -48,45 +47,51 @@ def random_deployment(generator: np.random.Generator) -> CheckSettings:
     )
 
 
-def agreement(count: int, seed: int = 0) -> tuple[Counter[str], Counter[str], list[str]]:
-    """Targets judged and agreed on, by kind of evidence, and the deployments that differ."""
+def compared(deployment: CheckSettings) -> dict[str, tuple[Verdict, bool | None, Got]]:
+    """By target: the check's verdict, the bare rule's, and an attack on records it never saw.
+
+    Raises
+    ------
+    InvalidInput
+        It does not run at all.
+    """
+    trials = [tried(deployment, deployment.seed + 7919 * k) for k in range(TRIES)]
+    other = tried(deployment, deployment.seed + 104_729)
+    rules = expected(deployment)
+    return {
+        verdict.target: (verdict, rules[verdict.target].open, other.got[verdict.target])
+        for verdict in judged(deployment, trials)
+    }
+
+
+def main(count: int = DEPLOYMENTS, seed: int = 0) -> None:
+    """Print how often check and attack contradict each other, and how often the check commits."""
     generator = Streams(seed).generator("deployments")
-    judged_, agreed, differing = Counter[str](), Counter[str](), []
-    done = 0
+    began, done, right = time.perf_counter(), 0, 0
+    answers, depends, contradicted, rules, rules_wrong = 0, 0, 0, 0, 0
     while done < count:
         deployment = random_deployment(generator)
         if not runnable(deployment):
             continue
         try:
-            trials = [tried(deployment, deployment.seed + 7919 * k) for k in range(TRIES)]
-            other = tried(deployment, deployment.seed + 104_729)
+            found = compared(deployment)
         except InvalidInput:
-            continue  # it does not run at all
-        done += 1
-        rules = expected(deployment)
-        for verdict in judged(deployment, trials):
-            got = other.got[verdict.target].open
-            for kind in ("check", "rule") if rules[verdict.target].open is not None else ("check",):
-                judged_[f"{kind} {verdict.target}"] += 1
-                said = verdict.open if kind == "check" else rules[verdict.target].open
-                agreed[f"{kind} {verdict.target}"] += said == got
-            if verdict.open != got:
-                differing.append(
-                    f"{verdict.target}: check {verdict.open} ({verdict.evidence}; {verdict.why}), "
-                    f"run {got} {other.got[verdict.target].figure:.3g}; {deployment.changed()}"
+            continue
+        done, whole = done + 1, True
+        for target, (verdict, rule, got) in found.items():
+            answers, depends = answers + 1, depends + (verdict.answer == "depends")
+            wrong = verdict.answer != "depends" and verdict.open != got.open
+            rules, rules_wrong = rules + (rule is not None), rules_wrong + (rule == (not got.open))
+            contradicted, whole = contradicted + wrong, whole and not wrong
+            if wrong:
+                print(
+                    f"  {target}: check says {verdict.answer} ({verdict.evidence}; {verdict.why}), "
+                    f"the attack has {got.figure:.3g}; {deployment.changed()}",
+                    flush=True,
                 )
-    return judged_, agreed, differing
-
-
-def main() -> None:
-    """Print the agreement."""
-    began = time.perf_counter()
-    judged_, agreed, differing = agreement(DEPLOYMENTS)
-    for name, count in sorted(judged_.items()):
-        print(f"  {name:<20} {agreed[name]:4d} of {count:4d}  {agreed[name] / count:7.1%}")
-    for kind in ("check", "rule"):
-        names = [name for name in judged_ if name.startswith(kind)]
-        share = sum(agreed[n] for n in names) / sum(judged_[n] for n in names)
-        print(f"{kind}: {share:.2%} of {sum(judged_[n] for n in names)} answers")
-    print(f"{DEPLOYMENTS} deployments in {time.perf_counter() - began:.0f} s; these differ:")
-    print("\n".join(differing))
+        right += whole
+    print(
+        f"{done} deployments in {time.perf_counter() - began:.0f} s: {right / done:.1%} without a "
+        f"contradiction; {answers} answers, {depends / answers:.1%} of them “depends on the data”, "
+        f"{contradicted / answers:.2%} contradicted; bare rules {rules}, {rules_wrong} wrong"
+    )

@@ -56,6 +56,12 @@ st.navigation(
             url_path="which",
         ),
         st.Page(
+            PAGES / "check.py",
+            title="Leak check",
+            icon=":material/fact_check:",
+            url_path="check",
+        ),
+        st.Page(
             PAGES / "anomaly.py",
             title="Anomalies",
             icon=":material/sensors:",

@@ -22,8 +22,14 @@ from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
 from fedpca_core.studies.frontier.rules import ORDER, RULES, size
 from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
 
-#: Below this an axis shows rounding only.
-ROUNDING = 1e-16
+#: Below these nobody asks how much smaller a number is; it is drawn there.
+FLOORS: Mapping[str, float] = {
+    "sin_theta": 1e-4,
+    "relative_error": 1e-9,
+    "unexplained": 1e-9,
+    "worst_client": 1e-4,
+    "leak": 1e-9,
+}
 #: The widget that holds the chosen point.
 POINT = "which_point"
 PAGES: Mapping[str, tuple[str, str, str]] = {
@@ -61,6 +67,14 @@ def draw(front: Front, settings: FrontierSettings) -> None:
             st.session_state[POINT] = label(_along(of).iloc[number], settings)
 
     chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
+    notes = [
+        f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
+        for axis in (settings.across, settings.upward)
+        if axis in FLOORS
+    ]
+    if "leak" in (settings.across, settings.upward):
+        notes.append("An attack that errs more leaks less, so up and right is better there.")
+    st.caption(" ".join(["Click a point to see it closely.", *notes]))
     _closely(drawn, best, names, settings)
 
 
@@ -93,10 +107,10 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
         curves.append(
             Curve(
                 METHODS[method].title,
-                _floor(rows[across]),
-                _floor(rows[upward]),
-                lower=_floor(rows[f"{upward}_low"]),
-                upper=_floor(rows[f"{upward}_high"]),
+                _floor(rows, across),
+                _floor(rows, upward),
+                lower=_floor(rows, upward, "_low"),
+                upper=_floor(rows, upward, "_high"),
                 whiskers=True,
                 colour=method,
                 marker=True,
@@ -106,7 +120,7 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
     front = drawn.loc[best]
     curves.append(
         Curve(
-            "Pareto front", _floor(front[across]), _floor(front[upward]), colour="guide", guide=True
+            "Pareto front", _floor(front, across), _floor(front, upward), colour="guide", guide=True
         )
     )
     return Panel(
@@ -125,8 +139,8 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
     )
 
 
-def _floor(values: pd.Series) -> Any:
-    return np.maximum(values.to_numpy(dtype=float), ROUNDING)
+def _floor(rows: pd.DataFrame, axis: str, end: str = "") -> Any:
+    return np.maximum(rows[f"{axis}{end}"].to_numpy(dtype=float), FLOORS.get(axis, 0.0))
 
 
 def hover(row: pd.Series, settings: FrontierSettings) -> str:
@@ -245,9 +259,9 @@ def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettin
             Curve(
                 METHODS[method].title,
                 own["value"].to_numpy(dtype=float),
-                _floor(own[measure]),
-                lower=_floor(own[f"{measure}_low"]),
-                upper=_floor(own[f"{measure}_high"]),
+                _floor(own, measure),
+                lower=_floor(own, measure, "_low"),
+                upper=_floor(own, measure, "_high"),
                 colour=method,
                 marker=True,
             )

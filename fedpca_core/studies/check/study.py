@@ -17,7 +17,7 @@ from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 
-#: Sets of stand-in records that are tried; the worse for the client counts.
+#: Sets of stand-in records that are tried.
 TRIES = 3
 #: What may be done about a leak, and the settings that do it.
 DEFENCES: Mapping[str, Mapping[str, Any]] = {
@@ -38,24 +38,29 @@ class Verdict:
     ----------
     target : str
         Key of `TARGETS`.
-    open : bool
-        Whether an attack gets it.
+    answer : str
+        "open", "depends" on the data, or "closed" to the attacks tried.
     attack : str
         In words.
     figure : float
-        Of the run, as of `Got`; NaN without one.
+        Of the worst run, as of `Got`; NaN without one.
     evidence : str
-        "rule", "run", "both", or "caution" where neither decides and the worse is assumed.
+        "rule", "run", "both", or "caution" where a rule does not decide and nothing was run.
     why : str
         The rule's sentence.
     """
 
     target: str
-    open: bool
+    answer: str
     attack: str
     figure: float
     evidence: str
     why: str
+
+    @property
+    def open(self) -> bool:
+        """Whether an attack gets it, on some data at least."""
+        return self.answer != "closed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +86,14 @@ class Checked:
         return [one for one in self.verdicts if one.open]
 
 
+_ANSWERS = {True: "open", False: "closed", None: "depends"}
 #: Names of attacks that only this check has.
 _ATTACKS = {**NAMES, "lattice": "lattice reduction", "score": "membership score",
             "two runs": "comparison of two runs"}  # fmt: skip
 
 
 def judged(settings: CheckSettings, trials: list[Trial]) -> tuple[Verdict, ...]:
-    """Rule and runs put together: whichever is the worse for the client."""
+    """Rule and runs put together: an answer is given where all of them agree."""
     verdicts = []
     for target, rule in expected(settings).items():
         got = [trial.got[target] for trial in trials]
@@ -98,12 +104,14 @@ def judged(settings: CheckSettings, trials: list[Trial]) -> tuple[Verdict, ...]:
 def _verdict(target: str, rule: Expected, got: list[Got]) -> Verdict:
     if not got:
         evidence = "caution" if rule.open is None else "rule"
-        return Verdict(target, rule.open is not False, "", np.nan, evidence, rule.why)
-    often = sum(one.open for one in got) * 2 > len(got)
-    shown = next((one for one in got if one.open == often), got[0])
-    evidence = "run" if rule.open is None or rule.open != often else "both"
-    attack = _ATTACKS.get(shown.attack, shown.attack)
-    return Verdict(target, often or bool(rule.open), attack, shown.figure, evidence, rule.why)
+        return Verdict(target, _ANSWERS[rule.open], "", np.nan, evidence, rule.why)
+    clearly = {one.open for one in got if one.clear} | ({rule.open} - {None})
+    alike = len(clearly) == 1 and all(one.clear for one in got)
+    answer = _ANSWERS[clearly.pop() if alike else None]
+    worst = min(got, key=lambda one: one.place)
+    attack = _ATTACKS.get(worst.attack, worst.attack)
+    evidence = "run" if rule.open is None else "both"
+    return Verdict(target, answer, attack, worst.figure, evidence, rule.why)
 
 
 class LeakCheck(Study[CheckSettings, Checked]):
@@ -121,21 +129,21 @@ class LeakCheck(Study[CheckSettings, Checked]):
             f"{c.components} components of {c.features} features leave nothing to find; choose "
             f"fewer components, at most {c.features - 1}.",
         )
-        empty = pd.DataFrame()
-        yield Step(0.0, "Counting", Checked(judged(c, []), False, empty))
         if not runnable(c):
-            return Checked(judged(c, []), False, empty)
+            return Checked(judged(c, []), False, pd.DataFrame())
         trials = []
+        yield Step(0.0, f"Attacking stand-in 1 of {TRIES}")
         for number in range(TRIES):
             trials.append(tried(c, c.seed + 7919 * number))
             yield Step(0.1 * (number + 1), f"Attacking stand-in {number + 1} of {TRIES}")
         verdicts = judged(c, trials)
         rows: list[dict[str, object]] = []
+        seen: list[CheckSettings] = []
         for number, (name, changes) in enumerate(DEFENCES.items(), 1):
-            if number == 1 or any(getattr(c, k) != v for k, v in changes.items()):
-                rows.append(
-                    {"defence": name, **_defended(c, changes, trials if number == 1 else [])}
-                )
+            chosen = replace(c, **changes)
+            if chosen not in seen:
+                rows.append({"defence": name, **_defended(chosen, trials if chosen == c else [])})
+                seen.append(chosen)
             share = 0.3 + 0.7 * number / len(DEFENCES)
             yield Step(share, name, Checked(verdicts, True, pd.DataFrame(rows)))
         return Checked(verdicts, True, pd.DataFrame(rows))
@@ -145,7 +153,7 @@ class LeakCheck(Study[CheckSettings, Checked]):
             [
                 {
                     "target": TARGETS[one.target],
-                    "answer": "open" if one.open else "closed to the attacks tried",
+                    "answer": one.answer,
                     "attack": one.attack,
                     "figure": one.figure,
                     "evidence": one.evidence,
@@ -158,13 +166,10 @@ class LeakCheck(Study[CheckSettings, Checked]):
         return {**tables, "defences": result.defences} if len(result.defences) else tables
 
 
-def _defended(
-    settings: CheckSettings, changes: Mapping[str, Any], trials: list[Trial]
-) -> dict[str, object]:
-    """What a defence leaves open, and what it costs."""
-    chosen = replace(settings, **changes)
+def _defended(settings: CheckSettings, trials: list[Trial]) -> dict[str, object]:
+    """What is left open with a defence, and what it costs."""
     try:
-        found = trials[0] if trials else tried(chosen, settings.seed)
+        found = trials[0] if trials else tried(settings, settings.seed)
     except InvalidInput as refusal:
         return {"refusal": str(refusal)}
     return {

@@ -27,16 +27,22 @@ TARGETS: Mapping[str, str] = {
     "membership": "Whether a record is in it",
     "newcomer": "The record that joins between two runs",
 }
-#: An attack gets the covariance when its error is at most this share of the best public guess's,
-#: a space or a record when the sine of the angle is at most this, membership when its score ranks
-#: a member above a stranger this often.
-SHARE, SINE, RANKED = 0.5, 0.1, 0.75
+#: What clearly gives a target away, and what clearly does not; in between it depends on the data.
+#: Relative error as a share of the best public guess's, sine of an angle, share of records, and how
+#: often a member is ranked above a stranger.
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "covariance": (0.25, 0.75),
+    "leading": (0.1, 0.5),
+    "records": (1.0, 0.0),
+    "membership": (0.9, 0.6),
+    "newcomer": (0.1, 0.5),
+}
 #: Sizes up to which a deployment is run here.
 FEATURES, CLIENTS, RECORDS, ROUNDS = 40, 40, 20_000, 200
 #: Work for one lattice: a second or two.
 WORK = 5e8
 #: Evaluations of one replay.
-EVALUATIONS = 100
+EVALUATIONS = 500
 #: Replay is a fit of features (features + 1)/2 numbers: seconds up to here.
 REPLAYED = 16
 
@@ -47,17 +53,34 @@ class Got:
 
     Attributes
     ----------
-    open : bool
-        Whether it got it, by the thresholds above.
     attack : str
         Key of `fedpca_core.studies.frontier.leakage.NAMES`, or "lattice", "score", "two runs".
     figure : float
         Relative error, sine, exact records, or rank probability; NaN where nothing was read.
+    place : float
+        Where it lies between clearly got (0 and below) and clearly not (1 and above).
     """
 
-    open: bool
     attack: str
     figure: float
+    place: float
+
+    @property
+    def open(self) -> bool:
+        """Whether the attack got it, by the middle of the two limits."""
+        return self.place < 0.5
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is beyond either limit."""
+        return not 0.0 < self.place < 1.0
+
+
+def _got(target: str, attack: str, figure: float, measured: float) -> Got:
+    """A figure, placed by what was measured between the limits of its target."""
+    yes, no = LIMITS[target]
+    place = (measured - yes) / (no - yes)
+    return Got(attack, figure, 1.0 if math.isnan(place) else place)
 
 
 @dataclass(frozen=True)
@@ -115,9 +138,10 @@ def tried(settings: CheckSettings, seed: int) -> Trial:
         )
     run = made(settings.method, there, problem, settings.rounds)
     leak, estimate = best_estimate(run, settings.method, there, len(run.table) - 1)
+    share = leak.error / leak.guess
     got = {
-        "covariance": Got(bool(leak.error <= SHARE * leak.guess), leak.attack, leak.error),
-        "leading": Got(bool(leak.sine <= SINE), leak.attack, leak.sine),
+        "covariance": _got("covariance", leak.attack, leak.error, share),
+        "leading": _got("leading", leak.attack, leak.sine, leak.sine),
         "records": _records(run, settings, there, honest),
         "membership": _membership(estimate, honest, strangers),
     }
@@ -130,7 +154,7 @@ def tried(settings: CheckSettings, seed: int) -> Trial:
 
 def _records(run: Made, settings: CheckSettings, there: FrontierSettings, honest: Problem) -> Got:
     """The lattice attack, with the mean or without, where the values lie on a grid."""
-    nothing = Got(False, "lattice", 0.0)
+    nothing = _got("records", "lattice", 0.0, 0.0)
     facts = honest.announced
     if facts is None or honest.blocks is None or settings.samples >= settings.features:
         return nothing
@@ -147,13 +171,13 @@ def _records(run: Made, settings: CheckSettings, there: FrontierSettings, honest
             certified = attacks.records_without_mean(whole, facts.grid).certified
     except InvalidInput:
         return nothing
-    return Got(certified, "lattice", float(private.shape[1] if certified else 0))
+    return _got("records", "lattice", float(private.shape[1] * certified), float(certified))
 
 
 def _membership(estimate: Array | None, honest: Problem, strangers: Array) -> Got:
     """How often the attacker's matrix ranks a member above a stranger."""
     if estimate is None or honest.blocks is None or not estimate.any():
-        return Got(False, "score", 0.5)
+        return _got("membership", "score", 0.5, 0.5)
     members = honest.blocks[0][:, : strangers.shape[1]]
     values, vectors = np.linalg.eigh(0.5 * (estimate + estimate.T))
     floor = 1e-9 * float(np.abs(values).max())
@@ -162,14 +186,14 @@ def _membership(estimate: Array | None, honest: Problem, strangers: Array) -> Go
         -(((vectors.T @ some) ** 2) / size[:, None]).sum(axis=0) for some in (members, strangers)
     ]
     above = float((scores[0][:, None] > scores[1][None]).mean())
-    return Got(above >= RANKED, "score", above)
+    return _got("membership", "score", above, above)
 
 
 def _newcomer(settings: CheckSettings, there: FrontierSettings, problem: Problem) -> Got:
     """The record that joined, from two runs as they are, or from two releases under an ε."""
     if settings.formal:
-        return Got(False, "two runs", math.nan)
+        return _got("newcomer", "two runs", math.nan, math.nan)
     sine = summed(
         settings.method, there, problem, hidden=settings.secure_aggregation, rounds=settings.rounds
     ).newcomer
-    return Got(bool(sine <= SINE), "two runs", sine)
+    return _got("newcomer", "two runs", sine, sine)
