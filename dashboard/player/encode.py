@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dashboard.player.model import Baseline, Curve, Heat, Images, Panel, _floats, _is_text
-from dashboard.player.stage import Stage
+from dashboard.player.stage import Lecture, Run, Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
 
@@ -145,6 +146,7 @@ def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any
         "marker": curve.marker,
         "simulationOnly": curve.simulation_only,
         "labels": list(curve.labels),
+        "whiskers": curve.whiskers,
     }
 
 
@@ -191,6 +193,8 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "integerX": panel.integer_x,
         "simulationOnly": panel.simulation_only,
         "height": panel.height,
+        "compact": panel.compact,
+        "marks": [{"label": mark.label, "value": float(mark.value)} for mark in panel.marks],
         "curves": [
             _curve(curve, style, blocks)
             for curve, style in zip(panel.curves, styles(panel.curves), strict=True)
@@ -241,6 +245,8 @@ def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "high": high,
         "showValues": heat.show_values,
         "follows": False,
+        "compact": False,
+        "marks": [],
         "curves": [],
         "baselines": [],
     }
@@ -288,6 +294,9 @@ def encode(
     stage: Stage | None = None,
     sentences: Sequence[str] = (),
     autoplay: bool = False,
+    run: Run | None = None,
+    choosable: bool = False,
+    lecture: Lecture | None = None,
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
@@ -326,6 +335,7 @@ def encode(
         "roundLabel": round_label,
         "start": start,
         "playback": playback,
+        "choosable": choosable,
         "panels": [
             _heat(panel, rounds, blocks)
             if isinstance(panel, Heat)
@@ -338,6 +348,8 @@ def encode(
         else stage.described(rounds) | {"thumbnails": blocks.bytes_(stage.thumbnails)},
         "sentences": list(sentences),
         "autoplay": autoplay,
+        "lecture": asdict(lecture or Lecture()),
+        "run": None if run is None else {"identity": run.identity, "label": run.label},
         "simulationColour": _colours(palette.style("simulation")),
     }
     body = blocks.joined()

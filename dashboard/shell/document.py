@@ -37,7 +37,8 @@ def head(address: str) -> bytes:
         Where the application is, with a slash at its end: a preview picture needs a whole address.
     """
     named = {"og:title": PRODUCT, "og:description": DESCRIPTION, "og:type": "website"}
-    named |= {"og:image": address + PREVIEW, "og:image:width": WIDTH, "og:image:height": HEIGHT}
+    named |= {"og:image": address + PREVIEW, "og:image:width": str(WIDTH)}
+    named["og:image:height"] = str(HEIGHT)
     lines = [
         f"<title>{escape(PRODUCT)}</title>",
         f'<meta name="description" content="{escape(DESCRIPTION)}" />',

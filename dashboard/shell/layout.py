@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from fedpca_core.studies.papers.sources import source as published
 
 SentenceKind = Literal["remedy", "note", "good"]
 Protection = Literal["none", "heuristic", "formal"]
+
+#: Long enough for a browser to load the player and draw one picture.
+PICTURE_SECONDS = 0.5
 
 # Formal privacy and heuristic masking share neither a word nor a colour. The badge colours are
 # the theme's blue, orange and violet, which config.toml sets to the roles of
@@ -43,6 +47,23 @@ def heading(title: str, lead: str = "") -> None:
     st.title(title, anchor=False)
     if lead:
         st.markdown(lead)
+
+
+def thumbnail(name: str, shows: str) -> None:
+    """Show the small picture that ``scripts/thumbnails.py`` has drawn of a run's result."""
+    st.html(
+        f'<img class="fp-thumbnail" loading="lazy" alt="{escape(shows)}" '
+        f'src="app/static/thumbnails/{escape(name)}.svg">'
+    )
+
+
+def picture_first() -> None:
+    """Give the browser a moment to draw what it has before the rest of the page is sent.
+
+    What follows takes a browser half a second to lay out, in which it draws nothing; for the first
+    page of a visit, when a picture that stands above everything else is ready at once.
+    """
+    time.sleep(PICTURE_SECONDS)
 
 
 def section(title: str, lead: str = "") -> None:

@@ -83,6 +83,7 @@ class PanelView {
 
   update(panel) {
     this.panel = panel;
+    this.node.classList.toggle("fp-compact", panel.compact);
     this.title.replaceChildren(panel.title, ...(panel.simulationOnly ? [" ", simulationTag()] : []));
     this.description.textContent = panel.description || `${panel.yTitle} against ${panel.xTitle}.`;
     this.drawLegend();
@@ -109,7 +110,7 @@ class PanelView {
     });
     const had = this.legend.contains(document.activeElement);
     this.legend.replaceChildren(...items);
-    this.legend.hidden = items.length === 0;
+    this.legend.hidden = items.length === 0 || panel.compact;
     if (had && focused) this.legend.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
   }
 
@@ -118,6 +119,7 @@ class PanelView {
   }
 
   height() {
+    if (this.panel.compact) return parseInt(getComputedStyle(this.node).getPropertyValue("--fp-plot-height"), 10);
     return this.narrow() ? Math.min(this.panel.height, 300) : this.panel.height;
   }
 
@@ -125,12 +127,13 @@ class PanelView {
     const { panel, view } = this;
     const coarse = window.matchMedia("(pointer: coarse)").matches;
     const layout = layoutOf(panel, view.theme, coarse);
-    if (this.narrow()) {
-      layout.height = this.height();
+    layout.height = this.height();
+    if (this.narrow() && !panel.compact) {
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;
     }
-    return { data: tracesOf(panel, view.theme, view.round, view.hidden), layout };
+    const own = tracesOf(panel, view.theme, view.round, view.hidden);
+    return { data: [...view.runs.traces(panel), ...own], layout };
   }
 
   // Drawings follow one another, so that two quick updates never overlap inside Plotly.
@@ -159,7 +162,9 @@ class PanelView {
     }
     this.plot.on("plotly_click", (event) => {
       const point = event.points[0];
-      if (this.panel.follows && point.data.meta) this.view.go(point.pointNumber, true);
+      if (this.view.data.choosable && point.data.meta) {
+        this.view.choose({ curve: point.data.meta, point: point.pointNumber });
+      } else if (this.panel.follows && point.data.meta) this.view.go(point.pointNumber, true);
     });
   }
 
@@ -167,8 +172,8 @@ class PanelView {
     if (!this.listening || this.gone || !this.plot.isConnected) return;
     cancelAnimationFrame(this.fitting);
     this.fitting = requestAnimationFrame(() => {
-      const width = this.plot.clientWidth;
-      if (width > 0 && Math.abs(width - this.plot._fullLayout.width) > 1) this.draw();
+      const { clientWidth: width, _fullLayout: full } = this.plot;
+      if (width > 0 && (Math.abs(width - full.width) > 1 || Math.abs(this.height() - full.height) > 1)) this.draw();
     });
   }
 

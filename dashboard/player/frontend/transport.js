@@ -36,7 +36,7 @@ class Transport {
     this.range.setAttribute("aria-label", `Current ${roundLabel}`);
     this.word.textContent = `${roundLabel} `;
     this.count.style.minWidth = `${2 * String(rounds).length + 3}ch`;
-    if (!this.chosen) {
+    if (!this.chosen && rounds > 0) {
       // A whole run in about eight seconds, unless the reader chooses.
       this.speed.value = SPEEDS.find((speed) => speed >= rounds / 8) ?? SPEEDS.at(-1);
       this.chosen = true;
