@@ -193,6 +193,8 @@ def _panel(axes: Axes, panel: Panel) -> None:
         axes.set_xlim(*panel.x_range)
     if panel.y_range:
         axes.set_ylim(*panel.y_range)
+    if panel.integer_x and not panel.log_x:
+        axes.xaxis.get_major_locator().set_params(integer=True)
     marked = any(c.simulation_only for c in panel.curves) or panel.simulation_only
     remark = "  (◇ simulation only)" if marked else ""
     axes.set_title((panel.title or panel.y_title) + remark, loc="left", fontsize=10)
