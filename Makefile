@@ -23,7 +23,7 @@ app: $(VENV)/.app ## Open the dashboard on http://localhost:8501 (PORT=8600 for 
 
 test: $(VENV)/.dev $(VENV)/.browser ## Run all tests (ARGS="-k faps" for some)
 	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/browser $(ARGS) || [ $$? -eq 5 ] # 5: none
-	$(BIN)/python -m pytest tests/browser $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser $(ARGS) || [ $$? -eq 5 ]
 
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
 	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)

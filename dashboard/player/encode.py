@@ -244,6 +244,7 @@ def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "low": low,
         "high": high,
         "showValues": heat.show_values,
+        "simulationOnly": heat.simulation_only,
         "follows": False,
         "compact": False,
         "marks": [],

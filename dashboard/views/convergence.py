@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -35,8 +36,8 @@ ROUNDING = 1e-16
 
 def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
     """The sentence and the chart of a finished, stopped or unfinished comparison."""
-    for refusal in refusals(comparison.refusals):
-        layout.sentence(refusal, kind="note")
+    for sentence in (*refusals(comparison.refusals), *chain(*comparison.notes.values())):
+        layout.sentence(sentence, kind="note")
     if not comparison.has(settings.measure):
         layout.sentence(
             "None of the chosen methods has this measure: a consensus gap needs a frame at every "

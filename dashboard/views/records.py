@@ -142,9 +142,9 @@ def _certified(method: str, one: MethodRecords, result: Recovered, settings: Att
     guess = "" if one.step is None else f" It found the step of the grid, {one.step:.4g}, by trial."
     return (
         f"From **{METHODS[method].title}** the server has **all {result.records} "
-        f"{_things(settings)} {_whose(settings)}** after round {one.certified}, and can "
-        f"prove it: every value lies within {one.distance:.0e} of a step of the grid, a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
+        f"{_things(settings)} {_whose(settings)}** after round {one.certified}, and can prove it: "
+        f"every value lies within {one.distance:.0e} of a step of the grid, a wrong rotation would "
+        f"pass with a chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
         f"{result.records} are exact, value for value."
     )
 

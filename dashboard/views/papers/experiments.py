@@ -33,6 +33,13 @@ TITLES = {
     "time_ratio": "Time over bare products",
     "stop_rounds": "Rounds to rule (27)",
     "stop_relative_error": "Error there",
+    "stop_kkt": "KKT there",
+    "kkt": "KKT at the printed error",
+    "linearity": "R² of a line",
+    "recovered": "Rounds until recovered",
+    "converged": "Rounds until converged",
+    "least_error": "The server's least error",
+    "seeds": "Seeds",
 }
 
 
@@ -104,7 +111,7 @@ def _styled(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame, str]]:
 
 
 def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
-    """The experiment's measure against what it varies, the published values marked."""
+    """The experiment's measure against what it varies; at its own size with the paper's values."""
     table = found.spread(size, entry.measure)
     if table.empty:
         return []
@@ -120,7 +127,7 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
     marks = {
         f"published, {row.quoted.row}: {row.quoted.text}": row.quoted.value
         for row, _ in found.rows.rows
-        if row.quoted is not None and row.quoted.measure == entry.measure
+        if row.quoted is not None and row.quoted.measure == entry.measure and size == "paper"
     }
     return [
         Panel(

@@ -22,38 +22,51 @@ MARKS = {
 def counts(found: Judged) -> None:
     """How many rows have each verdict."""
     layout.metric_cards(
-        [layout.Card(word.capitalize(), str(many)) for word, many in found.counts.items()],
+        [
+            layout.Card(word.removeprefix("values ").capitalize(), str(many))
+            for word, many in found.counts.items()
+        ],
         columns=6,
     )
 
 
 def draw(found: Judged, settings: PapersSettings) -> None:
-    """The rows of one paper or with one verdict, to sort and search."""
-    table = texts(found.only(settings.paper, settings.verdict))
+    """The rows of one paper or with one verdict, by verdict, to sort and search."""
+    table = texts(found.only(settings.paper, settings.verdict).by_verdict())
     if table.empty:
         layout.sentence("No row has this verdict; choose another.", kind="note")
         return
     st.dataframe(
-        table[["Paper", "Place", "Claim", "Published", "Ours", "Verdict", "Why"]],
+        table[["Verdict", "Paper", "Place", "Claim", "Published", "Ours", "Why"]],
         hide_index=True,
         width="stretch",
         height=min(38 + 35 * len(table), 600),
         column_config={
-            "Place": st.column_config.TextColumn(width=150),
-            "Claim": st.column_config.TextColumn(width=330),
-            "Published": st.column_config.TextColumn(width=90),
-            "Ours": st.column_config.TextColumn(width=150),
             "Verdict": st.column_config.TextColumn(width=140),
+            "Paper": st.column_config.TextColumn(width=60),
+            "Place": st.column_config.TextColumn(width=130),
+            "Claim": st.column_config.TextColumn(width=330),
+            "Published": st.column_config.TextColumn(width=85),
+            "Ours": st.column_config.TextColumn(width=210),
         },
     )
 
 
 def small(found: Judged) -> None:
-    """A few rows with all their words, as a plain table."""
+    """A few rows as a plain table; folded away, what counts as agreement and what explains it."""
+    table = texts(found)
     layout.small_table(
-        texts(found)[["Claim", "Published", "Ours", "Verdict", "Agreement means", "Why"]],
+        table[["Verdict", "Claim", "Published", "Ours"]],
         label="Claims, published numbers and ours",
+        wrapped=("Claim",),
     )
+    lines = [
+        f"- **{row['Claim']}** {row['Verdict']}. "
+        + (f"Agreement: {row['Agreement means']}. " if row["Agreement means"] else "")
+        + row["Why"]
+        for row in table.to_dict("records")
+    ]
+    layout.about("What counts as agreement, and why each verdict", "\n".join(lines))
 
 
 def texts(found: Judged) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from fedpca_core.studies.papers.experiment import Experiment
 from fedpca_core.studies.papers.faps import QUOTED
+from fedpca_core.studies.papers.faps_leaks import Recovered
 from fedpca_core.studies.papers.faps_runs import MATCHED, PRINTED_AS, Convergence
 from fedpca_core.studies.papers.row import (
     Ours,
@@ -14,7 +15,9 @@ from fedpca_core.studies.papers.row import (
     at_most,
     averaged,
     largest_over_parts,
+    least_over_parts,
     number,
+    ratio,
     within_factor,
 )
 
@@ -23,7 +26,11 @@ FIVE, PRINTED = "FAPS, 5 inner steps", "FAPS, as printed"
 #: Experiments with one part, and those that vary something.
 _SINGLE = ("table-1", "uneven")
 _VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay", "rates", "images")
-EXPERIMENTS: tuple[Experiment, ...] = tuple(Convergence(name) for name in (*_SINGLE, *_VARIED))
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *(Convergence(name) for name in (*_SINGLE, *_VARIED)),
+    Recovered("figure-1a", "Figure 1(a): recovered before converged", growing=False),
+    Recovered("figure-1b", "Figure 1(b): recovery against convergence", growing=True),
+)
 _TITLES = {one.key: one.title for one in EXPERIMENTS}
 _PLACES = {"table-1": "Table 1", "images": "Experiments, image data sets"}
 
@@ -213,6 +220,44 @@ ROWS: tuple[Row, ...] = (
         ours=number(FIVE, "time_ratio"),
         unit="times its bare products",
         agreement=at_most(1.5),
+    ),
+    Row(
+        "faps-figure-1a-ssi",
+        "faps",
+        "Figure 1(a)",
+        "SSI's server holds a client's covariance to 1e-5 before SSI itself converges to 1e-5.",
+        experiment="figure-1a",
+        ours=ratio(number("SSI", "converged"), number("SSI", "recovered")),
+        unit="rounds to converge over rounds to recover",
+        agreement=at_least(1.0),
+        scale_free=True,
+        explained="attack",
+    ),
+    Row(
+        "faps-figure-1a-faps",
+        "faps",
+        "Section on privacy",
+        "The linear attack does not recover a client of FAPS.",
+        experiment="figure-1a",
+        ours=number("FAPS", "least_error"),
+        unit="least relative error of the last rounds",
+        agreement=at_least(0.9),
+        why="It ends near or above 1, the error of guessing zero. A server that replays FAPS's "
+        "public update recovers the client all the same: the Attack page does.",
+        scale_free=True,
+        explained="attack",
+    ),
+    Row(
+        "faps-figure-1b",
+        "faps",
+        "Figure 1(b)",
+        "At every number of features SSI's client is recovered well before SSI converges.",
+        experiment="figure-1b",
+        ours=least_over_parts(("SSI", "converged"), ("SSI", "recovered")),
+        unit="rounds to converge over rounds to recover",
+        agreement=at_least(1.0),
+        scale_free=True,
+        explained="attack",
     ),
     Row(
         "faps-tables-2-to-4",

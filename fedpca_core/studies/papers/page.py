@@ -18,6 +18,7 @@ from fedpca_core.studies.papers.sources import SOURCES
 from fedpca_core.studies.study import Run, Step, Study
 
 ALL = {"all": "All"}
+_ROWS: Mapping[str, Row] = {row.name: row for row in ROWS}
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,33 @@ class PapersSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Rows and their verdicts, in the registry's order."""
+    """Verdicts by the name of their row, in the registry's order (rows cannot leave a process)."""
 
-    rows: tuple[tuple[Row, Verdict], ...]
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def rows(self) -> tuple[tuple[Row, Verdict], ...]:
+        """The rows with their verdicts."""
+        return tuple((_ROWS[name], found) for name, found in self.verdicts.items())
 
     def only(self, paper: str, verdict: str) -> Judged:
         """Those of one paper or with one verdict ("all" for any)."""
         return Judged(
-            tuple(
-                (row, found)
+            {
+                row.name: found
                 for row, found in self.rows
                 if paper in ("all", row.source) and verdict in ("all", found.word)
-            )
+            }
         )
 
     def of(self, key: str) -> Judged:
         """Those of one experiment."""
-        return Judged(tuple(pair for pair in self.rows if pair[0].experiment == key))
+        return Judged({row.name: found for row, found in self.rows if row.experiment == key})
+
+    def by_verdict(self) -> Judged:
+        """The same, those with a verdict first."""
+        order = sorted(self.verdicts.items(), key=lambda pair: WORDS.index(pair[1].word))
+        return Judged(dict(order))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -130,7 +141,7 @@ def reason(row: Row) -> str:
 def judged(results: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> Judged:
     """Every row with its verdict, from the shipped results or from others by experiment."""
     tables = {key: shipped(key) for key in EXPERIMENTS} if results is None else results
-    return Judged(tuple((row, judge(row, tables.get(row.experiment, {}))) for row in ROWS))
+    return Judged({row.name: judge(row, tables.get(row.experiment, {})) for row in ROWS})
 
 
 class PaperRows(Study[PapersSettings, Judged]):

@@ -229,14 +229,23 @@ def ratio(top: Ours, bottom: Ours) -> Ours:
 
 
 def largest_over_parts(top: tuple[str, str], bottom: tuple[str, str]) -> Ours:
-    """The largest ratio of two measures over the parts, for each seed."""
+    """The largest ratio of two (series, measure) over the parts, for each seed."""
+    return lambda cells: _ratios(cells, top, bottom).groupby("seed").max()
 
-    def ours(cells: pd.DataFrame) -> pd.Series[float]:
-        table = cells[cells["x"].isna()].pivot_table(
-            index=["seed", "part"], columns=["series", "measure"], values="result"
-        )
-        if top not in table or bottom not in table:
-            return pd.Series(dtype=float)
-        return (table[top] / table[bottom]).groupby("seed").max()
 
-    return ours
+def least_over_parts(top: tuple[str, str], bottom: tuple[str, str]) -> Ours:
+    """The smallest ratio of two (series, measure) over the parts, for each seed."""
+    return lambda cells: _ratios(cells, top, bottom).groupby("seed").min()
+
+
+def _ratios(cells: pd.DataFrame, top: tuple[str, str], bottom: tuple[str, str]) -> pd.Series[float]:
+    """A ratio for each seed and part; NaN where either number is missing."""
+    numbers = cells[cells["x"].isna()].set_index(["seed", "part", "series", "measure"])["result"]
+    over, under = (
+        numbers[
+            (numbers.index.get_level_values("series") == series)
+            & (numbers.index.get_level_values("measure") == measure)
+        ].droplevel(["series", "measure"])
+        for series, measure in (top, bottom)
+    )
+    return over / under

@@ -111,7 +111,7 @@ class AtRisk(Sweep[AttackSettings]):
             for block in problem.blocks[:ATTACKED]:
                 factor = self.read(block, settings)
                 stage = None
-                for stage in record_stages(
+                for stage in record_stages(  # noqa: B007 (the last one counts)
                     factor, public.grid, public.mean, public.records_total, budget=WORK
                 ):
                     yield begin
