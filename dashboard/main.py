@@ -24,6 +24,10 @@ def _warm_up() -> None:
 
 _warm_up()
 
+from dashboard.shell import figures  # noqa: E402
+from dashboard.shell.document import page_title  # noqa: E402
+from dashboard.shell.navigation import ENTRIES  # noqa: E402
+
 # A picture of our own: a Material symbol as the page's icon would be fetched from another host.
 st.set_page_config(
     page_icon=str(ROOT / "assets" / "favicon.png"),
@@ -32,46 +36,21 @@ st.set_page_config(
     initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
 )
 
+page = st.navigation(
+    [
+        st.Page(
+            PAGES / f"{entry.name}.py",
+            title=entry.title,
+            icon=f":material/{entry.icon}:",
+            url_path=entry.name,
+            default=entry is ENTRIES[0],
+        )
+        for entry in ENTRIES
+    ]
+)
+
+st.set_page_config(page_title=page_title(page.title))
 st.html(ROOT / "dashboard" / "page.css")
 
-st.navigation(
-    [
-        st.Page(PAGES / "home.py", title="Home", icon=":material/home:", default=True),
-        st.Page(
-            PAGES / "converge.py",
-            title="How fast?",
-            icon=":material/show_chart:",
-            url_path="converge",
-        ),
-        st.Page(
-            PAGES / "attack.py",
-            title="What leaks?",
-            icon=":material/visibility:",
-            url_path="attack",
-        ),
-        st.Page(
-            PAGES / "anomaly.py",
-            title="Anomalies",
-            icon=":material/sensors:",
-            url_path="anomaly",
-        ),
-        st.Page(
-            PAGES / "privacy.py",
-            title="What does privacy cost?",
-            icon=":material/verified_user:",
-            url_path="privacy",
-        ),
-        st.Page(
-            PAGES / "personalise.py",
-            title="Who collaborates?",
-            icon=":material/diversity_3:",
-            url_path="personalise",
-        ),
-        st.Page(
-            PAGES / "theory.py",
-            title="What is proved?",
-            icon=":material/function:",
-            url_path="theory",
-        ),
-    ]
-).run()
+figures.forget()
+page.run()

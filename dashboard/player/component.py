@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from dashboard.player.encode import encode
 from dashboard.player.model import Heat, Images, Panel
+from dashboard.player.printed import printed
 from dashboard.player.stage import Lecture, Run, Stage
+from dashboard.shell import figures
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 
@@ -98,6 +100,7 @@ def replay(
     InvalidInput
         If lengths do not fit together; the sentence says which.
     """
+    figures.keep(key, lambda caption: printed(key, panels, images, caption))
     _mount(
         key=key,
         data=encode(
@@ -123,10 +126,32 @@ def chart(
     key: str,
     panels: Sequence[Panel | Heat] = (),
     images: Sequence[Sequence[Images]] = (),
+    on_choice: Callable[[str, int], None] | None = None,
 ) -> None:
-    """Show panels and still images without a transport; updates in place like `replay`."""
+    """Show panels and still images without a transport; updates in place like `replay`.
+
+    ``on_choice`` is called with the name of a curve and the number of a point along it when the
+    reader clicks on one.
+    """
     longest = max(
         (len(curve.x) for panel in panels if isinstance(panel, Panel) for curve in panel.curves),
         default=1,
     )
-    replay(key=key, rounds=max(longest - 1, 0), panels=panels, images=images, playback=False)
+    rounds = max(longest - 1, 0)
+    if on_choice is None:
+        replay(key=key, rounds=rounds, panels=panels, images=images, playback=False)
+        return
+
+    def chosen() -> None:
+        point = st.session_state[key].get("chosen")
+        if point:
+            on_choice(str(point["curve"]), int(point["point"]))
+
+    _mount(
+        key=key,
+        data=encode(
+            key=key, rounds=rounds, panels=panels, images=images, playback=False, choosable=True
+        ),
+        height="content",
+        on_chosen_change=chosen,
+    )

@@ -62,7 +62,10 @@ class Curve:
     simulation_only : bool
         Marked as needing the clients' private data: nobody could draw it in a real deployment.
     labels : sequence of str
-        A hover text for every point (scatter panels: which client, which sample).
+        A hover text for every point (scatter panels: which client, which sample); lines are parted
+        by ``\n``.
+    whiskers : bool
+        Draw ``lower`` and ``upper`` as whiskers at every point instead of a band.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Curve:
     marker: bool = False
     simulation_only: bool = False
     labels: Sequence[str] = ()
+    whiskers: bool = False
 
     def __post_init__(self) -> None:
         who = f"Curve {self.name!r}"

@@ -71,4 +71,12 @@ DOORS: tuple[Door, ...] = (
         "../pages/theory.py",
         ":material/function:",
     ),
+    Door(
+        "Do the papers hold?",
+        "Every number that the source papers print beside ours, with its spread and a verdict; "
+        "each can be run again.",
+        "See the verdicts",
+        "../pages/papers.py",
+        ":material/menu_book:",
+    ),
 )

@@ -12,6 +12,8 @@ import pandas as pd
 import streamlit as st
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.papers.cited import reference
+from fedpca_core.studies.papers.sources import source as published
 
 SentenceKind = Literal["remedy", "note", "good"]
 Protection = Literal["none", "heuristic", "formal"]
@@ -99,10 +101,18 @@ def _cell(tag: str, text: object, side: str) -> str:
     return f'<{tag}{scope} class="fp-{side}">{escape(str(text))}</{tag}>'
 
 
-def about(title: str, text: str, *, formula: str | None = None, source: str | None = None) -> None:
+def about(
+    title: str,
+    text: str,
+    *,
+    formula: str | None = None,
+    source: str | None = None,
+    papers: Sequence[str] = (),
+) -> None:
     """Fold away how to read a curve: words, the formula, and where it comes from.
 
-    ``formula`` is LaTeX without dollar signs; ``source`` names paper and equation. The content
+    ``formula`` is LaTeX without dollar signs; ``source`` names equations and sections, and
+    ``papers`` are keys of the papers to cite in full. The content
     travels when the fold is opened, so a first view waits neither for it nor for the typesetting.
     """
     fold = st.expander(title, key=f"about {title}", on_change="rerun")
@@ -114,6 +124,13 @@ def about(title: str, text: str, *, formula: str | None = None, source: str | No
             st.latex(formula)
         if source is not None:
             st.caption(f"Source: {source}")
+        cite(*papers)
+
+
+def cite(*papers: str) -> None:
+    """Cite papers by their keys: authors, title, year, and where they are found."""
+    for key in papers:
+        st.caption(reference(published(key)))
 
 
 def threat_card(

@@ -35,7 +35,7 @@ ROUNDING = 1e-16
 
 def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
     """The sentence and the chart of a finished, stopped or unfinished comparison."""
-    for refusal in comparison.refusals.values():
+    for refusal in refusals(comparison.refusals):
         layout.sentence(refusal, kind="note")
     if not comparison.has(settings.measure):
         layout.sentence(
@@ -46,6 +46,12 @@ def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
     summary = comparison.summary(settings.measure, settings.accuracy)
     st.markdown(verdict(summary, settings.accuracy))
     replay(key="converge_view", rounds=comparison.rounds, panels=[panel(comparison, settings)])
+
+
+def refusals(given: Mapping[str, str]) -> list[str]:
+    """Sentences that say which method they are about."""
+    named = {METHODS[method].title: text for method, text in given.items()}
+    return [text if text.startswith(title) else f"{title}: {text}" for title, text in named.items()]
 
 
 def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:

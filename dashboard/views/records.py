@@ -11,8 +11,8 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
+from dashboard.views.convergence import refusals
 from dashboard.views.pictures import mosaic
-from dashboard.views.reconstruction import refusals
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.own_data import OwnData

@@ -57,6 +57,7 @@ class Simulation:
             record_norm=problem.record_norm,
             own_moments=problem.own_moments,
             guarantee=problem.guarantee,
+            paid_mean=problem.paid_mean,
         )
         algorithm.check(self.setting)
         if algorithm.needs_individual_uploads and self.channel.secure_aggregation:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
+from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
@@ -20,14 +21,21 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier.frontier import Frontier, Strip
+from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.opened.opened import OpenedRun
+from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
+from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.personalised.comparison import Comparison
 from fedpca_core.studies.personalised.exposure import Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.personalised.sweep import CollaborationSweep
 from fedpca_core.studies.preset import Preset
+from fedpca_core.studies.private import presets as spending
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.convergence import PrivateRun
 from fedpca_core.studies.private.error_budget import ErrorBudget
@@ -58,6 +66,10 @@ from fedpca_core.studies.theory.verdicts import Statements
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    Frontier(),
+    Strip(),
+    Recommendation(),
+    BudgetsAndHeterogeneity(),
     ClientRecords(),
     AtRisk(),
     ClientReconstruction(),
@@ -84,18 +96,24 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PenaltyAndSteps(),
     Statements(),
     Bridge(),
+    OpenedRun(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
+    PaperRows(),
+    PaperExperiment(),
 )
 
 #: The settings class of every page.
 PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
+    FrontierSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,
     TheorySettings,
     AnomalySettings,
+    OpenedSettings,
+    PapersSettings,
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
@@ -110,6 +128,7 @@ PRESETS: Mapping[str, Preset] = {
         *story.PRESETS,
         *perpca.PRESETS,
         *iot.PRESETS,
+        *spending.PRESETS,
     )
 }
 

@@ -385,6 +385,14 @@ class ConvergeSettings(Settings):
         grid=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1.07e-7, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12),
         view=True,
     )
+    budgets: bool = parameter(
+        False,
+        key="budgets",
+        label="Map ε against heterogeneity",
+        help="Run every chosen method at six budgets on four federations, from the same clients "
+        "alike to as far apart as the problem has them.",
+        view=True,
+    )
     guide: bool = parameter(
         True,
         key="guide",

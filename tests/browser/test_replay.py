@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from dashboard.player import Curve, Panel
 from dashboard.player.component import frontend_script
 from dashboard.player.encode import encode
-from tests.browser.tools import ROOT, serious, serve, settled, watch
+from tests.browser.tools import ROOT, findings, serve, settled, watch
 
 HERE = Path(__file__).resolve().parent
 NODE = "[data-testid=replay]"
@@ -256,7 +255,7 @@ def test_plotly_is_fetched_once(address, new_page):
 def test_it_is_accessible_and_fits(address, new_page, width, scheme):
     page = new_page(width, scheme)
     open_view(page, address)
-    assert serious(Axe().run(page)) == []
+    assert findings(page) == []
     inner, outer = page.evaluate(
         "() => [document.querySelector('[data-testid=stMain]').scrollWidth, innerWidth]"
     )
@@ -300,3 +299,61 @@ def test_a_mount_out_of_date_does_not_take_the_view_down(page, order) -> None:
 
     found = page.evaluate(MOUNTED_TWICE, [frontend_script(), data(2), data(3), order])
     assert found == [["3"], 0]
+
+
+def test_a_play_is_not_read_out_round_by_round_but_a_step_is(page):
+    number = page.locator("[data-testid=replay-round]").first
+    page.locator("[data-testid=replay-back]").first.click()
+    assert (number.get_attribute("role"), number.get_attribute("aria-live")) == ("status", "polite")
+    page.locator("[data-testid=replay-first]").first.click()
+    page.locator("[data-testid=replay-play]").first.click()
+    page.wait_for_function(f"() => document.querySelector('{NODE}').dataset.round > 0")
+    assert number.get_attribute("aria-live") == "off"
+    page.locator("[data-testid=replay-play]").first.click()
+
+
+def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(page):
+    trace = page.evaluate(
+        f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
+        ".customdata[12]"
+    )
+    assert trace == ["12", "1.00 × 10⁻⁶"]
+    template = page.evaluate(
+        f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
+        ".hovertemplate"
+    )
+    assert "error" not in template and "at round %{customdata[0]}" in template
+
+
+def test_a_legend_shows_the_marker_that_is_drawn(page):
+    drawn = page.evaluate(
+        "() => document.querySelector('[data-panel=points]')._fullData[0].marker.symbol"
+    )
+    legend = page.locator("figure:has([data-panel=points]) .fp-legend [data-marker]")
+    assert legend.get_attribute("data-marker") == drawn == "square"
+    assert legend.evaluate("(node) => node.tagName") == "path"
+
+
+@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+def test_a_picture_can_be_downloaded(page, kind):
+    with page.expect_download() as download:
+        page.locator(f"button[aria-label='Download “Estimate” as {kind}']").click()
+    assert download.value.suggested_filename == f"estimate-round-20.{kind.lower()}"
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(b"\x89PNG" if kind == "PNG" else b"<svg")
+    if kind == "SVG":
+        assert b"Estimate, round 20 of 20. frame 20" in content
+
+
+def test_a_heat_map_can_be_downloaded(page):
+    with page.expect_download() as download:
+        page.locator("figure:has([data-panel=heat]) button[aria-label='Download as SVG']").click()
+    assert download.value.suggested_filename == "heat.svg"
+
+
+def test_the_first_stop_of_the_tab_key_leads_to_the_play_button(page):
+    page.evaluate("() => document.activeElement?.blur()")
+    page.locator("body").press("Tab")
+    assert page.evaluate("() => document.activeElement.textContent") == "Skip to the picture"
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.dataset.testid") == "replay-play"

@@ -19,6 +19,8 @@ from pathlib import Path
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from dashboard.shell.navigation import ENTRIES
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Resting means: connected, not running, nothing stale, for a tenth of a second on end. Right after
@@ -62,19 +64,13 @@ class PageLink:
 
 
 def pages() -> list[PageLink]:
-    """The pages that dashboard/main.py declares, in the order of the navigation.
-
-    Read from the source, so that collecting tests starts nothing; a test compares the result with
-    the links that a running server shows.
-    """
+    """The pages of the navigation, each with the heading that its file draws."""
     found = []
-    for call in _calls(ROOT / "dashboard" / "main.py", "Page"):
-        script = ROOT / "pages" / _texts(call.args[0])[-1]
-        options = {option.arg: option.value for option in call.keywords}
-        url = _texts(options["url_path"])[0] if "url_path" in options else script.stem
-        title, *_ = _texts(options["title"])
+    for entry in ENTRIES:
+        script = ROOT / "pages" / f"{entry.name}.py"
         heading, *_ = _texts(_calls(script, "heading")[0].args[0])
-        found.append(PageLink("/" if "default" in options else f"/{url}", title, heading))
+        path = "/" if entry is ENTRIES[0] else f"/{entry.name}"
+        found.append(PageLink(path, entry.title, heading))
     return found
 
 
@@ -201,18 +197,18 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
     return problems
 
 
-def serious(results) -> list[str]:
-    """The serious and critical findings of an axe run, one line each."""
+def findings(page) -> list[str]:
+    """What axe finds in a page, whatever its impact; one line for each place."""
     return [
-        f"{found['id']}: {found['nodes'][0]['html'][:200]}"
-        for found in results.response["violations"]
-        if found["impact"] in ("serious", "critical")
+        f"{found['id']} ({found['impact']}): {node['html'][:200]}"
+        for found in Axe().run(page).response["violations"]
+        for node in found["nodes"]
     ]
 
 
 def accessible(page) -> None:
-    """Fail if axe finds anything serious or critical."""
-    found = serious(Axe().run(page))
+    """Fail if axe finds anything."""
+    found = findings(page)
     assert not found, f"{page.url}: " + "\n".join(found)
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dashboard.views import scene as drawn
-from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.scene.scene import LivePicture, Scene
@@ -74,16 +72,6 @@ def test_participation_is_on_the_stage_and_delays_the_server():
     scene = found(participation=0.5, rounds=20)
     assert (scene.present[1:].sum(axis=1) == 2).all() and not scene.present[0].any()
     assert scene.certified is not None and scene.certified > 2
-
-
-def test_the_file_runs_headless_with_the_numbers_of_the_page(tmp_path, capsys):
-    file = tmp_path / "scene.json"
-    file.write_text(SMALL.to_json(), encoding="utf-8")
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    capsys.readouterr()
-    written = pd.read_csv(tmp_path / "out" / "scene-rounds.csv").drop(columns="seconds")
-    page = STUDY.tables(found(), SMALL)["rounds"].drop(columns="seconds")
-    pd.testing.assert_frame_equal(written, page, check_dtype=False)
 
 
 def test_a_guarantee_stands_beside_noise():

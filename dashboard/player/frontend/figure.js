@@ -1,15 +1,15 @@
 // A panel as a Plotly figure: traces and layout in the colours of the theme.
 
-function numberFormat(values) {
-  for (const value of values) if (Number.isFinite(value) && !Number.isInteger(value)) return ":.4~g";
-  return ":,d";
+// The axes say what is measured; a tooltip says which curve, where, and how much.
+function hoverText(panel, curve) {
+  const label = curve.labels.length ? "%{text}<br>" : "";
+  return `<b>${escaped(curve.name)}</b><br>${label}%{customdata[1]}<br>at ${escaped(panel.xTitle)} ` +
+    `%{customdata[0]}<extra></extra>`;
 }
 
-function hoverText(panel, curve) {
-  const x = typeof curve.x[0] === "string" ? "%{x}" : `%{x${numberFormat(curve.x)}}`;
-  const label = curve.labels.length ? "%{text}<br>" : "";
-  return `<b>${escaped(curve.name)}</b><br>${label}${escaped(panel.xTitle)} ${x}<br>` +
-    `${escaped(panel.yTitle)} %{y:.4~g}<extra></extra>`;
+function hoverNumbers(curve, y) {
+  return Array.from(y, (value, at) => [typeof curve.x[at] === "string" ? escaped(curve.x[at]) : raised(curve.x[at]),
+    raised(value)]);
 }
 
 function bandTraces(curve, colour) {
@@ -23,11 +23,18 @@ function bandTraces(curve, colour) {
 
 function curveTrace(panel, curve, theme, round) {
   const colour = curve.colour[theme.scheme];
+  const y = rowOf(curve, round);
   const trace = {
-    x: curve.x, y: rowOf(curve, round), name: escaped(curve.name), legendgroup: curve.name,
-    hovertemplate: hoverText(panel, curve), text: curve.labels.length ? curve.labels.map(escaped) : undefined,
+    x: curve.x, y, customdata: hoverNumbers(curve, y), name: escaped(curve.name), legendgroup: curve.name,
+    hovertemplate: hoverText(panel, curve), text: curve.labels.length
+      ? curve.labels.map((label) => label.split("\n").map(escaped).join("<br>")) : undefined,
     meta: curve.name,
   };
+  if (curve.whiskers) {
+    trace.error_y = { type: "data", symmetric: false, thickness: 1, width: 3, color: withAlpha(colour, 0.6),
+      array: curve.upper.map((top, at) => top - curve.y[at]),
+      arrayminus: curve.lower.map((low, at) => curve.y[at] - low) };
+  }
   if (panel.kind === "bars") {
     return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
   }
@@ -51,10 +58,10 @@ function heatTrace(panel, theme, round) {
   }
   const colours = theme.ramps[panel.palette].colours;
   return {
-    type: "heatmap", z, x: panel.columnLabels.map(escaped), y: panel.rowLabels.map(escaped),
+    type: "heatmap", z, customdata: z.map((row) => Array.from(row, raised)), x: panel.columnLabels.map(escaped), y: panel.rowLabels.map(escaped),
     zmin: panel.low, zmax: panel.high, xgap: 1, ygap: 1,
     colorscale: colours.map((colour, at) => [at / (colours.length - 1), colour]),
-    hovertemplate: "%{y}, %{x}<br><b>%{z:.4~g}</b><extra></extra>",
+    hovertemplate: "%{y}, %{x}<br><b>%{customdata}</b><extra></extra>",
     texttemplate: panel.showValues ? "%{z:.3~g}" : undefined,
     colorbar: { thickness: 10, outlinewidth: 0, len: 1, ypad: 0, tickfont: { color: theme.quiet, size: 11 },
       exponentformat: "power", nticks: 5 },
@@ -66,7 +73,7 @@ function tracesOf(panel, theme, round, hidden) {
   if (panel.kind === "heat") return [heatTrace(panel, theme, round)];
   const traces = [];
   for (const curve of panel.curves) {
-    const own = curve.lower ? bandTraces(curve, curve.colour[theme.scheme]) : [];
+    const own = curve.lower && !curve.whiskers ? bandTraces(curve, curve.colour[theme.scheme]) : [];
     own.push(curveTrace(panel, curve, theme, round));
     for (const trace of own) traces.push({ ...trace, visible: !hidden.has(curve.name) });
   }

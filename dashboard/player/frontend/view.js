@@ -4,6 +4,25 @@ const VIEWS = new WeakMap();
 const SETTLED_MS = 2000;
 let views = 0;
 
+// The Tab key meets navigation and settings first; one link leads past them to the play button.
+function aimSkip() {
+  const play = document.querySelector("[data-testid=replay-play]");
+  let link = document.querySelector(".fp-skip");
+  if (!play) {
+    link?.remove();
+    return;
+  }
+  if (!link) {
+    link = element("a", { class: "fp-skip", text: "Skip to the picture" });
+    link.onclick = (event) => {
+      event.preventDefault(); // the address keeps settings, not places
+      document.querySelector(link.hash)?.focus();
+    };
+    document.body.prepend(link);
+  }
+  link.setAttribute("href", `#${play.id}`);
+}
+
 class View {
   constructor(parent) {
     for (const stale of parent.querySelectorAll(":scope > .fp-replay")) stale.remove();
@@ -59,6 +78,7 @@ class View {
     this.updatePanels();
     if (data.playback) {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
+      aimSkip();
       this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
       if (data.stage && !this.lecture.link.isConnected) this.transport.node.append(this.lecture.link, this.lecture.full);
       this.transport.update();
@@ -167,17 +187,19 @@ class View {
     this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
+    aimSkip();
   }
 }
 
 // While this module still loads, newer data may come: Streamlit then mounts twice, in either order,
 // and at once cleans up after the mount that is out of date. All mounts of one place share a view,
 // which goes back to the data of the mount that is left, and goes when none is.
-export default function mount({ data, parentElement }) {
+export default function mount({ data, parentElement, setTriggerValue }) {
   if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, new View(parentElement));
   const view = VIEWS.get(parentElement);
   const own = { data };
   view.mounts.push(own);
+  view.choose = (choice) => setTriggerValue("chosen", choice);
   view.update(data);
   // Those before it that were not cleaned up by then never will be.
   setTimeout(() => {

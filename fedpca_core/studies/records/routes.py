@@ -94,7 +94,16 @@ def made_of(
     if before is not None:
         return (yield from _compared(before, view, settings))
     if replays(method, settings):
-        return (yield from _replayed(problem, view, settings))
+        replaying = attacks.Replaying(
+            view,
+            build_algorithm("faps", settings),
+            settings.client,
+            trace=stated_trace(problem, settings.client),
+            seeded=settings.seeded,
+            noise=settings.upload_noise,
+            evaluations=settings.budget,
+        )
+        return (yield from replayed(replaying, view, settings.client, settings.budget))
     reading = held(view, METHODS[method], settings.client, noise=settings.upload_noise)
     return (yield from _listed(reading, len(view.exchanges) + 1))
 
@@ -182,28 +191,21 @@ def _compared(
     return states
 
 
-def _replayed(problem: Problem, view: Transcript, settings: ConvergeSettings) -> Part[list[Held]]:
+def replayed(
+    replaying: attacks.Replaying, view: Transcript, client: int, budget: int
+) -> Part[list[Held]]:
     """FAPS' public update rerun until it fits; the masked messages until then."""
-    replaying = attacks.Replaying(
-        view,
-        build_algorithm("faps", settings),
-        settings.client,
-        trace=stated_trace(problem, settings.client),
-        seeded=settings.seeded,
-        noise=settings.upload_noise,
-        evaluations=settings.budget,
-    )
     best = np.inf
     for count, stage in enumerate(replaying, 1):
         if stage.start > 0 and best <= _CLOSE:
             break
         best = min(best, stage.residual)
-        yield Step(count / settings.budget, f"Replaying FAPS: residual {stage.residual:.1e}")
-    states = list(held(view, METHODS["faps"], settings.client))
+        yield Step(count / budget, f"Replaying FAPS: residual {stage.residual:.1e}")
+    states = list(held(view, METHODS["faps"], client))
     found = replaying.result
     # The certificate tells by itself whether the fit was close enough.
     size = float(np.linalg.norm(found.estimate)) / view.features
     error = size * (found.uncertainty if np.isfinite(found.uncertainty) else found.residual)
-    factor = factor_of(found.estimate, int(view.samples[settings.client]), error=error)
+    factor = factor_of(found.estimate, int(view.samples[client]), error=error)
     states[-1] = Held(factor.matrix, factor, "replay")
     return states
