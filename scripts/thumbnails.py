@@ -62,9 +62,13 @@ def wanted() -> Iterator[tuple[str, Settings]]:
     """Names and settings: the pages as they open, then the experiments of the front page."""
     for kind in ("converge", "attack", "privacy", "personalise", "theory", "anomaly"):
         yield kind, KINDS[kind]()
+    yield "papers", PRESETS["table-1"].settings
     for preset in PRESETS.values():
-        if preset.settings.kind in ("converge", "attack") and preset.name != "default":
-            yield preset.name, preset.settings
+        settings = preset.settings
+        if preset.name == "default" or settings.kind not in ("converge", "attack"):
+            continue
+        if not getattr(settings, "unmask", False):  # which takes minutes
+            yield preset.name, settings
 
 
 def chosen(settings: Settings) -> Drawn:
