@@ -64,11 +64,8 @@ def wanted() -> Iterator[tuple[str, Settings]]:
         yield kind, KINDS[kind]()
     yield "papers", PRESETS["table-1"].settings
     for preset in PRESETS.values():
-        settings = preset.settings
-        if preset.name == "default" or settings.kind not in ("converge", "attack"):
-            continue
-        if not getattr(settings, "unmask", False):  # which takes minutes
-            yield preset.name, settings
+        if preset.settings.kind in ("converge", "attack") and preset.name != "default":
+            yield preset.name, preset.settings
 
 
 def chosen(settings: Settings) -> Drawn:

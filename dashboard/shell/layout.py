@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Literal
 
 import pandas as pd
@@ -29,9 +28,6 @@ _PROTECTION = {
 }
 
 
-_THUMBNAILS = Path(__file__).resolve().parent.parent / "static" / "thumbnails"
-
-
 @dataclass(frozen=True)
 class Card:
     """One number worth a card: a label, the value as text, and a small line below it."""
@@ -50,12 +46,7 @@ def heading(title: str, lead: str = "") -> None:
 
 
 def thumbnail(name: str, shows: str) -> None:
-    """Show the small picture that ``scripts/thumbnails.py`` has drawn of a run's result.
-
-    A run of minutes has none, and then nothing is shown.
-    """
-    if not (_THUMBNAILS / f"{name}.svg").exists():
-        return
+    """Show the small picture that ``scripts/thumbnails.py`` has drawn of a run's result."""
     st.html(
         f'<img class="fp-thumbnail" loading="lazy" alt="{escape(shows)}" '
         f'src="app/static/thumbnails/{escape(name)}.svg">'
