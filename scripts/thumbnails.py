@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from dashboard.shell import palette  # noqa: E402
 import fedpca_core as fp  # noqa: E402
+from dashboard.shell import palette  # noqa: E402
 from fedpca_core.protocol.trace_file import save_trace  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.studies.catalogue import KINDS, PRESETS, STUDIES  # noqa: E402
