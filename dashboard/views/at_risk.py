@@ -16,7 +16,6 @@ from fedpca_core.studies.records.at_risk import (
     NOISY_RECORDS,
     PRECISION,
     RANK,
-    RECOVERED,
     SEVERAL,
     AtRisk,
     NoiseAtRisk,
@@ -26,8 +25,7 @@ from fedpca_core.studies.sweep import Swept
 STUDY, NOISE = AtRisk(), NoiseAtRisk()
 #: Why a row of the map ends.
 BOUNDARY = {
-    RANK: "the records span all that the features allow, and a matrix cannot tell more apart: "
-    "rank",
+    RANK: "the records span all that the features allow, and a matrix cannot tell more apart: rank",
     SEVERAL: "several sets of records on the grid explain the matrix: grid",
     PRECISION: "too few features are left over, or rounding and noise are too large, to tell "
     "records from chance: precision",
@@ -45,7 +43,9 @@ def show(controls: Controls[AttackSettings]) -> tuple[Swept | None, Swept | None
             "takes; under a minute for both on a quiet machine."
         )
         return None, None
-    found: Swept | None = jobs.study(STUDY, settings, lambda s: draw(s, "records per client")).result
+    found: Swept | None = jobs.study(
+        STUDY, settings, lambda s: draw(s, "records per client")
+    ).result
     noisy: Swept | None = jobs.study(
         NOISE, settings, lambda s: draw(s, "relative noise on uploads")
     ).result
@@ -96,4 +96,6 @@ def boundary(swept: Swept, name: str, varied: str) -> str:
     if not len(ends):
         return f"**{name}**: all of them, up to {short(recovered.x[-1])} {varied}."
     first = int(ends[0])
-    return f"**{name}** at {short(recovered.x[first])} {varied}: {BOUNDARY[int(why.middle[first])]}."
+    return (
+        f"**{name}** at {short(recovered.x[first])} {varied}: {BOUNDARY[int(why.middle[first])]}."
+    )

@@ -131,7 +131,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
     title: ClassVar[str] = "The records"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
-        "mean_known", "grid_known", "joined", "fine", "unmask", "seeded", "budget",
+        "mean_known", "grid_known", "joined", "once", "fine", "unmask", "seeded", "budget",
     }  # fmt: skip
     seconds: ClassVar[float] = 600.0
 
@@ -175,8 +175,9 @@ class ClientRecords(Study[AttackSettings, Recovered]):
                 dict(refusals),
             )
 
-        for position, method in enumerate(chosen.attacked):
-            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(chosen.attacked)
+        methods = (*chosen.attacked, *chosen.once)
+        for position, method in enumerate(methods):
+            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(methods)
             try:
                 seen = yield from part(watched(problem, method, chosen, by, earlier), begin, middle)
                 found[method] = _described(seen, TakenApart(), truth, private, pending=True)
