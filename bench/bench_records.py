@@ -196,9 +196,10 @@ def _stopping(problem: Problem, rounds: int) -> str:
 
     for power in range(20, -1, -1):
         if not recovered_under(problem, noisy(10.0**power), rounds):
+            sines = [_answer(noisy(epsilon)) for epsilon in (10.0**power, 100.0, 1.0)]
             return (
-                f"ε = 1e{power} is the largest power of ten that stops it, at a sine of {_answer(noisy(10.0**power)):.1e}; ε = 100 "
-                f"costs {_answer(noisy(100.0)):.2g}, ε = 1 {_answer(noisy(1.0)):.2g}"
+                f"ε = 1e{power} is the largest power of ten that stops it; the answer's sine is "
+                "{:.1e} there, {:.2g} at ε = 100, {:.2g} at ε = 1".format(*sines)
             )
     return "no ε from 1 to 1e20 stops it"
 

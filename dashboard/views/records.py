@@ -96,6 +96,8 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
     st.markdown("\n\n".join(verdicts(result, settings).values()))
     rounds = max(len(one.directions) for one in result.found.values()) - 1
     pictured = result.rows is None
+    if not pictured:
+        _tables(result, settings)
     replay(
         key="records_view",
         rounds=rounds,
@@ -103,8 +105,6 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
         panels=[panel(result, settings)],
         autoplay=pictured,
     )
-    if not pictured:
-        _tables(result, settings)
 
 
 def verdicts(result: Recovered, settings: AttackSettings) -> Mapping[str, str]:

@@ -301,7 +301,10 @@ def _described(
 
 
 def _rows(values: Array, problem: Problem) -> pd.DataFrame:
-    return pd.DataFrame(values.T, columns=list(problem.feature_names) or None)
+    """In the units of the file, to six decimals; no negative zeros."""
+    divisor = None if problem.announced is None else problem.announced.divisor
+    own = values if divisor is None else values * divisor[:, None]
+    return pd.DataFrame(own.T.round(6) + 0.0, columns=list(problem.feature_names) or None)
 
 
 def _padded(tiles: AnyArray, count: int) -> AnyArray:
