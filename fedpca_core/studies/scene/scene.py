@@ -12,6 +12,7 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.method import Method
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.attacks.records import Records
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
@@ -167,7 +168,7 @@ def _with_records(scene: Scene, problem: Problem, states: list[Held], client: in
         take_apart(states, truth.announced, guarantee=problem.guarantee), 0.6, 1.0
     )
     found = taken.found
-    if taken.round is None or found is None or found.values is None:
+    if taken.round is None or not isinstance(found, Records) or found.values is None:
         return scene
     assert truth.blocks is not None
     mean = subtracted(truth)[:, None]
