@@ -8,10 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 ROOT = Path(__file__).resolve().parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+from dashboard.shell.document import Document  # noqa: E402
 
 
 @asynccontextmanager
@@ -23,7 +26,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-app = st.App(ROOT / "dashboard" / "main.py", lifespan=lifespan)
+app = st.App(ROOT / "dashboard" / "main.py", lifespan=lifespan, middleware=[Middleware(Document)])
 
 if __name__ == "__main__":
     app.run()

@@ -106,6 +106,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
             recovery.STUDY: swept,
             elsewhere.STUDY: sent,
         },
+        data,
     )
     st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
     st.page_link(

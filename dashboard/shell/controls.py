@@ -92,8 +92,12 @@ class Controls(Generic[S]):
         reading = self.settings_class.from_query(parse_qs(given, keep_blank_values=True))
         if reading.notes:
             st.session_state[self._notes_key] = reading.notes
-        self.apply(reading.configuration)
-        for name, value in reading.configuration.changed().items():
+        self.open(reading.configuration)
+
+    def open(self, settings: S) -> None:
+        """Set every parameter before any widget is drawn, and spell them out in the link."""
+        self.apply(settings)
+        for name, value in settings.changed().items():
             self._set(self.parameters[name], value)
 
     def _memory(self, name: str) -> dict[str, Any]:

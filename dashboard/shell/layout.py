@@ -13,6 +13,8 @@ import pandas as pd
 import streamlit as st
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.papers.cited import reference
+from fedpca_core.studies.papers.sources import source as published
 
 SentenceKind = Literal["remedy", "note", "good"]
 Protection = Literal["none", "heuristic", "formal"]
@@ -47,6 +49,14 @@ def heading(title: str, lead: str = "") -> None:
         st.markdown(lead)
 
 
+def thumbnail(name: str, shows: str) -> None:
+    """Show the small picture that ``scripts/thumbnails.py`` has drawn of a run's result."""
+    st.html(
+        f'<img class="fp-thumbnail" loading="lazy" alt="{escape(shows)}" '
+        f'src="app/static/thumbnails/{escape(name)}.svg">'
+    )
+
+
 def picture_first() -> None:
     """Give the browser a moment to draw what it has before the rest of the page is sent.
 
@@ -73,7 +83,9 @@ def metric_cards(cards: Sequence[Card], *, columns: int = 4) -> None:
                 st.caption(card.note)
 
 
-def small_table(table: pd.DataFrame, *, label: str, numbers: Sequence[str] = ()) -> None:
+def small_table(
+    table: pd.DataFrame, *, label: str, numbers: Sequence[str] = (), wrapped: Sequence[str] = ()
+) -> None:
     """Show a few rows of finished texts; ``numbers`` are the columns to align to the right.
 
     A plain table: the browser needs no data grid for it, which is a megabyte and a noticeable part
@@ -84,8 +96,13 @@ def small_table(table: pd.DataFrame, *, label: str, numbers: Sequence[str] = ())
     table : pandas.DataFrame
     label : str
         What the table holds, for screen readers.
+    wrapped : sequence of str
+        Columns of sentences, which break into lines.
     """
-    sides = ["right" if name in numbers else "left" for name in table.columns]
+    sides = [
+        "right" if name in numbers else "left fp-wrapped" if name in wrapped else "left"
+        for name in table.columns
+    ]
     head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
     rows = [
         "".join(_cell("td", text, side) for text, side in zip(row, sides, strict=True))
@@ -104,10 +121,18 @@ def _cell(tag: str, text: object, side: str) -> str:
     return f'<{tag}{scope} class="fp-{side}">{escape(str(text))}</{tag}>'
 
 
-def about(title: str, text: str, *, formula: str | None = None, source: str | None = None) -> None:
+def about(
+    title: str,
+    text: str,
+    *,
+    formula: str | None = None,
+    source: str | None = None,
+    papers: Sequence[str] = (),
+) -> None:
     """Fold away how to read a curve: words, the formula, and where it comes from.
 
-    ``formula`` is LaTeX without dollar signs; ``source`` names paper and equation. The content
+    ``formula`` is LaTeX without dollar signs; ``source`` names equations and sections, and
+    ``papers`` are keys of the papers to cite in full. The content
     travels when the fold is opened, so a first view waits neither for it nor for the typesetting.
     """
     fold = st.expander(title, key=f"about {title}", on_change="rerun")
@@ -119,6 +144,13 @@ def about(title: str, text: str, *, formula: str | None = None, source: str | No
             st.latex(formula)
         if source is not None:
             st.caption(f"Source: {source}")
+        cite(*papers)
+
+
+def cite(*papers: str) -> None:
+    """Cite papers by their keys: authors, title, year, and where they are found."""
+    for key in papers:
+        st.caption(reference(published(key)))
 
 
 def threat_card(

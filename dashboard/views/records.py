@@ -12,14 +12,14 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
+from dashboard.views.convergence import refusals
 from dashboard.views.pictures import mosaic
-from dashboard.views.reconstruction import refusals
-from dashboard.views.scene import THINGS
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import FINER, AttackSettings
 from fedpca_core.studies.records.study import ClientRecords, MethodRecords, Recovered, stand_in
+from fedpca_core.studies.scene.words import things
 
 STUDY = ClientRecords()
 
@@ -193,8 +193,7 @@ def _price(one: MethodRecords, result: Recovered) -> str:
 
 
 def _things(settings: AttackSettings) -> str:
-    problem = stand_in(settings).problem
-    return "rows" if problem == "table" else THINGS.get(problem, "images")
+    return things(stand_in(settings))
 
 
 def _thing(settings: AttackSettings) -> str:

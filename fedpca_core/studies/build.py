@@ -10,7 +10,7 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem, decay_spectrum, from_table
-from fedpca_core.problems.images import FINE_RESOLUTION, LIVE_RESOLUTION, images
+from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.problem import check_components
 from fedpca_core.problems.remembered import Remembered
 from fedpca_core.problems.splits import samples_per_client
@@ -30,6 +30,7 @@ PROBLEM_FIELDS = (
     "clients",
     "samples",
     "records_per_client",
+    "resolution",
     "split",
     "decay",
     "condition",
@@ -45,9 +46,7 @@ NOISE_FIELDS = ("epsilon", "delta", "clip_norm", "mean_share")
 _PROBLEMS: Remembered[Problem] = Remembered(8)
 
 
-def build_problem(
-    settings: ConvergeSettings, data: OwnData | None = None, *, fine: bool = False
-) -> Problem:
+def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Problem:
     """The problem that settings describe; remembered, since several studies ask for it.
 
     With a finite ε its clients hold noisy second moments (`Problem.private`); the target, against
@@ -58,8 +57,6 @@ def build_problem(
     settings : ConvergeSettings
     data : OwnData, optional
         The visitor's own file, for the problem "table": a link cannot carry it.
-    fine : bool
-        Images at `FINE_RESOLUTION` instead of the resolution at which every method answers.
 
     Raises
     ------
@@ -73,8 +70,8 @@ def build_problem(
             "choose the CSV file again under “Your own table” (or give --table)."
         )
     digest = data.digest if own and data is not None else ""
-    key = (digest, fine, *(getattr(settings, name) for name in PROBLEM_FIELDS))
-    problem = _PROBLEMS.get(key, lambda: _built(settings, data, fine))
+    key = (digest, *(getattr(settings, name) for name in PROBLEM_FIELDS))
+    problem = _PROBLEMS.get(key, lambda: _built(settings, data))
     check_components(settings.components, problem.features)
     if math.isinf(settings.epsilon):
         return problem
@@ -94,7 +91,7 @@ def with_noise(problem: Problem, settings: ConvergeSettings, release: int = 0) -
     )
 
 
-def _built(settings: ConvergeSettings, data: OwnData | None, fine: bool) -> Problem:
+def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
     c = settings
     if c.problem == "table" and data is not None:
         problem = from_table(
@@ -117,7 +114,7 @@ def _built(settings: ConvergeSettings, data: OwnData | None, fine: bool) -> Prob
             heterogeneity=c.heterogeneity,
             seed=c.seed,
             split=c.split,
-            resolution=(FINE_RESOLUTION if fine else LIVE_RESOLUTION)[c.problem],
+            resolution=c.resolution or LIVE_RESOLUTION[c.problem],
             download=True,
         )
     else:

@@ -8,6 +8,9 @@ from typing import Any
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
+from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
+from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.study import LeakCheck
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
@@ -20,14 +23,21 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier.frontier import Frontier, Strip
+from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.opened.opened import OpenedRun
+from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
+from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.personalised.comparison import Comparison
 from fedpca_core.studies.personalised.exposure import Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.personalised.sweep import CollaborationSweep
 from fedpca_core.studies.preset import Preset
+from fedpca_core.studies.private import presets as spending
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.convergence import PrivateRun
 from fedpca_core.studies.private.error_budget import ErrorBudget
@@ -43,6 +53,7 @@ from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.studies.records.study import ClientRecords
 from fedpca_core.studies.recovery import Recovery
 from fedpca_core.studies.replay import ReplayAttack
+from fedpca_core.studies.scene import story
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.sent_models import SentModels
@@ -57,6 +68,11 @@ from fedpca_core.studies.theory.verdicts import Statements
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    Frontier(),
+    Strip(),
+    Recommendation(),
+    BudgetsAndHeterogeneity(),
+    LeakCheck(),
     ClientRecords(),
     AtRisk(),
     NoiseAtRisk(),
@@ -84,18 +100,25 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PenaltyAndSteps(),
     Statements(),
     Bridge(),
+    OpenedRun(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
+    PaperRows(),
+    PaperExperiment(),
 )
 
 #: The settings class of every page.
 PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
+    FrontierSettings,
+    CheckSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,
     TheorySettings,
     AnomalySettings,
+    OpenedSettings,
+    PapersSettings,
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
@@ -107,8 +130,10 @@ PRESETS: Mapping[str, Preset] = {
     preset.name: preset
     for preset in (
         *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
+        *story.PRESETS,
         *perpca.PRESETS,
         *iot.PRESETS,
+        *spending.PRESETS,
     )
 }
 

@@ -6,15 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fedpca_core.__main__ import main
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.problems.images import LIVE_RESOLUTION
-from fedpca_core.studies.catalogue import STUDIES, studies_of
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.records import at_risk
 from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
@@ -160,17 +157,6 @@ def test_the_map_says_where_it_ends(monkeypatch) -> None:
         assert swept.band(name, "recovered").middle.tolist() == [1.0, 0.0]
         assert swept.band(name, "obstacle").middle.tolist() == [at_risk.RECOVERED, end]
     assert AtRisk().wanted(replace(SMALL, at_risk=True)) and not AtRisk().wanted(SMALL)
-
-
-def test_a_saved_page_gives_the_same_records(tmp_path) -> None:
-    file = tmp_path / "attack.json"
-    file.write_text(SMALL.to_json())
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    study = STUDIES["records"]
-    assert study in studies_of(SMALL)
-    for name, table in study.tables(outcome(study.run(SMALL)), SMALL).items():
-        written = pd.read_csv(tmp_path / "out" / f"records-{name}.csv")
-        pd.testing.assert_frame_equal(written, table, check_dtype=False, atol=1e-8)
 
 
 def test_it_is_kept_for_what_it_reads() -> None:

@@ -9,13 +9,14 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import Curve, Heat, Panel, chart
-from dashboard.shell import guarantee, layout
+from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly.common import PER_CENT, THREE, colour, said, threshold
 from fedpca_core.studies.detection.detection import Findings
 from fedpca_core.studies.detection.judged import SHARES, level
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.papers.registry import quote
 
 __all__ = ["choose", "draw", "explain"]
 
@@ -33,21 +34,11 @@ TITLES = {
 }
 #: Detectors that somebody would have to pool the clients' records for.
 POOLED = ("Centralised PCA",)
-#: What the card's guarantee is about, and what it leaves out.
-COVERED = (
-    "ε covers the mean and the subspace that are learnt. Centralised PCA is shown without clipping "
-    "and noise. A threshold at a training quantile is read off the records afterwards and is not "
-    "covered: let every client keep its own. The names of the features count as public. "
-    "Autoencoders learn from the records themselves, which this noise does not reach, and "
-    "are left out; the other topics run without noise."
-)
 
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
-    """The threshold, and noise at the source: only this topic learns under an ε."""
+    """The threshold."""
     threshold(controls, data)
-    with st.expander("Differential privacy"):
-        guarantee.noise_controls(controls)
 
 
 def draw(found: Findings, settings: AnomalySettings) -> None:
@@ -60,9 +51,6 @@ def draw(found: Findings, settings: AnomalySettings) -> None:
     st.dataframe(table, hide_index=True, width="stretch", column_config=_formats(table.columns))
     if found.local is not None:
         st.markdown(self_learning_story(found))
-    if found.promised is not None:
-        guarantee.card(found.promised)
-        st.caption(COVERED)
 
 
 def explain() -> None:
@@ -73,12 +61,13 @@ def explain() -> None:
         "area under the ROC curve (AUC) is the probability that an attack scores above a normal "
         "flow. Two baselines belong into every comparison: **always alarm**, whose accuracy is "
         "the share of attacks, and **norm only**, the length of the standardised record, for "
-        "which nothing is learnt. On the raw UNSW-NB15 data norm only reaches AUC 0.82, the "
-        "published figure. The paper names no rank: the true subspace of rank 2, that of its "
-        "public scripts, reaches 0.72 there, and of rank 12 0.81. So that figure alone does not "
-        "show that a subspace was learnt.",
+        "which nothing is learnt. On the raw UNSW-NB15 data norm only reaches the published AUC, "
+        f"{quote('iot/table-1/unsw/fedpg/auc')}. The paper names no rank. The true subspace of "
+        "rank 2, that of its public scripts, reaches 0.72 there, and of rank 12 0.81. So that "
+        "figure alone does not show that a subspace was learnt.",
         formula=r"a(x) = \|x - \hat Z \hat Z^\top x\|^2 = \|x\|^2 - \|\hat Z^\top x\|^2",
-        source="Nguyen et al., FedPCA for IoT; Z is orthonormalised first (corrected here).",
+        source="Z is orthonormalised first (corrected here).",
+        papers=("iot",),
     )
 
 

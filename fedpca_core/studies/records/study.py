@@ -15,14 +15,15 @@ from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.records import Records
 from fedpca_core.attacks.without_mean import Differences
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems import Problem, without_record
+from fedpca_core.problems import Problem
+from fedpca_core.problems.images import FINE_RESOLUTION
 from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
-from fedpca_core.studies.build import build_problem, with_noise
+from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
-from fedpca_core.studies.records.routes import Watched, watched
+from fedpca_core.studies.records.routes import Watched, problems, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
 from fedpca_core.studies.study import Run, Step, Study, part
 
@@ -139,8 +140,10 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the records")
         chosen = stand_in(settings)
-        fine = chosen.fine and chosen.problem in IMAGES
-        honest = build_problem(replace(chosen, epsilon=math.inf), data, fine=fine)
+        stands_in = chosen is not settings
+        if chosen.fine and chosen.problem in IMAGES:
+            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
+        honest = build_problem(replace(chosen, epsilon=math.inf), data)
         truth = honest.unperturbed
         client = chosen.client
         require(
@@ -152,12 +155,8 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             raise InvalidInput(
                 "The records of this problem are not kept; choose a smaller problem."
             )
-        before = _before(honest, chosen)
+        problem, earlier = problems(chosen, data)
         private = truth.blocks[client][:, -chosen.joined :]
-        problem, earlier = honest, before
-        if not math.isinf(chosen.epsilon):
-            problem = with_noise(honest, chosen, release=1 if before is not None else 0)
-            earlier = None if before is None else with_noise(before, chosen)
         by = onlooker(chosen, truth.clients)
         found: dict[str, MethodRecords] = {}
         refusals: dict[str, str] = {}
@@ -167,7 +166,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             return Recovered(
                 Facts.of(problem),
                 by,
-                chosen is not settings,
+                stands_in,
                 private.shape[1],
                 _small(pictures.tiles(private[:, : pictures.SHOWN], truth)),
                 None if image else _rows(private + pictures.subtracted(truth)[:, None], truth),
@@ -235,22 +234,6 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             "rounds": pd.concat(rounds, ignore_index=True) if rounds else pd.DataFrame(),
             **rows,
         }
-
-
-def _before(problem: Problem, settings: AttackSettings) -> Problem | None:
-    """The problem before the last of the client's records joined; None where none did."""
-    if settings.joined == 0:
-        return None
-    assert problem.blocks is not None
-    held = problem.blocks[settings.client].shape[1]
-    require(
-        settings.joined < held,
-        f"{settings.joined} records cannot have joined a client that holds {held} now; choose at "
-        f"most {held - 1}, or more records per client.",
-    )
-    for number in range(held - 1, held - 1 - settings.joined, -1):
-        problem = without_record(problem, settings.client, number)
-    return problem
 
 
 def _described(
