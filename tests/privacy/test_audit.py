@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import fedpca_core as fp
 from fedpca_core.algorithms.noisy import Noisy
@@ -157,10 +158,12 @@ def test_formal_is_above_empirical_in_most_audits(
     mechanism: Callable[[int, int], tuple[np.ndarray, np.ndarray]],
 ) -> None:
     audits = [mechanism(50, seed) for seed in range(200)]
-    # The interval of the ranking audit holds for many runs; 50 of each kind are few.
-    for audit, least in ((gaussian_audit, 0.95), (plain_audit, 0.95), (ranking_audit, 0.9)):
+    # The ranking bound spends its 5 % (96.2 % of 1,200 audits of the source hold): more misses than
+    # chance allows would say that it is wrong. The others round up and stay below.
+    allowed = int(binom.isf(0.01, len(audits), 0.05))
+    for audit, most in ((gaussian_audit, 10), (plain_audit, 10), (ranking_audit, allowed)):
         bounds = np.array([audit(*runs, DELTA).epsilon for runs in audits])
-        assert (bounds <= EPSILON).mean() >= least
+        assert (bounds > EPSILON).sum() <= most
     # The audit has teeth: from all runs together it proves a good part of epsilon.
     every = [np.concatenate(parts) for parts in zip(*audits, strict=True)]
     proved = {audit: audit(*every, DELTA).epsilon for audit in (gaussian_audit, ranking_audit)}
