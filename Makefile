@@ -13,7 +13,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test flower lint format bench shots browser clean distclean
+.PHONY: help app test flower lint format bench shots thumbnails browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ app: $(VENV)/.app ## Open the dashboard on http://localhost:8501 (PORT=8600 for 
 
 test: $(VENV)/.dev $(VENV)/.browser ## Run all tests (ARGS="-k faps" for some)
 	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/browser $(ARGS) || [ $$? -eq 5 ] # 5: none
-	$(BIN)/python -m pytest tests/browser $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser $(ARGS) || [ $$? -eq 5 ]
 
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
 	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)
@@ -42,6 +42,9 @@ bench: $(VENV)/.app ## Time the core (ARGS=simulate for bench/bench_simulate.py 
 
 shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/
 	$(BIN)/python -m scripts.shots $(ARGS)
+
+thumbnails: $(VENV)/.dev ## Draw the front page's thumbnails from the results anew (ARGS=replay for one)
+	$(BIN)/python -m scripts.thumbnails $(ARGS)
 
 browser: $(VENV)/.dev ## Look for a Chromium for the browser tests, and install one if there is none
 	$(BIN)/python -m scripts.browser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from pathlib import Path
 
@@ -24,13 +25,24 @@ def _warm_up() -> None:
 
 _warm_up()
 
+from dashboard.shell import figures  # noqa: E402
 from dashboard.shell.document import page_title  # noqa: E402
 from dashboard.shell.navigation import ENTRIES  # noqa: E402
 
-# A picture of our own, before the navigation names a Material symbol: as the page's icon that would
-# be fetched from another host.
+
+@st.cache_resource(show_spinner=False)
+def _icon() -> str:
+    """A picture of our own in the address itself.
+
+    A Material symbol would be fetched from another host, and a file is forgotten by the server
+    while another visitor's page is drawn.
+    """
+    picture = (ROOT / "assets" / "favicon.png").read_bytes()
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+
+
 st.set_page_config(
-    page_icon=str(ROOT / "assets" / "favicon.png"),
+    page_icon=_icon(),
     layout="wide",
     # In a lecture or inside another page (embed=true) the picture comes first.
     initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
@@ -52,4 +64,5 @@ page = st.navigation(
 st.set_page_config(page_title=page_title(page.title))
 st.html(ROOT / "dashboard" / "page.css")
 
+figures.forget()
 page.run()

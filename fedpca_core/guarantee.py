@@ -23,6 +23,10 @@ ANY_SAMPLING = "any clients in any round: nothing more is released"
 #: How the releases of a run are counted.
 EACH_IN_FULL = "noise on every product, each counted in full"
 TOGETHER = "noise on every product; all probes are orthogonal to each other and count as one"
+REMEMBERED = (
+    "noise on what a product asks anew; what was asked before is answered from memory, so all "
+    "count as one"
+)
 AT_THE_SOURCE = "one release of Sᵢ + Eᵢ a client; everything else is post-processing"
 MEAN_AND_SOURCE = (
     "one release of a noisy mean (clip norm {clip}) and one of Sᵢ + Eᵢ a client; everything else "

@@ -30,9 +30,6 @@ DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
     "fedpower_figure": figures.draw,
 }
 
-#: Views in which clients may share their noise; elsewhere single uploads are looked at.
-SHARED = ("run", "utility", "ways")
-
 controls = Controls(PrivacySettings)
 layout.heading(
     "What does privacy cost?",
@@ -58,7 +55,7 @@ with st.sidebar:
         controls.parameter("delta", disabled=off)
         if controls.parameter("unit", disabled=off) == "person":
             controls.parameter("held", disabled=off)
-        if view in SHARED and controls.parameter("trusted", disabled=off) == "clients":
+        if at_the_source or controls.parameter("trusted", disabled=off) == "clients":
             controls.draw("colluding", "dropouts", disabled=off)
         st.header("Run", anchor=False)
         controls.parameter("products")

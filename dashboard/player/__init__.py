@@ -16,13 +16,14 @@ browser without asking the server again.
 from dashboard.player.component import chart, replay
 from dashboard.player.encode import to_uint8
 from dashboard.player.model import Baseline, Curve, Heat, Images, Mark, Panel
-from dashboard.player.stage import Run, Stage
+from dashboard.player.stage import Lecture, Run, Stage
 
 __all__ = [
     "Baseline",
     "Curve",
     "Heat",
     "Images",
+    "Lecture",
     "Mark",
     "Panel",
     "Run",

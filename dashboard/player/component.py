@@ -9,7 +9,9 @@ import streamlit as st
 
 from dashboard.player.encode import encode
 from dashboard.player.model import Heat, Images, Panel
-from dashboard.player.stage import Run, Stage
+from dashboard.player.printed import printed
+from dashboard.player.stage import Lecture, Run, Stage
+from dashboard.shell import figures
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 
@@ -25,6 +27,7 @@ SCRIPTS = (
     "readout.js",
     "stage.js",
     "runs.js",
+    "lecture.js",
     "view.js",
 )
 
@@ -55,6 +58,7 @@ def replay(
     sentences: Sequence[str] = (),
     autoplay: bool = False,
     run: Run | None = None,
+    lecture: Lecture | None = None,
 ) -> None:
     """Show a run with a transport bar: images, charts and a read-out at the current round.
 
@@ -88,12 +92,15 @@ def replay(
         prefers less motion.
     run : Run, optional
         With it the curves of the run before stay as a ghost, and a run can be pinned.
+    lecture : Lecture, optional
+        How it is shown to a room.
 
     Raises
     ------
     InvalidInput
         If lengths do not fit together; the sentence says which.
     """
+    figures.keep(key, lambda caption: printed(key, panels, images, caption))
     _mount(
         key=key,
         data=encode(
@@ -108,6 +115,7 @@ def replay(
             sentences=sentences,
             autoplay=autoplay,
             run=run,
+            lecture=lecture,
         ),
         height="content",
     )

@@ -237,7 +237,8 @@ class Heat:
 
     ``values`` is (rows, columns), or (rounds + 1, rows, columns) to follow the round; ``low`` and
     ``high`` are the ends of the colours (default: the data's; symmetric when diverging).
-    ``show_values`` prints the numbers into the cells.
+    ``show_values`` prints the numbers into the cells; ``simulation_only`` marks what needs private
+    data.
     """
 
     key: str
@@ -254,6 +255,7 @@ class Heat:
     axes_id: str | None = None
     show_values: bool = False
     height: int = 340
+    simulation_only: bool = False
 
     def __post_init__(self) -> None:
         who = f"Heat map {self.key!r}"

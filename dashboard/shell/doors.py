@@ -16,6 +16,13 @@ class Door:
     icon: str
 
 
+#: The page of settings of a kind.
+PAGE_OF = {
+    "converge": "../pages/converge.py",
+    "attack": "../pages/attack.py",
+    "privacy": "../pages/privacy.py",
+}
+
 DOORS: tuple[Door, ...] = (
     Door(
         "How fast?",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from dashboard.shell import layout
 from dashboard.shell.controls import packed
 from fedpca_core.settings import Value
 from fedpca_core.studies.papers.faps import PRESETS, Preset
@@ -21,6 +22,7 @@ def cards(presets: Sequence[Preset]) -> None:
     grid = st.grid(3, min_column_width=260, border=True, gap="small")
     for preset in presets:
         with grid.cell():
+            layout.thumbnail(preset.name, f"Curves of the run: {preset.title}")
             st.markdown(f"**{preset.title}**")
             st.caption(preset.point)
             door(preset, "Open")

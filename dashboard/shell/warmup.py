@@ -26,6 +26,18 @@ _HEAVY = (
 )
 
 
+def _open_pages() -> None:
+    """Compute what the pages with a picture above everything else show when they open."""
+    from dashboard.shell import jobs
+    from fedpca_core.studies.pca_settings import AttackSettings
+    from fedpca_core.studies.records.study import ClientRecords
+    from fedpca_core.studies.scene.scene import LivePicture
+    from fedpca_core.studies.scene.settings import SceneSettings
+
+    jobs.ahead(ClientRecords(), AttackSettings())
+    jobs.ahead(LivePicture(), SceneSettings())
+
+
 @cache
 def warm() -> None:
     """Import what every page needs, use one BLAS thread, and freeze the garbage collector.
@@ -40,5 +52,6 @@ def warm() -> None:
     threadpool_limits(limits=1)
     if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
         workers.start()
+    _open_pages()
     gc.collect()
     gc.freeze()

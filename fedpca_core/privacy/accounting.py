@@ -23,6 +23,7 @@ from fedpca_core.guarantee import (
     CHECKED,
     EACH_IN_FULL,
     FULL,
+    REMEMBERED,
     TOGETHER,
     WITH_REPLACEMENT,
     WITHOUT_REPLACEMENT,
@@ -109,10 +110,13 @@ def account(
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
         )
         return found.after(setting.paid_mean)
-    products, orthogonal = 1, False
+    products, released = 1, EACH_IN_FULL
     if isinstance(algorithm, Noisy):
-        products, orthogonal = algorithm.products, algorithm.orthogonal
-    size = float(exact_sensitivity(2 if orthogonal else algorithm.components, samples, clip_norm))
+        products = algorithm.products
+        if algorithm.one_release:
+            released = REMEMBERED if algorithm.remembers else TOGETHER
+    once = released != EACH_IN_FULL
+    size = float(exact_sensitivity(2 if once else algorithm.components, samples, clip_norm))
     towards = CHECKED
     if algorithm.shares_noise:
         trust = Trust(0) if trust is None else trust
@@ -125,9 +129,9 @@ def account(
         products,
         size,
         clip_norm,
-        composition=1.0 if orthogonal else None,
+        composition=1.0 if once else None,
         sampling=FULL if setting.participation == 1 else subset,
-        released=TOGETHER if orthogonal else EACH_IN_FULL,
+        released=released,
         towards=towards,
     )
     return found.after(setting.paid_mean)
@@ -208,7 +212,14 @@ def accountable(method: Algorithm) -> bool:
     return isinstance(method, SSI | DistributedPower | BlockKrylov)
 
 
-def noisy(method: Algorithm, noise: float, products: int, *, summed: bool = False) -> Noisy:
+def noisy(
+    method: Algorithm,
+    noise: float,
+    products: int,
+    *,
+    summed: bool = False,
+    remembers: bool = False,
+) -> Noisy:
     """The method with accounted noise on each of its products.
 
     Where its probes are orthogonal to each other the clients are told to insist on that, and the
@@ -218,6 +229,8 @@ def noisy(method: Algorithm, noise: float, products: int, *, summed: bool = Fals
     ----------
     summed : bool
         The clients share the noise under secure aggregation.
+    remembers : bool
+        The clients answer from memory what they were asked before.
 
     Raises
     ------
@@ -230,8 +243,9 @@ def noisy(method: Algorithm, noise: float, products: int, *, summed: bool = Fals
         method,
         noise,
         products,
-        orthogonal=mutually_orthogonal(method, products),
+        orthogonal=not remembers and mutually_orthogonal(method, products),
         summed=summed,
+        remembers=remembers,
     )
 
 

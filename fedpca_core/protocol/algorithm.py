@@ -130,6 +130,8 @@ class Plan:
 
     def keep(self, chosen: BoolArray) -> Plan:
         """The same plan for some of its participants, (present,) bool."""
+        if chosen.all():
+            return self
         return replace(self, participants=self.participants[chosen], weights=self.weights[chosen])
 
 
@@ -256,7 +258,12 @@ class Algorithm(ABC):
             participants=participants,
             weights=setting.weights[participants],
             downlink=self.broadcast(server),
+            local_steps=self.steps(round_),
         )
+
+    def steps(self, round_: int) -> int:
+        """Products with S_i before the upload of a round, counted from 1."""
+        return 1
 
     def broadcast(self, server: ServerState) -> Arrays:
         """What the server sends at the beginning of a round."""

@@ -93,6 +93,12 @@ class Simulation:
                 self._rounds.append(self._kept(finished))
             yield finished
 
+    def finish(self) -> Trace:
+        """Run to the end without a look at the rounds; the whole trace."""
+        with one_thread(self.setting.features):  # once for all rounds
+            self._rounds += map(self._kept, self._steps())
+        return self.trace()
+
     def _steps(self) -> Iterator[Round]:
         algorithm, data = self.algorithm, self.client_data
         began = time.perf_counter()
@@ -237,7 +243,7 @@ def simulate(
     InvalidInput
         Parameters that do not fit the problem or each other.
     """
-    run = Simulation(
+    return Simulation(
         problem,
         algorithm,
         rounds=rounds,
@@ -245,11 +251,7 @@ def simulate(
         participation=participation,
         absent=absent,
         channel=channel,
-    )
-    with one_thread(problem.features):  # once for all rounds
-        for _ in run:
-            pass
-    return run.trace()
+    ).finish()
 
 
 def stream(

@@ -8,6 +8,9 @@ from typing import Any
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
+from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
+from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.study import LeakCheck
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
@@ -34,6 +37,7 @@ from fedpca_core.studies.personalised.exposure import Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.personalised.sweep import CollaborationSweep
 from fedpca_core.studies.preset import Preset
+from fedpca_core.studies.private import presets as spending
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.convergence import PrivateRun
 from fedpca_core.studies.private.error_budget import ErrorBudget
@@ -45,10 +49,11 @@ from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.spending import WaysOverBudget, WaysToSpend
 from fedpca_core.studies.reconstruction import ClientReconstruction
-from fedpca_core.studies.records.at_risk import AtRisk
+from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.studies.records.study import ClientRecords
 from fedpca_core.studies.recovery import Recovery
 from fedpca_core.studies.replay import ReplayAttack
+from fedpca_core.studies.scene import story
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.sent_models import SentModels
@@ -66,8 +71,11 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Frontier(),
     Strip(),
     Recommendation(),
+    BudgetsAndHeterogeneity(),
+    LeakCheck(),
     ClientRecords(),
     AtRisk(),
+    NoiseAtRisk(),
     ClientReconstruction(),
     ReplayAttack(),
     Defences(),
@@ -103,6 +111,7 @@ PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
     FrontierSettings,
+    CheckSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,
@@ -121,8 +130,10 @@ PRESETS: Mapping[str, Preset] = {
     preset.name: preset
     for preset in (
         *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
+        *story.PRESETS,
         *perpca.PRESETS,
         *iot.PRESETS,
+        *spending.PRESETS,
     )
 }
 

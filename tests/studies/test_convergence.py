@@ -146,3 +146,10 @@ def test_command_line_prints_configurations_and_refuses_in_sentences(tmp_path, c
     assert "cannot be read" in capsys.readouterr().err
     assert main(["presets", "nothing"]) == 2
     assert "There is no preset “nothing”" in capsys.readouterr().err
+
+
+def test_what_a_method_says_of_its_parameters_comes_with_its_run() -> None:
+    chosen = replace(TINY, methods=("ssi", "variable_splitting_free"), rounds=10, starts=1)
+    found = compare(replace(chosen, penalty_factor=0.5))
+    assert not found.notes["ssi"] and "diverges" in found.notes["variable_splitting_free"][0]
+    assert not any(compare(replace(chosen, penalty_factor=3.0)).notes.values())

@@ -78,3 +78,35 @@ def test_a_guarantee_stands_beside_noise():
     scene = found(epsilon=10.0, clip_norm=4.0)
     assert scene.facts.guarantee is not None and scene.facts.guarantee.private
     assert drawn._protection(scene, replace(SMALL, epsilon=10.0))[0] == "noise"
+
+
+GRID = [
+    {"method": method, "secure_aggregation": secure, **changes}
+    for method in ("ssi", "faps", "local_power")
+    for secure in (False, True)
+    for changes in (
+        {"heterogeneity": 1.0},
+        {"epsilon": 1.0},
+        {"participation": 0.5, "absent": "present"},
+        {"joined": 3},
+        {"records_per_client": 60.0, "clients": 2},
+        {"clients": 2, "client": 3},
+    )
+]
+
+
+@pytest.mark.parametrize("changes", GRID, ids=str)
+def test_every_combination_leaves_a_picture_or_a_sentence(changes):
+    settings = replace(SMALL, **changes)
+    try:
+        scene = outcome(STUDY.run(settings))
+    except InvalidInput as refusal:
+        assert len(str(refusal)) > 30 and str(refusal).endswith(".")
+        return
+    assert scene is not None
+    assert scene.pictures.shape[:2] == (scene.rounds + 1, len(scene.truth))
+    assert np.ptp(scene.truth) > 0.1
+    words = [drawn.sentence(scene, settings, k) for k in range(scene.rounds + 1)]
+    assert all(word.endswith(".") for word in words)
+    if np.ptp(scene.pictures[-1]) <= 0.1:
+        assert "directions" in words[-1] or "not sent" in words[-1]

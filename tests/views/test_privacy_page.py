@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fedpca_core.studies.private.accountants import Accountants
+from fedpca_core.studies.private.guarantee import Promise
 from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.study import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"features": "20", "clients": "6", "samples": "2000", "repetitions": "2", "delta": "1e-5"}
@@ -132,3 +135,9 @@ def test_ways_to_spend_are_open_to_every_method() -> None:
 )
 def test_bad_input_becomes_a_sentence(parameters: dict[str, str], words: str) -> None:
     assert words in everything(open_page(**parameters))
+
+
+def test_the_card_and_the_table_of_accountants_say_the_same_excess_of_published_noise():
+    settings = PrivacySettings(view="accountants")
+    promises, accounts = outcome(Promise().run(settings)), outcome(Accountants().run(settings))
+    assert promises.excess == pytest.approx(accounts.table["ratio"].iloc[0])

@@ -158,7 +158,7 @@ function layoutOf(panel, theme, coarse) {
     layout.shapes.push({ type: "line", xref: "x", x0: mark.value, x1: mark.value, yref: "paper", y0: 0, y1: 1,
       line: { color: theme.text, width: 1.6, dash: "2px 3px" } });
     const late = panel.xRange && mark.value > (panel.xRange[0] + panel.xRange[1]) / 2;
-    layout.annotations.push({ xref: "x", x: mark.value, xanchor: late ? "right" : "left", yref: "paper", y: 1, yanchor: "top",
+    layout.annotations.push({ xref: "x", x: panel.logX ? Math.log10(mark.value) : mark.value, xanchor: late ? "right" : "left", yref: "paper", y: 1, yanchor: "top",
       text: escaped(mark.label), showarrow: false, font: { size: 11.5, color: theme.text }, bgcolor: withAlpha(theme.background, 0.75), borderpad: 2 });
   }
   if (panel.compact) compact(layout);

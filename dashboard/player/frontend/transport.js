@@ -15,6 +15,7 @@ class Transport {
     this.back = button("Step back (left arrow)", "back", "back", () => view.go(view.round - 1, true));
     this.play = button("Play (space)", "play", "play", () => this.toggle());
     this.play.classList.add("fp-play");
+    this.play.id = `fp-play-${view.id}`;
     this.forward = button("Step forward (right arrow)", "forward", "forward", () => view.go(view.round + 1, true));
     this.last = button("Last (End)", "last", "last", () => view.go(view.data.rounds, true));
     this.range = element("input", { type: "range", min: 0, step: 1, class: "fp-range", "data-testid": "replay-range" });
@@ -35,7 +36,7 @@ class Transport {
     this.range.setAttribute("aria-label", `Current ${roundLabel}`);
     this.word.textContent = `${roundLabel} `;
     this.count.style.minWidth = `${2 * String(rounds).length + 3}ch`;
-    if (!this.chosen) {
+    if (!this.chosen && rounds > 0) {
       // A whole run in about eight seconds, unless the reader chooses.
       this.speed.value = SPEEDS.find((speed) => speed >= rounds / 8) ?? SPEEDS.at(-1);
       this.chosen = true;

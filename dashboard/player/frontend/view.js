@@ -5,18 +5,22 @@ const SETTLED_MS = 2000;
 let views = 0;
 
 // The Tab key meets navigation and settings first; one link leads past them to the play button.
-function offerSkip() {
-  if (document.querySelector(".fp-skip")) return;
-  const link = element("a", { class: "fp-skip", href: "#play", text: "Skip to the picture" });
-  link.onclick = (event) => {
-    event.preventDefault();
-    document.querySelector("[data-testid=replay-play]")?.focus();
-  };
-  document.body.prepend(link);
-}
-
-function dropSkip() {
-  if (!document.querySelector("[data-testid=replay-play]")) document.querySelector(".fp-skip")?.remove();
+function aimSkip() {
+  const play = document.querySelector("[data-testid=replay-play]");
+  let link = document.querySelector(".fp-skip");
+  if (!play) {
+    link?.remove();
+    return;
+  }
+  if (!link) {
+    link = element("a", { class: "fp-skip", text: "Skip to the picture" });
+    link.onclick = (event) => {
+      event.preventDefault(); // the address keeps settings, not places
+      document.querySelector(link.hash)?.focus();
+    };
+    document.body.prepend(link);
+  }
+  link.setAttribute("href", `#${play.id}`);
 }
 
 class View {
@@ -35,6 +39,7 @@ class View {
     this.sentence = element("p", { class: "fp-sentence", "data-testid": "replay-sentence" });
     this.node = element("div", { class: "fp-replay" }, this.gallery, this.grid);
     this.runs = new Runs(this);
+    this.lecture = new LectureKeys(this);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
     this.transport.face(false);
@@ -73,8 +78,9 @@ class View {
     this.updatePanels();
     if (data.playback) {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
-      offerSkip();
+      aimSkip();
       this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
+      if (data.stage && !this.lecture.link.isConnected) this.transport.node.append(this.lecture.link, this.lecture.full);
       this.transport.update();
       this.readout.update();
     } else {
@@ -105,6 +111,7 @@ class View {
       this.stage.update(stage);
     }
     this.runs.update();
+    this.lecture.update();
     if (sentences.length === 0) this.sentence.remove();
     else if (!this.sentence.isConnected) this.grid.after(this.sentence);
   }
@@ -176,10 +183,11 @@ class View {
 
   destroy() {
     this.transport.stop();
+    this.lecture.destroy();
     this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
-    dropSkip();
+    aimSkip();
   }
 }
 

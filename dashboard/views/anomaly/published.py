@@ -73,7 +73,8 @@ def explain() -> None:
         f"with its own precision and recall except FedPE's ({_implied()}). The paper omits "
         "false-alarm rates, which follow from precision and recall of a row: they lie between "
         f"{_implied_false_alarms()}. {iot.FEDBIGAN}",
-        source="Nguyen et al., FedPCA for IoT, Table I.",
+        source="Table I.",
+        papers=("iot",),
     )
 
 

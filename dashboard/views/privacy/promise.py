@@ -195,6 +195,7 @@ def explain() -> None:
         r"\Phi\!\left(-\frac{\varepsilon}{\mu}-\frac{\mu}{2}\right)",
         source="FedPower, Theorem 6 (published calibration, corrected here); Dong, Roth and Su, "
         "Gaussian differential privacy.",
+        papers=("fedpower",),
     )
 
 

@@ -18,7 +18,7 @@ from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, TaskFacts, labelled
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, labelled
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part, Run, Step, part
@@ -95,7 +95,7 @@ class Poisoned(Topic[Courses]):
     key: ClassVar[str] = "poisoned"
     title: ClassVar[str] = "Poisoning"
     topic: ClassVar[str] = "poisoning"
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | {"hidden", "malicious"}
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Courses]:
         yield Step(0.0, "Reading the records")

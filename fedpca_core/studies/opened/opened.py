@@ -16,6 +16,7 @@ from fedpca_core import attacks
 from fedpca_core.algorithms.method import Method
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array
+from fedpca_core.attacks.records import Records
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
@@ -127,7 +128,7 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             taken = yield from part(apart, 0.6, 1.0)
         found = taken.found
         records = None
-        if taken.round is not None and found is not None and found.values is not None:
+        if taken.round is not None and isinstance(found, Records) and found.values is not None:
             # Without a mean nothing tells a record from its negative; counts have positive sums.
             signs = np.where(found.values.sum(axis=0) < 0, -1.0, 1.0)
             records = pd.DataFrame((found.values * signs).T)

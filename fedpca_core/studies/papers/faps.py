@@ -387,6 +387,7 @@ PRESETS: tuple[Preset, ...] = (
             "components": 10,
             "rounds": 10,
             "attacked": ("ssi",),
+            "fine": True,
         },
         attack=True,
     ),

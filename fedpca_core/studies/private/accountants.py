@@ -70,11 +70,7 @@ class Accountants(Study[PrivacySettings, Accounts]):
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Accounts]:
         c = settings
         build.require_budget(c)
-        require(
-            c.trusted == "nobody",
-            "These accountants ask for noise that each client adds in full; let clients trust "
-            "nobody.",
-        )
+        build.require_single_uploads(c)
         require(
             math.isfinite(c.epsilon),
             "At ε = ∞ there is no noise to account for; choose a finite ε.",

@@ -356,7 +356,7 @@ def stated(
     InvalidInput
         Raw records with noise on: their norm has no bound.
     """
-    c, (kind, norm) = settings, treatment(settings)
+    c, kind = settings, treatment(settings)[0]
     public = public_setting(c, data)
     nu = current_noise(c, data)
     run = method(c, nu)
@@ -381,18 +381,19 @@ def stated(
     if public.paid_mean is not None:
         mean = replace(public.paid_mean, mu=public.paid_mean.mu / fewer)
         public = replace(public, paid_mean=mean)
-    largest = int(np.argmax(public.samples))
-    found = account(
-        run,
-        public,
-        delta=c.delta,
-        clip_norm=norm,
-        client=largest,
-        trust=towards or made_for,
-    )
+    return accounted(c, run, public, towards or made_for)
+
+
+def accounted(
+    settings: PrivacySettings, run: Algorithm, public: Setting, believed: Trust | None = None
+) -> Guarantee | Refusal:
+    """What noise on the products of a run guarantees the unit that is set."""
+    largest, norm = int(np.argmax(public.samples)), treatment(settings)[1]
+    delta = settings.delta
+    found = account(run, public, delta=delta, clip_norm=norm, client=largest, trust=believed)
     if isinstance(found, Refusal):
         return found
-    return found.for_unit(unit(c), int(public.samples[largest]))
+    return found.for_unit(unit(settings), int(public.samples[largest]))
 
 
 def require_budget(settings: PrivacySettings) -> None:
@@ -406,6 +407,21 @@ def require_budget(settings: PrivacySettings) -> None:
     if not accountable(settings):
         raise InvalidInput(refusal(settings).reason)
     require_bound(settings)
+
+
+def require_single_uploads(settings: PrivacySettings) -> None:
+    """Refuse to look at single clients' messages where secure sums hide them.
+
+    Raises
+    ------
+    InvalidInput
+        Clients that share their noise.
+    """
+    require(
+        settings.trusted == "nobody",
+        "Clients that trust each other send sums only, and this view reads single uploads; let "
+        "clients trust nobody here.",
+    )
 
 
 def require_bound(settings: PrivacySettings) -> None:

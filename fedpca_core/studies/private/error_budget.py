@@ -133,6 +133,7 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
         return settings.view == "budget"
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Budget]:
+        build.require_single_uploads(settings)
         run = build.method(settings, build.current_noise(settings, data))
         require(
             settings.calibration != "source",

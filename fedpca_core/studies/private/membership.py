@@ -241,8 +241,9 @@ class RecordMembership(Study[PrivacySettings, Tested]):
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
         # Membership has an exact likelihood without hidden products, draws and sums.
-        c = replace(settings, local_steps=1, draws=0, trusted="nobody")
+        c = replace(settings, local_steps=1, draws=0)
         build.require_bound(c)
+        build.require_single_uploads(c)
         yield Step(0.0, "Drawing the data")
         problem, public = build.build_problem(c, data), build.public_setting(c, data)
         norm, held = build.treatment(c)[1], int(public.samples.max())

@@ -7,7 +7,6 @@ tune it in hindsight, which is an upper hand for the attacker (simulation only).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -97,8 +96,12 @@ class Reconstruction(PrivateSweep):
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, RUNS)
 
+    def check(self, settings: PrivacySettings) -> None:
+        super().check(settings)
+        build.require_single_uploads(settings)
+
     def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
-        c = replace(settings, trusted="nobody")  # sums show no single client
+        c = settings
         problem = build.build_problem(c, data)
         found = {name: {"error": error} for name, error in public_guesses(problem).items()}
         chosen = build.kinds(c) or ((QUIET,) if build.accountable(c) else ())

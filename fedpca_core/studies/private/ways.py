@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedpca_core.algorithms import FedPower, Noisy
+from fedpca_core.algorithms import SSI, FedPower, Noisy
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.privacy import Guarantee
+from fedpca_core.privacy import Guarantee, noisy
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
@@ -76,6 +76,17 @@ def _shared(method: str) -> Callable[..., Trial]:
     return _on_products(method, "exact", trusted="clients", local_steps=1)
 
 
+def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
+    """SSI whose clients answer from memory what they were asked before."""
+    once = replace(c, method="block_krylov", calibration="exact", trusted="nobody", draws=0)
+    noise, public = build.noise_for(once, data=data), build.public_setting(once, data)
+    run = noisy(SSI(c.components), noise, ROUNDS, remembers=True)
+    stated = build.accounted(once, run, public)
+    assert isinstance(stated, Guarantee)
+    met = build.bounded(once, problem, seed)
+    return Trial(met, run, ROUNDS, build.channel(once), stated)
+
+
 def _at_the_source(
     method: str | None = None,
     trusted: str | None = None,
@@ -123,6 +134,7 @@ WAYS: Mapping[str, Way] = {
     "orthogonal": Way(
         _always("Block Krylov, probes count as one"), _on_products("block_krylov", "exact")
     ),
+    "remembered": Way(_always("SSI, answers from memory count as one"), _remembered),
     "source": Way(
         lambda c: f"{METHODS[c.method].title}, once at the source",
         _at_the_source(trusted="nobody"),
