@@ -100,6 +100,14 @@ _AGREEMENT = at_most(1.0 + verdicts.TOLERANCE)
 _UNIT = "largest measured over claimed"
 
 
+#: Theorems of which a corrected version follows the printed one.
+_FALSE = frozenset(claim.theorem for claim in CLAIMS if not claim.printed)
+_DEMONSTRATION = (
+    "from fedpca_core.consensus.verdicts import verdicts\n"
+    "print(*[found for found in verdicts(1) if found.theorem == {!r}], sep='\\n')"
+)
+
+
 def _statement(claim: Claim) -> Row:
     return Row(
         f"dfl-{_series(claim)}",
@@ -114,6 +122,7 @@ def _statement(claim: Claim) -> Row:
         why="Our own bound." if claim.theorem.startswith("ρ") else "",
         scale_free=True,
         explained="theory",
+        demonstration=_DEMONSTRATION.format(claim.theorem) if claim.theorem in _FALSE else "",
     )
 
 
