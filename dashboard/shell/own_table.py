@@ -20,11 +20,21 @@ def upload(controls: Controls[Any]) -> None:
     own = choose("One row for each record, one column for each feature. It stays in this session.")
     if own is None:
         return
-    table = own.table
-    numeric = [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
-    controls.parameter("client_column", options=["", *_client_columns(table)], empty="Split evenly")
-    controls.parameter("columns", options=numeric)
+    client_column(controls, own.table)
+    features(controls, own.table)
     controls.parameter("scaling")
+
+
+def client_column(controls: Controls[Any], table: pd.DataFrame) -> None:
+    """Draw whose records they are: a column that says so, or a split by rule."""
+    offered = ["", *_client_columns(table)]
+    controls.parameter("client_column", options=offered, empty="Split by a rule")
+
+
+def features(controls: Controls[Any], table: pd.DataFrame) -> None:
+    """Draw the choice of columns that are features."""
+    numeric = [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
+    controls.parameter("columns", options=numeric)
 
 
 def choose(explanation: str) -> OwnData | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dashboard.shell import guarantee, own_table
@@ -16,7 +15,9 @@ def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
     """Draw the parameters of data and learning; returns the visitor's own file, if it is used."""
     st.header("Traffic", anchor=False)
     data = _own(controls) if controls.parameter("problem") == "own" else None
-    controls.draw("clients", "split", "transform")
+    named = data is not None and bool(controls.values.get("client_column"))
+    controls.draw("clients", "split", disabled=named)
+    controls.parameter("transform")
     st.header("Learning", anchor=False)
     controls.draw("method", "components", "rounds", "participation", "penalty_factor")
     controls.parameter("local_steps")
@@ -50,6 +51,6 @@ def _own(controls: Controls[AnomalySettings]) -> OwnData | None:
     if label in table:
         values = [str(value) for value in table[label].dropna().unique()]
         controls.parameter("normal_value", options=["", *values], empty="Found by itself")
-    numeric = [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
-    controls.parameter("columns", options=numeric)
+    own_table.client_column(controls, table)
+    own_table.features(controls, table)
     return own
