@@ -49,6 +49,21 @@ DOORS: tuple[Door, ...] = (
         ":material/verified_user:",
     ),
     Door(
+        "Which one should I use?",
+        "All methods on one problem, on the axes that matter to you, and an answer by rules that "
+        "you can read.",
+        "Choose a method",
+        "../pages/which.py",
+        ":material/alt_route:",
+    ),
+    Door(
+        "What does my deployment give away?",
+        "Describe it, and read which attack applies, what it gets, and what stops it.",
+        "Check for leaks",
+        "../pages/check.py",
+        ":material/fact_check:",
+    ),
+    Door(
         "Can it tell attacks from normal traffic?",
         "Federated PCA as an anomaly detector on network traffic, beside the baseline that "
         "learns nothing.",

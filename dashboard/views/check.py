@@ -19,6 +19,13 @@ EVIDENCE = {
     "both": "a count and a run at this size",
     "caution": "a count that does not decide",
 }
+SHORT = {
+    "covariance": "covariance",
+    "leading": "leading space",
+    "records": "records",
+    "membership": "membership",
+    "newcomer": "who joined",
+}
 ANSWERS = {
     "open": "open",
     "depends": "depends on the data",
@@ -31,6 +38,8 @@ def draw(found: Checked, settings: CheckSettings) -> None:
     layout.sentence(sentence(found), kind="remedy" if found.open else "note")
     table = pd.DataFrame([_row(one) for one in found.verdicts])
     layout.small_table(table, label="What an attack gets")
+    with st.expander("Why: the rules"):
+        st.markdown("\n".join(f"- **{TARGETS[one.target]}:** {one.why}." for one in found.verdicts))
     if not found.ran:
         st.caption(
             "Too large to be run here, so counting alone answers; where it does not decide, take "
@@ -49,9 +58,12 @@ def draw(found: Checked, settings: CheckSettings) -> None:
     if len(found.defences):
         layout.section(
             "What stops it, at which cost",
-            "The same deployment with one thing changed, attacked again in every way.",
+            "The same deployment with one thing changed, attacked again in every way; how far its "
+            "own answer is off (sine of the largest angle), and what a client sends and receives.",
         )
-        layout.small_table(_defences(found.defences), label="Defences", numbers=["Answer off by"])
+        layout.small_table(
+            _defences(found.defences), label="Defences", numbers=["Off by", "A client"]
+        )
 
 
 def sentence(found: Checked) -> str:
@@ -76,7 +88,6 @@ def _row(one: Verdict) -> dict[str, str]:
         "Attack": one.attack or "–",
         "Figure": _figure(one),
         "Known from": EVIDENCE[one.evidence],
-        "Because": one.why,
     }
 
 
@@ -100,10 +111,10 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
         if row["refusal"]:
             left, off, sent = str(row["refusal"]), "–", "–"
         else:
-            names = [TARGETS[name].lower() for name in targets if bool(row[name])]
-            left = "; ".join(names) or "nothing by the attacks tried"
+            names = [SHORT[name] for name in targets if bool(row[name])]
+            left = ", ".join(names) or "nothing, by the attacks tried"
             off, sent = f"{row['sine']:.2g}", size(row["bytes_client"])
         rows.append(
-            {"Changed": row["defence"], "Still open": left, "Answer off by": off, "A client": sent}
+            {"Changed": row["defence"], "Still open": left, "Off by": off, "A client": sent}
         )
     return pd.DataFrame(rows)

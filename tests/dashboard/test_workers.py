@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from dashboard.shell.workers import Pool
+from dashboard.shell.workers import Pool, together
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.study import outcome
@@ -77,3 +78,25 @@ def test_whoever_waits_is_told_so(pool):
     assert next(second).text == "Waiting for a free processor"
     second.close()
     first.close()
+
+
+PIECES = FrontierSettings(
+    features=8, clients=3, samples=50, components=2, rounds=10, seeds=2, searches=False,
+    candidates=("ssi", "one_shot"),
+)  # fmt: skip
+
+
+def test_pieces_on_all_workers_give_the_same_table(pool):
+    study = STUDIES["frontier"]
+    here, there = outcome(study.run(PIECES)), outcome(together(pool, study, PIECES, None))
+    pd.testing.assert_frame_equal(
+        here.table.drop(columns="seconds"), there.table.drop(columns="seconds")
+    )
+
+
+def test_pieces_that_are_stopped_leave_the_workers_to_others(pool):
+    run = together(pool, STUDIES["frontier"], PIECES, None)
+    while next(run).result is None:
+        pass
+    run.close()
+    assert outcome(pool.run(STUDY, TINY, None)).complete
