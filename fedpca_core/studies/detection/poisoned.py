@@ -17,9 +17,11 @@ from fedpca_core.errors import require
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import TASK, TaskFacts, labelled
 from fedpca_core.studies.detection.topic import LEARNING, Topic
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part, Run, Step, part
 
@@ -96,6 +98,9 @@ class Poisoned(Topic[Courses]):
     title: ClassVar[str] = "Poisoning"
     topic: ClassVar[str] = "poisoning"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | {"hidden", "malicious"}
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=3)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Courses]:
         yield Step(0.0, "Reading the records")

@@ -18,6 +18,7 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.price import WITH_INFINITE, PrivateSweep, last_value, noises
 from fedpca_core.studies.private.repeated import run_seeds, traced
@@ -93,6 +94,10 @@ class Reconstruction(PrivateSweep):
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, RUNS)
+
+    def reading(self, settings: PrivacySettings) -> float:
+        size = costs.Size(settings.features, 1, 1)
+        return len(_PRIOR_SHARES) * costs.solved(size)
 
     def once(self, settings: PrivacySettings, seed: int) -> Part[Measured]:
         problem = build.build_problem(settings)

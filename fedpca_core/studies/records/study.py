@@ -14,9 +14,11 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem, without_record
+from fedpca_core.studies import costs
 from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
 from fedpca_core.studies.build import build_problem, with_noise
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.records import pictures
@@ -125,6 +127,14 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         "mean_known", "grid_known", "joined", "unmask", "seeded", "budget",
     }  # fmt: skip
     seconds: ClassVar[float] = 600.0
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        chosen = stand_in(settings)
+        size = costs.Size.of(chosen, data)
+        one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
+        if settings.unmask and "faps" in settings.attacked:
+            one += costs.replay(size, chosen)
+        return costs.prepare(size) + one.times((1 + (settings.joined > 0)) * len(chosen.attacked))
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Recovered]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")

@@ -15,8 +15,10 @@ from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_problem, simulation
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.records.held import Held, held
 from fedpca_core.studies.records.pictures import (
@@ -90,6 +92,11 @@ class LivePicture(Study[SceneSettings, Scene]):
     key: ClassVar[str] = "scene"
     title: ClassVar[str] = "The live picture"
     settings: ClassVar[type[SceneSettings]] = SceneSettings
+
+    def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
+        return costs.prepare(size) + one.times(2)
 
     def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[Scene]:
         yield Step(0.0, "Preparing the records")
