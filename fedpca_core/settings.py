@@ -11,6 +11,8 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlencode
 
@@ -262,9 +264,11 @@ class Settings:
             object.__setattr__(self, name, description.check(getattr(self, name)))
 
     @classmethod
-    def parameters(cls) -> dict[str, Parameter]:
+    @cache
+    def parameters(cls) -> Mapping[str, Parameter]:
         """Field names and their parameters, in order."""
-        return {entry.name: cast(Parameter, entry.metadata["parameter"]) for entry in fields(cls)}
+        found = {entry.name: cast(Parameter, entry.metadata["parameter"]) for entry in fields(cls)}
+        return MappingProxyType(found)
 
     # ------------------------------------------------------------------ out
     def as_dict(self) -> dict[str, Any]:

@@ -224,9 +224,9 @@ def study(
     name : str
         Unique on the page; the study's key by default.
     """
-    refusal = None
+    refusal, long = None, False
     try:
-        limits.check(study, settings, data)
+        long = limits.check(study, settings, data).seconds > LONG_SECONDS
     except InvalidInput as too_large:
         refusal = str(too_large)
     return show(
@@ -235,7 +235,7 @@ def study(
         draw,
         name=name or study.key,
         seconds=min(study.seconds, limits.LIMITS.seconds),
-        long=refusal is None and study.cost(settings, data).seconds > LONG_SECONDS,
+        long=long,
         refusal=refusal,
         patience=patience,
     )

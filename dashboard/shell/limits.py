@@ -6,9 +6,11 @@ import os
 from dataclasses import fields
 from typing import Any
 
+import streamlit as st
+
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
-from fedpca_core.studies.limits import Limits
+from fedpca_core.studies.limits import Cost, Limits
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Study
 
@@ -23,6 +25,8 @@ _NAMES = {
     "rounds": "FEDPCA_MAX_ROUNDS",
     "seconds": "FEDPCA_MAX_SECONDS",
     "megabytes": "FEDPCA_MAX_MB",
+    "columns": "FEDPCA_MAX_COLUMNS",
+    "cells": "FEDPCA_MAX_CELLS",
 }
 
 
@@ -54,10 +58,18 @@ AT_ONCE = number("FEDPCA_JOBS", WORKERS or 2)
 WAITING = number("FEDPCA_WAITING", 40, least=0)
 #: Megabytes of finished results that are kept for the next visitor.
 CACHE_MB = number("FEDPCA_CACHE_MB", 256)
-#: Megabytes of one's own file.
-UPLOAD_MB = number("FEDPCA_UPLOAD_MB", 50)
+#: Megabytes of one's own file: server.maxUploadSize in .streamlit/config.toml, or
+#: STREAMLIT_SERVER_MAX_UPLOAD_SIZE.
+UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
 
 
-def check(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> None:
-    """Refuse a run that is too large for this server; see `Limits.check`."""
-    LIMITS.check(study.title, study.cost(settings, data), settings, ELSEWHERE)
+def check(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Cost:
+    """What a run will take; refuse one that is too large for this server, see `Limits.check`."""
+    cost = study.cost(settings, data)
+    LIMITS.check(study.title, cost, settings, ELSEWHERE)
+    return cost
+
+
+def check_file(data: OwnData) -> None:
+    """Refuse a file that is too large to be parsed, after a look at its header."""
+    LIMITS.check_file(data.name[:80], *data.shape, ELSEWHERE)

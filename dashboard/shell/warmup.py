@@ -45,6 +45,9 @@ def warm() -> None:
     if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
         workers.start()
     importlib.import_module("dashboard.shell.log").to_standard_error()
+    # An upload is held in memory whole; without this a large one passes through a file on disk.
+    parser = importlib.import_module("starlette.formparsers").MultiPartParser
+    parser.spool_max_size = importlib.import_module("dashboard.shell.limits").UPLOAD_MB * 2**20
     gc.collect()
     gc.freeze()
     threading.Thread(target=_sweep, name="garbage", daemon=True).start()

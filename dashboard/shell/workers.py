@@ -26,7 +26,7 @@ from typing import Any
 from dashboard.shell import limits
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.catalogue import RUNNABLE
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 
@@ -70,6 +70,11 @@ class Worker:
     def alive(self) -> bool:
         """Whether it can take a study: one that was killed may take a moment to be gone."""
         return not self._ended and self._process.is_alive()
+
+    @property
+    def pid(self) -> int | None:
+        """Id of its process."""
+        return self._process.pid
 
     def run(self, key: str, settings: Settings, data: OwnData | None) -> Run[Any]:
         """Run a study there, step by step; closing the generator ends it.
@@ -185,6 +190,11 @@ class Pool:
                 self._all.add(worker)
         return worker
 
+    def processes(self) -> list[int]:
+        """Ids of the processes that are there."""
+        with self._lock:
+            return [pid for worker in self._all if worker.alive and (pid := worker.pid)]
+
     def close(self) -> None:
         """End all workers."""
         with self._lock:
@@ -229,7 +239,7 @@ def serve(line: Connection, memory_mb: int) -> None:
 def _answer(
     line: Connection, key: str, settings: Settings, data: OwnData | None
 ) -> tuple[str, Any]:
-    run = STUDIES[key].run(settings, data)
+    run = RUNNABLE[key].run(settings, data)
     try:
         while True:
             try:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.table_file import SUFFIXES as TABLE_SUFFIXES
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.defences import Defences
@@ -15,11 +16,12 @@ from fedpca_core.studies.detection.costs import Costs
 from fedpca_core.studies.detection.detection import Detection
 from fedpca_core.studies.detection.leaks import Leaks
 from fedpca_core.studies.detection.learning import Learning
-from fedpca_core.studies.detection.poisoned import Poisoned
+from fedpca_core.studies.detection.poisoned import AttackTypes, Poisoned
 from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.own_table import OwnTable
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
@@ -53,6 +55,8 @@ from fedpca_core.studies.theory.settings import TheorySettings
 from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
 from fedpca_core.studies.theory.verdicts import Statements
 
+__all__ = ["TABLE_SUFFIXES"]  # what pages need besides what is declared here
+
 #: Every study by key; those of one page follow each other in the order in which it shows them.
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
@@ -85,6 +89,14 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Bridge(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
 )
+
+#: What a page asks before it can offer choices: shown nowhere, but run like a study.
+OWN_TABLE, ATTACK_TYPES = OwnTable(), AttackTypes()
+#: What workers can run, by key.
+RUNNABLE: Mapping[str, Study[Any, Any]] = {
+    **STUDIES,
+    **registered(OWN_TABLE, ATTACK_TYPES),
+}
 
 #: The settings class of every page.
 PAGES: tuple[type[Settings], ...] = (

@@ -80,7 +80,7 @@ def solved(size: Size) -> float:
     return 40 * size.features**3 * _FAST + _ROUND
 
 
-def linear(size: Size, settings: AttackSettings) -> Cost:
+def linear(size: Size, settings: ConvergeSettings) -> Cost:
     """Reading one run by linear equations after every round, every belief kept and scored."""
     n, rounds = size.features, settings.rounds + 1
     return Cost(_mb(2 * rounds * n**2), rounds * solved(size))

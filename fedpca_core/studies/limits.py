@@ -53,6 +53,8 @@ class Limits:
         Of estimated work; a run is ended when it has taken so long.
     megabytes : int
         Of memory.
+    columns, cells : int
+        Of a file of one's own, as its header and line ends promise them.
     """
 
     features: int = 1000
@@ -60,6 +62,27 @@ class Limits:
     rounds: int = 3000
     seconds: int = 600
     megabytes: int = 3072
+    columns: int = 5000
+    cells: int = 25_000_000
+
+    def check_file(self, name: str, rows: int, columns: int, remedy: str) -> None:
+        """Refuse a file that is too large to be parsed.
+
+        Raises
+        ------
+        InvalidInput
+            Names the limit, what was found, and the remedy.
+        """
+        require(
+            columns <= self.columns,
+            f"{name} has about {columns:,} columns, more than the {self.columns:,} that this "
+            f"server reads; choose fewer, or {remedy}.",
+        )
+        require(
+            rows * columns <= self.cells,
+            f"{name} has about {rows:,} rows of {columns:,} columns, more than the "
+            f"{self.cells:,} cells that this server reads; choose fewer, or {remedy}.",
+        )
 
     def check(self, title: str, cost: Cost, settings: Settings, remedy: str) -> None:
         """Refuse a run that is too large.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dashboard.shell import own_table
 from dashboard.shell.controls import Controls
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NO_LABELS, label_columns
+from fedpca_core.studies.detection.task import NO_LABELS
 from fedpca_core.studies.own_data import OwnData
 
 
@@ -31,23 +30,16 @@ def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
 
 def _own(controls: Controls[AnomalySettings]) -> OwnData | None:
     """The visitor's file, and how it is read."""
-    own = own_table.choose(
+    own, facts = own_table.choose(
         "One row for each record, numbers as features. With a column of labels the alarms can be "
-        "judged; the public CSVs of UNSW-NB15, TON-IoT, NSL-KDD and IoT-23 are recognised. It "
-        "stays in this session."
+        "judged; the public CSVs of UNSW-NB15, TON-IoT, NSL-KDD and IoT-23 are recognised."
     )
-    if own is None:
+    if facts is None:
         return None
-    table = own.table
     controls.parameter(
-        "label_column",
-        options=["", *label_columns(table), NO_LABELS],
-        empty="Found by its name",
+        "label_column", options=["", *facts.labels, NO_LABELS], empty="Found by its name"
     )
-    label = controls.values["label_column"]
-    if label in table:
-        values = [str(value) for value in table[label].dropna().unique()]
+    if values := facts.labels.get(controls.values["label_column"]):
         controls.parameter("normal_value", options=["", *values], empty="Found by itself")
-    numeric = [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
-    controls.parameter("columns", options=numeric)
+    controls.parameter("columns", options=facts.numeric)
     return own
