@@ -6,7 +6,10 @@ CSV in its dialects, Parquet, and NumPy's .npy and .npz; never a pickle.
 from __future__ import annotations
 
 import io
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Sequence
 from typing import IO, Any
 
@@ -18,6 +21,11 @@ from fedpca_core.problems.csv_file import MISSING, read_csv
 
 #: How the names of such files end.
 SUFFIXES = ("csv", "tsv", "txt", "parquet", "npy", "npz")
+#: What the readers raise when bytes are not what a header promises.
+_SPOILED = (
+    *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, ValueError),
+    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
 _SEPARATORS = (b",", b";", b"\t", b"|")
 
 
@@ -59,15 +67,19 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
     if content.startswith(b"PAR1"):
         try:
             frame = _parquet(content, name).read(use_threads=False).to_pandas()
-        except (OSError, ValueError, RuntimeError) as error:
+        except _SPOILED as error:
             raise _broken(name, "a Parquet file", error) from None
         frame = frame.reset_index(drop=True).set_axis([str(c) for c in frame.columns], axis=1)
     elif _is_numpy(content):
         with _numpy(content, name) as file:
             (rows, columns), order, dtype = _header(file, name)
-            values = np.frombuffer(file.read(rows * columns * dtype.itemsize), dtype=dtype)
-            require(len(values) == rows * columns, f"{name} ends too early; save it anew.")
-            matrix = values.reshape((rows, columns), order=order)
+            size = rows * columns * dtype.itemsize
+            try:
+                body = file.read(size)
+            except _SPOILED as error:
+                raise _broken(name, "an archive of NumPy", error) from None
+            require(len(body) == size, f"{name} ends too early; save it anew.")
+            matrix = np.frombuffer(body, dtype=dtype).reshape((rows, columns), order=order)
             names = [f"column {index + 1}" for index in range(columns)]
             frame = pd.DataFrame(matrix, columns=names)
     else:
@@ -88,17 +100,17 @@ def _is_numpy(content: bytes) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return any(entry.endswith(".npy") for entry in archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except _SPOILED:
         return False
 
 
 def _parquet(content: bytes, name: str) -> Any:
-    from pyarrow import ArrowException, BufferReader
+    from pyarrow import BufferReader
     from pyarrow.parquet import ParquetFile
 
     try:
         return ParquetFile(BufferReader(content))
-    except (ArrowException, OSError, ValueError) as error:
+    except _SPOILED as error:
         raise _broken(name, "a Parquet file", error) from None
 
 
@@ -106,7 +118,10 @@ def _numpy(content: bytes, name: str) -> IO[bytes]:
     """The array itself, or the only one of an archive, open at its header."""
     if content.startswith(b"\x93NUMPY"):
         return io.BytesIO(content)
-    archive = zipfile.ZipFile(io.BytesIO(content))
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except _SPOILED as error:
+        raise _broken(name, "an archive of NumPy", error) from None
     arrays = [entry for entry in archive.namelist() if entry.endswith(".npy")]
     require(
         len(arrays) == 1,
@@ -114,7 +129,7 @@ def _numpy(content: bytes, name: str) -> IO[bytes]:
     )
     try:
         return archive.open(arrays[0])
-    except (zipfile.BadZipFile, RuntimeError, OSError) as error:
+    except _SPOILED as error:
         raise _broken(name, "an archive of NumPy", error) from None
 
 
@@ -127,10 +142,10 @@ def _header(file: IO[bytes], name: str) -> tuple[tuple[int, int], Any, np.dtype[
     try:
         version = np.lib.format.read_magic(file)
         found, by_columns, dtype = read[version](file)
-    except (ValueError, KeyError, EOFError, OSError, SyntaxError, zipfile.BadZipFile) as error:
+    except _SPOILED as error:
         raise _broken(name, "an array of NumPy", error) from None
     require(
-        len(found) == 2 and dtype.kind in "fiub",
+        len(found) == 2 and min(found) >= 0 and dtype.kind in "fiub",
         f"{name} holds an array of shape {found} and type {dtype}; it must be a numeric matrix "
         "with one record a row.",
     )
