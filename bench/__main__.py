@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m bench`` all of them, ``python -m bench simulate`` one.
+"""Run the benchmarks: ``python -m bench`` all of them but the load, ``python -m bench simulate`` one.
 
 Every module bench/bench_*.py with a ``main()`` is one; options are passed on to a single one
 (``python -m bench load --visitors 3 --seconds 20``). One BLAS thread is used unless
@@ -13,6 +13,9 @@ from importlib import import_module
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
+
+#: Takes minutes and the whole machine: only when it is named.
+BY_NAME = ("load",)
 
 
 def names() -> list[str]:
@@ -33,7 +36,7 @@ def main(wanted: list[str]) -> int:
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}; there are: {', '.join(known)}.")
         return 2
-    for name in wanted or known:
+    for name in wanted or [name for name in known if name not in BY_NAME]:
         benchmark = import_module(f"bench.bench_{name}")
         benchmark.main(passed_on) if passed_on else benchmark.main()
     return 0
