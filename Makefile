@@ -13,7 +13,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test lint format bench shots browser clean distclean
+.PHONY: help app test flower lint format bench shots thumbnails browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,10 @@ app: $(VENV)/.app ## Open the dashboard on http://localhost:8501 (PORT=8600 for 
 
 test: $(VENV)/.dev $(VENV)/.browser ## Run all tests (ARGS="-k faps" for some)
 	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/browser $(ARGS) || [ $$? -eq 5 ] # 5: none
-	$(BIN)/python -m pytest tests/browser $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser $(ARGS) || [ $$? -eq 5 ]
+
+flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
+	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev ## Check style, formatting and types
 	$(BIN)/python -m ruff check .
@@ -40,15 +43,18 @@ bench: $(VENV)/.app ## Time the core (ARGS=simulate for bench/bench_simulate.py 
 shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/
 	$(BIN)/python -m scripts.shots $(ARGS)
 
+thumbnails: $(VENV)/.dev ## Draw the front page's thumbnails from the results anew (ARGS=replay for one)
+	$(BIN)/python -m scripts.thumbnails $(ARGS)
+
 browser: $(VENV)/.dev ## Look for a Chromium for the browser tests, and install one if there is none
 	$(BIN)/python -m scripts.browser
 
 clean: ## Remove caches, builds and screenshots
 	rm -rf shots build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -not -path './$(VENV)*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the virtual environment as well
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(VENV)-flower
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here. Install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -64,6 +70,12 @@ $(VENV)/.app: requirements.txt $(BIN)/python
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.app
 	@echo "Installing what the tests need into $(VENV)"
 	$(PIP) -r requirements-dev.txt
+	@touch $@
+
+$(VENV)-flower/.done: requirements-flower.txt $(BIN)/python
+	@echo "Installing Flower into $(VENV)-flower (some minutes, once)"
+	$(PYTHON) -m venv --clear $(VENV)-flower
+	$(VENV)-flower/bin/python -m pip --disable-pip-version-check install --quiet -r requirements-flower.txt pytest pytest-xdist
 	@touch $@
 
 $(VENV)/.browser: scripts/browser.py $(VENV)/.dev

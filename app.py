@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from dashboard.shell.document import Document  # noqa: E402
 from dashboard.shell.guard import Guard, status  # noqa: E402
 
 
@@ -31,7 +32,7 @@ app = st.App(
     ROOT / "dashboard" / "main.py",
     lifespan=lifespan,
     routes=[Route("/status", status)],
-    middleware=[Middleware(Guard)],
+    middleware=[Middleware(Guard), Middleware(Document)],
 )
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""How long a visitor waits: the first chart of every page, and a slider's repaint on Converge.
+"""How long a visitor waits: the first chart of every page, and a slider's repaint on Converge and
+Attack; there also one drag of ε from 10 to 0.1.
 
 The server is warm (somebody has seen the page). "Fresh" is a browser that has never been here, with
 an empty cache; "again" a second tab of it. Browser and server share this machine's cores.
@@ -14,6 +15,10 @@ from typing import Any
 
 REPEAT = 7
 MOVES = 8
+DRAGS = 5
+#: Where ε is dragged, and how many values of it lie between 10 and 0.1.
+ATTACK = "/attack?epsilon=10"
+STEPS = 7
 #: Notes when the first chart stands, in milliseconds since the navigation began.
 _FIRST_CHART = """new MutationObserver((_, watch) => {
   if (!document.querySelector('.fp-plot[data-drawn]')) return;
@@ -47,11 +52,15 @@ def main() -> None:
                 drawn(page)
                 page.close()
             moves = _repaints(browser, f"{address}/converge", drawn)
+            dials = _repaints(browser, f"{address}{ATTACK}", drawn)
+            drags = _drags(browser, f"{address}{ATTACK}", drawn)
         print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
         for path in charts:
             fresh, again = _first_charts(driver, executable, f"{address}{path}")
             print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}")
         print(f"slider to repaint on /converge, ms: {_line(moves)} of {MOVES}")
+        print(f"slider to repaint on /attack, ms: {_line(dials)} of {MOVES}")
+        print(f"ε from 10 to 0.1 in one drag to the last repaint there: {_line(drags)} of {DRAGS}")
 
 
 @contextmanager
@@ -93,6 +102,34 @@ def _repaints(browser: Any, url: str, drawn: Any) -> list[float]:
         page.wait_for_function(f"{_DIGEST} !== '{before}'", polling=5, timeout=30_000)
         waits.append(1e3 * (time.perf_counter() - began))
         time.sleep(0.7)
+    return waits
+
+
+def _drags(browser: Any, url: str, drawn: Any) -> list[float]:
+    """From letting ε go at 0.1, dragged from 10, to a picture that stands; each on a seed anew."""
+    waits = []
+    for seed in range(DRAGS):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{url}&seed={seed + 1}")
+        drawn(page)
+        slider = page.locator(".st-key-epsilon input[type=range]")
+        slider.scroll_into_view_if_needed()
+        thumb = slider.locator("xpath=../..").bounding_box()
+        x, y = thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2
+        track = page.locator(".st-key-epsilon [role=group]").bounding_box()
+        before = page.evaluate(_DIGEST)
+        page.mouse.move(x, y)
+        page.mouse.down()
+        step = track["width"] / int(slider.get_attribute("max"))
+        page.mouse.move(x - STEPS * step, y, steps=20)
+        began = time.perf_counter()
+        page.mouse.up()
+        page.wait_for_function(f"{_DIGEST} !== '{before}'", polling=5, timeout=30_000)
+        waits.append(1e3 * (time.perf_counter() - began))
+        drawn(page)
+        if "epsilon=0.1" not in page.url:
+            raise RuntimeError(f"The drag ended elsewhere: {page.url}")
+        page.close()
     return waits
 
 

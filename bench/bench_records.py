@@ -11,26 +11,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.streams import Streams
 
 Array = np.ndarray
-
-
-def heart() -> pd.DataFrame:
-    """Heart disease, complete rows: 25 columns, eight numeric or binary and five one-hot."""
-    path = os.path.join(os.environ["FEDPCA_DATA"], "heart_disease_by_hospital.csv")
-    frame = pd.read_csv(path).drop(columns=["hospital", "num"]).dropna()
-    coded = ["cp", "restecg", "slope", "ca", "thal"]
-    return pd.get_dummies(frame, columns=coded).astype(float)
 
 
 def sources() -> Iterator[tuple[str, Problem, int]]:
@@ -44,7 +38,7 @@ def sources() -> Iterator[tuple[str, Problem, int]]:
     yield "Fashion 28 px", fp.problems.images("fashion_mnist"), 20
     yield "CIFAR grey 32 px", fp.problems.images("cifar10"), 20
     yield "CIFAR colour 16 px", colour(), 20
-    table = heart()
+    table = heart_table()
     for scaling in ("centre", "standardise", "none"):
         yield f"heart, {scaling}", fp.problems.from_table(table, clients=4, scaling=scaling), 10
 
@@ -98,7 +92,7 @@ def random_clients(name: str, problem: Problem, size: int, count: int = 100) -> 
     pool, facts = np.hstack(problem.blocks or ()), problem.announced
     assert facts is not None
     generator = np.random.default_rng(0)
-    certified = exact = unique = 0
+    certified = exact = unique = several = 0
     seconds = []
     for _ in range(count):
         block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
@@ -109,9 +103,11 @@ def random_clients(name: str, problem: Problem, size: int, count: int = 100) -> 
         certified += found.certified
         exact += exactly(found, block, facts) == size
         unique += found.certificate is not None and found.certificate.unique
+        several += "sets of whole records" in found.note
     return (
         f"{name:24} {size:3} records: {certified:3} of {count} certified, {exact:3} exact, "
-        f"{unique:3} unique, {np.median(seconds):.2f} s (at most {max(seconds):.2f} s)"
+        f"{unique:3} unique, {several} with several solutions, {np.median(seconds):.2f} s "
+        f"(at most {max(seconds):.2f} s)"
     )
 
 
@@ -173,6 +169,73 @@ def attempts_that_must_fail(count: int = 1000) -> str:
     return f"certified in {count} attempts that must fail: {false}"
 
 
+def epsilons() -> Iterator[str]:
+    """For every demonstration the largest budget that stops it, and what that costs the answer.
+
+    Noise at the source, one record is the unit, δ = 1e-6, the mean not noised; records are clipped
+    at the largest norm there is, so that clipping takes nothing away.
+    """
+    digits, half = fp.problems.images("digits", 5, max_samples=150), fp.problems.images("digits")
+    faces = fp.problems.images("olivetti", 40, resolution=32)
+    table = heart_table()
+    hearts = fp.problems.from_table(table.iloc[:120], clients=10, scaling="centre")
+    plenty = fp.problems.images("digits", 5)
+    for name, problem, rounds in (
+        ("digits, 5 clients of 30", digits, 4),
+        ("digits, 10 clients of 179", half, 8),
+        ("digits, 5 clients of 359", plenty, 8),
+        ("faces 32 px, 40 clients of 10", faces, 2),
+        ("heart, 10 clients of 12", hearts, 3),
+    ):
+        yield f"{name}: " + _stopping(problem, rounds)
+
+
+def _stopping(problem: Problem, rounds: int) -> str:
+    """The first power of ten, going down, at which the records of client 0 stay secret."""
+    facts, clip = (
+        problem.announced,
+        max(np.linalg.norm(b, axis=0).max() for b in problem.blocks or ()),
+    )
+    assert facts is not None and problem.blocks is not None
+    size = problem.blocks[0].shape[1]
+    if attack_under(problem, problem, rounds, 0.0) is None:
+        return (
+            f"{size} records of {problem.features} features are not recovered without noise either"
+        )
+    for power in range(12, -3, -1):
+        noisy = problem.private(10.0**power, 1e-6, float(clip), Streams(0))
+        assert noisy.guarantee is not None
+        if attack_under(problem, noisy, rounds, noisy.guarantee.noise) is None:
+            sine = {
+                e: _answer(problem.private(e, 1e-6, float(clip), Streams(0)))
+                for e in (1.0, 10.0**power)
+            }
+            return (
+                f"stopped from ε = 1e{power} on, where the answer is off by a sine of "
+                f"{sine[10.0**power]:.1e}; at ε = 1 by {sine[1.0]:.2f}"
+            )
+    return "never stopped"
+
+
+def attack_under(
+    problem: Problem, noisy: Problem, rounds: int, noise: float
+) -> attacks.Records | None:
+    """Records of client 0 from SSI's messages where they are certified and exact."""
+    facts, blocks = problem.announced, problem.blocks
+    assert facts is not None and blocks is not None
+    columns = min(10, problem.features - 1)
+    factor = attacks.low_rank(fp.simulate(noisy, fp.SSI(columns), rounds=rounds).transcript, 0)
+    factor = replace(factor, error=max(factor.error, noise))
+    found = attack(factor, facts)
+    return found if found.certified else None
+
+
+def _answer(noisy: Problem) -> float:
+    """Sine of the largest angle of the pooled subspace of five components after 30 rounds."""
+    run = fp.simulate(noisy, fp.SSI(5), rounds=30)
+    return float(fp.metrics.frame(run, noisy)["sin_theta"].iloc[-1])
+
+
 def main() -> None:
     """Print one line for each target."""
     for per_client, clients, rounds in ((10, 40, 1), (31, 13, 4), (40, 10, 5)):
@@ -184,4 +247,6 @@ def main() -> None:
     for count in range(1, 25):
         for secure in (False, True):
             print(joining(digits, count, secure=secure), flush=True)
+    for line in epsilons():
+        print(line, flush=True)
     print(attempts_that_must_fail(), flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from pathlib import Path
 
@@ -24,54 +25,44 @@ def _warm_up() -> None:
 
 _warm_up()
 
-# A picture of our own: a Material symbol as the page's icon would be fetched from another host.
+from dashboard.shell import figures  # noqa: E402
+from dashboard.shell.document import page_title  # noqa: E402
+from dashboard.shell.navigation import ENTRIES  # noqa: E402
+
+
+@st.cache_resource(show_spinner=False)
+def _icon() -> str:
+    """A picture of our own in the address itself.
+
+    A Material symbol would be fetched from another host, and a file is forgotten by the server
+    while another visitor's page is drawn.
+    """
+    picture = (ROOT / "assets" / "favicon.png").read_bytes()
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+
+
 st.set_page_config(
-    page_icon=str(ROOT / "assets" / "favicon.png"),
+    page_icon=_icon(),
     layout="wide",
     # In a lecture or inside another page (embed=true) the picture comes first.
     initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
 )
 
+page = st.navigation(
+    [
+        st.Page(
+            PAGES / f"{entry.name}.py",
+            title=entry.title,
+            icon=f":material/{entry.icon}:",
+            url_path=entry.name,
+            default=entry is ENTRIES[0],
+        )
+        for entry in ENTRIES
+    ]
+)
+
+st.set_page_config(page_title=page_title(page.title))
 st.html(ROOT / "dashboard" / "page.css")
 
-st.navigation(
-    [
-        st.Page(PAGES / "home.py", title="Home", icon=":material/home:", default=True),
-        st.Page(
-            PAGES / "converge.py",
-            title="How fast?",
-            icon=":material/show_chart:",
-            url_path="converge",
-        ),
-        st.Page(
-            PAGES / "attack.py",
-            title="What leaks?",
-            icon=":material/visibility:",
-            url_path="attack",
-        ),
-        st.Page(
-            PAGES / "anomaly.py",
-            title="Anomalies",
-            icon=":material/sensors:",
-            url_path="anomaly",
-        ),
-        st.Page(
-            PAGES / "privacy.py",
-            title="What does privacy cost?",
-            icon=":material/verified_user:",
-            url_path="privacy",
-        ),
-        st.Page(
-            PAGES / "personalise.py",
-            title="Who collaborates?",
-            icon=":material/diversity_3:",
-            url_path="personalise",
-        ),
-        st.Page(
-            PAGES / "theory.py",
-            title="What is proved?",
-            icon=":material/function:",
-            url_path="theory",
-        ),
-    ]
-).run()
+figures.forget()
+page.run()

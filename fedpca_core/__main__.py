@@ -10,17 +10,17 @@ Commands
     Print a settings file with some values changed, e.g. ``config converge features=60 starts=5``.
 ``presets [NAME]``
     List the presets, or print one as a settings file.
+``reproduce NAME [--paper-size] [--seeds N] [--only SERIES ...] [--out FOLDER]``, ``--list``
+    Run a table or figure of a paper cell by cell, free of the pages' limits. Run again after an
+    interruption, it goes on with the first cell that is missing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,12 @@ from threadpoolctl import threadpool_limits
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import KINDS, PRESETS, read_settings, studies_of
+from fedpca_core.studies.files import write_whole
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.papers.experiment import Size
+from fedpca_core.studies.papers.registry import EXPERIMENTS, experiment, rows_of
+from fedpca_core.studies.papers.reproduce import reproduce
+from fedpca_core.studies.papers.results import provenance, write_results
 from fedpca_core.studies.study import Step, outcome
 
 #: Tables with more rows are written, not printed.
@@ -49,9 +54,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config.add_argument("changes", nargs="*", metavar="NAME=VALUE")
     presets = commands.add_parser("presets", help="list the presets, or print one")
     presets.add_argument("name", nargs="?")
+    again = commands.add_parser("reproduce", help="run a table or figure of a paper")
+    again.add_argument("name", nargs="?")
+    again.add_argument("--list", action="store_true", help="what there is")
+    again.add_argument("--paper-size", action="store_true", help="the paper's own sizes")
+    again.add_argument("--seeds", type=int, default=5)
+    again.add_argument("--only", nargs="+", default=[], metavar="SERIES")
+    again.add_argument("--out", type=Path, default=Path("reproduced"))
     chosen = parser.parse_args(arguments)
     try:
-        if chosen.command == "run":
+        if chosen.command == "reproduce":
+            if chosen.list or chosen.name is None:
+                _list_experiments()
+            else:
+                size: Size = "paper" if chosen.paper_size else "live"
+                _reproduce(chosen.name, size, chosen.seeds, chosen.out, chosen.only)
+        elif chosen.command == "run":
             _run(chosen.file, chosen.out, chosen.table)
         elif chosen.command == "config":
             print(_changed(KINDS[chosen.kind], chosen.changes).to_json())
@@ -85,40 +103,43 @@ def _run(file: Path, out: Path | None, table: Path | None) -> None:
                 print(f"{study.title}: {name}")
                 print(frame.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
             if out is not None:
-                _write(out / f"{study.key}-{name}.csv", frame.to_csv(index=False))
+                write_whole(out / f"{study.key}-{name}.csv", frame.to_csv(index=False))
                 written.append(f"{study.key}-{name}.csv")
     if out is not None:
-        _write(out / "run.json", json.dumps(_record(settings, data), indent=2))
+        write_whole(out / "run.json", json.dumps(_record(settings, data), indent=2))
         print(f"Wrote {', '.join([*written, 'run.json'])} to {out}.")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all: under another name first, then renamed."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise InvalidInput(
-            f"{path} cannot be written ({error.strerror}); choose another folder with --out."
-        ) from None
 
 
 def _record(settings: Settings, data: OwnData | None) -> dict[str, Any]:
     """What a run can be repeated from."""
-    packages = ("numpy", "scipy", "pandas", "scikit-learn")
     return {
         "settings": json.loads(settings.to_json()),
         "own_file": None if data is None else {"name": data.name, "sha256": data.digest},
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in packages},
-        },
-        "machine": f"{platform.system()} {platform.machine()}",
+        **provenance(),
     }
+
+
+def _list_experiments() -> None:
+    for entry in EXPERIMENTS.values():
+        count = len(rows_of(entry.key))
+        print(f"{entry.key:<24} {entry.source:<10} {count:>3} rows  {entry.title}")
+        for size in entry.sizes:
+            print(f"{'':<24} {size:<10} {entry.described(size)}")
+
+
+def _reproduce(name: str, size: Size, seeds: int, out: Path, only: Sequence[str]) -> None:
+    chosen = experiment(name)
+    table = outcome(reproduce(chosen, size, seeds, out, only), _cell)
+    _clear()
+    assert table is not None
+    print(f"Wrote {', '.join(write_results(table, chosen, size, out))} to {out}.")
+
+
+def _cell(step: Step[Any]) -> bool:
+    """Progress; a finished cell is a line of its own where nobody watches a terminal."""
+    if not sys.stderr.isatty() and step.text.endswith(": done"):
+        print(f"{step.fraction:4.0%}  {step.text}", file=sys.stderr, flush=True)
+    return _report(step)
 
 
 def _report(step: Step[Any]) -> bool:

@@ -23,6 +23,10 @@ ANY_SAMPLING = "any clients in any round: nothing more is released"
 #: How the releases of a run are counted.
 EACH_IN_FULL = "noise on every product, each counted in full"
 TOGETHER = "noise on every product; all probes are orthogonal to each other and count as one"
+REMEMBERED = (
+    "noise on what a product asks anew; what was asked before is answered from memory, so all "
+    "count as one"
+)
 AT_THE_SOURCE = "one release of Sᵢ + Eᵢ a client; everything else is post-processing"
 MEAN_AND_SOURCE = (
     "one release of a noisy mean (clip norm {clip}) and one of Sᵢ + Eᵢ a client; everything else "
@@ -74,6 +78,22 @@ PERSONS = (2, 5, 10)
 def short(value: float) -> str:
     """A number as text, without the zero that Python puts into small powers of ten."""
     return f"{value:g}".replace("e-0", "e-")
+
+
+@dataclass(frozen=True)
+class PaidMean:
+    """A noisy mean that every client released before the run, to centre the records on.
+
+    Attributes
+    ----------
+    mu : float
+        What it cost, for one record, in Gaussian differential privacy.
+    clip_norm : float
+        Norm at which the records that entered it were clipped.
+    """
+
+    mu: float
+    clip_norm: float
 
 
 @dataclass(frozen=True)
@@ -156,6 +176,30 @@ class Guarantee:
             return f"ε = ∞: no noise is added, so nothing is guaranteed ({said})."
         count = "1 release" if self.releases == 1 else f"{self.releases} releases"
         return f"ε = {self.budget} ({said}; {count})."
+
+    def after(self, mean: PaidMean | None) -> Guarantee:
+        """The run together with the noisy mean released before it, where there is one."""
+        if mean is None or not self.private:
+            return self
+        whole = replace(
+            self,
+            releases=self.releases + 1,
+            composition=self.composition + (mean.mu * self.noise / self.sensitivity) ** 2,
+            released=f"one noisy mean (clip norm {mean.clip_norm:g}); {self.released}",
+        )
+        return replace(whole, epsilon=_epsilon(whole.mu, self.delta))
+
+    def of_one_record(self, unit: Unit, samples: int) -> Guarantee:
+        """The guarantee of one record that this one of ``unit`` contains; undoes `for_unit`."""
+        single = replace(
+            self, sensitivity=self.sensitivity / unit.changed(samples), unit=str(RECORD)
+        )
+        return replace(single, epsilon=_epsilon(single.mu, self.delta))
+
+    def with_noise(self, noise: float, towards: str) -> Guarantee:
+        """The same releases with other noise, in the eyes of somebody else."""
+        changed = replace(self, noise=noise, towards=towards)
+        return replace(changed, epsilon=_epsilon(changed.mu, self.delta))
 
     def for_unit(self, unit: Unit, samples: int) -> Guarantee:
         """The same noise seen from a person with several records, or from a whole client.

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views.anomaly import VIEWS
+from dashboard.views.anomaly import VIEWS, privacy
 from dashboard.views.anomaly.data import sidebar
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import resolve
@@ -48,8 +48,9 @@ with layout.guard():
 
 settings = controls.settings()
 result = None if job is None else job.result
+privacy.draw(settings, result)
 if result is not None and hasattr(result, "facts"):
     st.caption(result.facts.note)
 script.fold(settings, [view.study], data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {view.study: result})
+    share.take_away(settings, {view.study: result}, data)

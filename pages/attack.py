@@ -29,6 +29,16 @@ layout.heading(
     "rounds and watch it come by one client's records, and by its covariance.",
 )
 controls.show_notes()
+of_preset = st.container()
+place = records.place()
+# The first page of a visit begins with the picture that its link asks for; dials follow.
+opening = controls.opening
+early = opening is not None and opening.problem != "table"
+taken = None
+if opening is not None and early:
+    taken = records.picture(place, opening)
+    if taken is not None:
+        layout.picture_first()
 
 with st.sidebar:
     st.header("Problem", anchor=False)
@@ -55,8 +65,14 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
 
 data = own_data(controls.settings())
 if controls.values["problem"] in IMAGES:
-    presets.note(controls.settings())  # it may be about the records; others are about what follows
-taken = records.show(controls, data)
+    with of_preset:
+        presets.note(controls.settings())  # about the records; others are about what follows
+records.dials(controls)
+settings = controls.settings()
+if opening is None or not early:
+    taken = records.picture(place, settings, data)
+elif records.STUDY.identity(opening) != records.STUDY.identity(settings):
+    st.rerun()  # the link says more than the dials do
 layout.section("The covariance, round by round")
 if controls.values["problem"] not in IMAGES:
     presets.note(controls.settings())
@@ -68,7 +84,7 @@ if job.result is not None:
 formulas.reconstruction()
 replayed, defended = replay.show(controls, data)
 joined = differencing.show(controls, data)
-mapped = at_risk.show(controls)
+mapped, noisy = at_risk.show(controls)
 swept = recovery.show(controls)
 sent = elsewhere.show(controls)
 
@@ -86,9 +102,11 @@ with st.container(horizontal=True, vertical_alignment="center"):
             replay.DEFENCES: defended,
             differencing.STUDY: joined,
             at_risk.STUDY: mapped,
+            at_risk.NOISE: noisy,
             recovery.STUDY: swept,
             elsewhere.STUDY: sent,
         },
+        data,
     )
     st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
     st.page_link(

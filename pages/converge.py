@@ -7,7 +7,8 @@ import streamlit as st
 from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
-from dashboard.views import convergence
+from dashboard.views import budgets, convergence
+from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
@@ -60,9 +61,11 @@ with table:
         convergence.facts(job.result, settings)
     formulas.measures()
     formulas.rates()
-    script.fold(settings, [STUDY], data)
+    mapped = budgets.show(controls, data)
+    settings = controls.settings()
+    script.fold(settings, studies_of(settings), data)
     with st.container(horizontal=True, vertical_alignment="center"):
-        share.take_away(settings, {STUDY: job.result})
+        share.take_away(settings, {STUDY: job.result, budgets.STUDY: mapped}, data)
         st.page_link(
             "../pages/attack.py",
             label="Attack this run",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, presets, script, share
+from dashboard.shell import guarantee, jobs, layout, page, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.doors import DOORS
-from dashboard.views import scene
+from dashboard.views import scene, story
 from fedpca_core.studies.papers.faps import PRESETS
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.scene.scene import LivePicture
@@ -15,26 +17,50 @@ from fedpca_core.studies.scene.settings import SceneSettings
 
 STUDY = LivePicture()
 
-controls = Controls(SceneSettings)
-with st.container(key="front"):
-    layout.heading("Nobody sends a record. What does the server hold?")
+controls = Controls(SceneSettings, also_known=("shown", "step"))
+story.arrive(controls)
+with st.container(key="front", horizontal=True, vertical_alignment="center"):
+    place = st.container(key="front_title")
+    chapter = story.choose(controls)
+    with place:
+        layout.heading(
+            "Nobody sends a record. What does the server hold?"
+            if chapter is None
+            else chapter.title
+        )
 controls.show_notes()
-with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"):
-    controls.draw("method", "clients", "heterogeneity", "penalty_factor")
-    controls.draw("epsilon", "participation")
-    with st.popover("More", icon=":material/tune:", width="stretch"):
-        controls.draw("problem", "records_per_client", "components", "rounds", "client")
-        controls.parameter("secure_aggregation")
-        controls.parameter("absent", disabled=controls.values["participation"] == 1)
-        controls.draw("delta", "clip_norm", disabled=controls.values["epsilon"] == float("inf"))
-        controls.parameter("seed")
+strip = st.container(key="story_strip") if chapter is not None else None
+dials, picture = st.container(), st.container()
+after = st.container()
+with dials if chapter is None else after:
+    scene.parameters(controls)
+with after, st.container(horizontal=True, vertical_alignment="center", key="after_scene"):
+    taken = st.container(horizontal=True, vertical_alignment="center")
+    with st.popover("Lecture", icon=":material/co_present:"):
+        controls.draw("lecture", "hidden", "autoplay", "round", "section")
 
 settings = controls.settings()
-job = jobs.study(STUDY, settings, lambda found: scene.draw(found, settings))
+hidden = {name for name in ("parameters", "story") if name in settings.hidden}
+asking = chapter is not None and not settings.shown
+guess = story.guessed(chapter)
+if chapter is not None and strip is not None and not (settings.lecture and settings.shown):
+    with strip:
+        story.tell(chapter, settings)
+with picture:
+    job = jobs.study(
+        STUDY,
+        settings,
+        lambda found: scene.draw(found, settings, asking=asking, guess=guess),
+    )
+if chapter is not None and strip is not None:
+    with strip:
+        story.after(chapter, controls, settings, job.result)
 
-if job.result is not None:
-    guarantee.card(job.result.facts)
-with st.container(horizontal=True, vertical_alignment="center"):
+with after:
+    page.look(lecture=settings.lecture, hidden=hidden)
+    if job.result is not None:
+        guarantee.card(job.result.facts)
+with taken:
     share.take_away(settings, {STUDY: job.result})
     st.page_link(
         "../pages/attack.py",
@@ -50,15 +76,26 @@ with st.container(horizontal=True, vertical_alignment="center"):
     )
 script.fold(settings, [STUDY])
 
-layout.section("Every question has its page")
+with st.container(key="section_story"):
+    story.contents()
+
+with st.container(key="section_doors"):
+    layout.section(
+        "Every question has its page",
+        "A laboratory for federated PCA, letting users tune clients, heterogeneity, ρ/β, DP budget "
+        "ε and participation ratio, then visualizing convergence, communication rounds, and "
+        "SSI-style data-reconstruction attacks versus FAPS masking in live Plotly charts.",
+    )
 grid = st.grid(3, min_column_width=260, border=True, gap="medium")
 for entry in DOORS:
     with grid.cell():
+        layout.thumbnail(Path(entry.page).stem, f"What this page opens with: {entry.label}")
         st.subheader(entry.question, anchor=False)
         st.markdown(entry.answer)
         st.page_link(entry.page, label=entry.label, icon=entry.icon)
 
-layout.section("Start from an experiment", "Each makes one point.")
+with st.container(key="section_presets"):
+    layout.section("Start from an experiment", "Each makes one point.")
 presets.cards([preset for preset in PRESETS if preset.name != "default"])
 
 layout.section("What to know before you trust a picture")

@@ -52,6 +52,7 @@ with st.expander("Figures of the paper, at a size that answers at once"):
         "PerPCA prints no numbers; its words hold when its heterogeneity is read as a standard "
         "deviation. “Too heterogeneous” shows the literal reading: there, nobody gains."
     )
+    layout.cite("perpca")
 
 controls.parameter("measure", as_buttons=True)
 top = st.container(key="personal_comparison")

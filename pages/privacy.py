@@ -9,13 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, script, share
+from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run, ways
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.private.guarantee import promised
-from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.studies.private.settings import REAL, PrivacySettings
 
 DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
     "private_run": run.draw,
@@ -33,7 +33,7 @@ DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
 controls = Controls(PrivacySettings)
 layout.heading(
     "What does privacy cost?",
-    "Noise on every product with a client's data hides single records, provably. Turn ε and watch "
+    "Noise on what a client says of its data hides single records, provably. Turn ε and watch "
     "what it does to the answer, and to an attacker.",
 )
 controls.show_notes()
@@ -46,13 +46,17 @@ with st.sidebar:
         st.header("Budget", anchor=False)
         method = controls.parameter("method")
         at_the_source = view == "ways"
-        if METHODS[method].accounts or at_the_source:
-            epsilon = controls.parameter("epsilon")
-            controls.parameter("delta", disabled=math.isinf(epsilon))
-            if not at_the_source:
-                controls.parameter("calibration", disabled=math.isinf(epsilon))
-        else:
-            controls.parameter("upload_noise")
+        epsilon = controls.parameter("epsilon")
+        off = math.isinf(epsilon)
+        if not at_the_source:
+            noise = controls.parameter("calibration", disabled=off)
+            if not METHODS[method].accounts and (off or noise != "source"):
+                controls.parameter("upload_noise")
+        controls.parameter("delta", disabled=off)
+        if controls.parameter("unit", disabled=off) == "person":
+            controls.parameter("held", disabled=off)
+        if at_the_source or controls.parameter("trusted", disabled=off) == "clients":
+            controls.draw("colluding", "dropouts", disabled=off)
         st.header("Run", anchor=False)
         controls.parameter("products")
         if method == "fedpower" or at_the_source:
@@ -63,20 +67,33 @@ with st.sidebar:
                 controls.draw("decaying_gaps", "alignment", "literal", "surplus")
         st.header("Data", anchor=False)
         problem = controls.parameter("problem")
-        controls.draw("features", "clients", "components")
-        controls.parameter("networks" if problem == "blocks" else "samples")
+        named = False
+        if problem == "table":
+            own_table.upload(controls)
+            named = bool(controls.values.get("client_column"))
+        if problem not in REAL:
+            controls.parameter("features")
+        controls.parameter("clients", disabled=named)
+        controls.parameter("components")
+        if problem not in REAL:
+            controls.parameter("networks" if problem == "blocks" else "samples")
         if problem == "spiked":
-            controls.draw("treatment", "clip_norm")
+            controls.parameter("treatment")
+        if problem in ("spiked", *REAL):
+            controls.parameter("clip_norm")
+        if problem in REAL and controls.values.get("scaling") != "none":
+            controls.draw("mean_share", "mean_clip", disabled=off)
     controls.draw("repetitions", "seed")
     if view == "accountants":
         controls.parameter("multiplier")
 
 settings = controls.settings()
+data = own_table.current() if settings.problem == "table" else None
 shown = studies_of(settings)
 results: dict[Any, Any] = {}
 if view != "ways":  # there each way states its own
     with layout.guard(otherwise=st.stop):
-        promises = promised(settings)
+        promises = promised(settings, data)
         promise.show_guarantee(promises, settings)
     results[shown.pop(0)] = promises
 
@@ -84,13 +101,13 @@ columns = len(shown) if view == "utility" else 1
 places = st.columns(columns, gap="medium")
 for index, study in enumerate(shown):
     with places[index % columns]:
-        job = jobs.study(study, settings, partial(DRAW[study.key], settings))
+        job = jobs.study(study, settings, partial(DRAW[study.key], settings), data=data)
     results[study] = job.result
 
 if view not in ("figures", "ways"):
     layout.section("What this protects, and what not")
     promise.protection_card(promises, settings)
 promise.explain()
-script.fold(settings, list(results))
+script.fold(settings, list(results), data)
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, results)

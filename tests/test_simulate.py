@@ -275,7 +275,7 @@ def test_states_too_large_to_keep_are_left_out_with_a_sentence(
     trace = fp.simulate(problem, fp.FedPG(3), rounds=3)
     assert trace.frames is None and np.array_equal(trace.estimates, kept.estimates)
     assert fp.metrics.frame(trace, problem)["consensus_gap"].isna().all()
-    with pytest.raises(InvalidInput, match="256 MB, so this run has not kept them"):
+    with pytest.raises(InvalidInput, match="a simulation keeps at most 256 MB of them"):
         fp.progress.frame(trace, problem)
 
 

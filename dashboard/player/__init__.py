@@ -15,7 +15,20 @@ browser without asking the server again.
 
 from dashboard.player.component import chart, replay
 from dashboard.player.encode import to_uint8
-from dashboard.player.model import Baseline, Curve, Heat, Images, Panel
-from dashboard.player.stage import Stage
+from dashboard.player.model import Baseline, Curve, Heat, Images, Mark, Panel
+from dashboard.player.stage import Lecture, Run, Stage
 
-__all__ = ["Baseline", "Curve", "Heat", "Images", "Panel", "Stage", "chart", "replay", "to_uint8"]
+__all__ = [
+    "Baseline",
+    "Curve",
+    "Heat",
+    "Images",
+    "Lecture",
+    "Mark",
+    "Panel",
+    "Run",
+    "Stage",
+    "chart",
+    "replay",
+    "to_uint8",
+]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from dashboard.player.encode import encode
 from dashboard.player.model import Heat, Images, Panel
-from dashboard.player.stage import Stage
+from dashboard.player.printed import printed
+from dashboard.player.stage import Lecture, Run, Stage
+from dashboard.shell import figures
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 
@@ -24,6 +26,8 @@ SCRIPTS = (
     "transport.js",
     "readout.js",
     "stage.js",
+    "runs.js",
+    "lecture.js",
     "view.js",
 )
 
@@ -53,6 +57,8 @@ def replay(
     stage: Stage | None = None,
     sentences: Sequence[str] = (),
     autoplay: bool = False,
+    run: Run | None = None,
+    lecture: Lecture | None = None,
 ) -> None:
     """Show a run with a transport bar: images, charts and a read-out at the current round.
 
@@ -82,13 +88,19 @@ def replay(
     sentences : sequence of str
         One for each round, the start included: what has just happened; none for no line.
     autoplay : bool
-        Play once when the view opens, unless the reader prefers less motion.
+        Play once when the view opens, or when it has got more than a start, unless the reader
+        prefers less motion.
+    run : Run, optional
+        With it the curves of the run before stay as a ghost, and a run can be pinned.
+    lecture : Lecture, optional
+        How it is shown to a room.
 
     Raises
     ------
     InvalidInput
         If lengths do not fit together; the sentence says which.
     """
+    figures.keep(key, lambda caption: printed(key, panels, images, caption))
     _mount(
         key=key,
         data=encode(
@@ -102,6 +114,8 @@ def replay(
             stage=stage,
             sentences=sentences,
             autoplay=autoplay,
+            run=run,
+            lecture=lecture,
         ),
         height="content",
     )
@@ -112,10 +126,32 @@ def chart(
     key: str,
     panels: Sequence[Panel | Heat] = (),
     images: Sequence[Sequence[Images]] = (),
+    on_choice: Callable[[str, int], None] | None = None,
 ) -> None:
-    """Show panels and still images without a transport; updates in place like `replay`."""
+    """Show panels and still images without a transport; updates in place like `replay`.
+
+    ``on_choice`` is called with the name of a curve and the number of a point along it when the
+    reader clicks on one.
+    """
     longest = max(
         (len(curve.x) for panel in panels if isinstance(panel, Panel) for curve in panel.curves),
         default=1,
     )
-    replay(key=key, rounds=max(longest - 1, 0), panels=panels, images=images, playback=False)
+    rounds = max(longest - 1, 0)
+    if on_choice is None:
+        replay(key=key, rounds=rounds, panels=panels, images=images, playback=False)
+        return
+
+    def chosen() -> None:
+        point = st.session_state[key].get("chosen")
+        if point:
+            on_choice(str(point["curve"]), int(point["point"]))
+
+    _mount(
+        key=key,
+        data=encode(
+            key=key, rounds=rounds, panels=panels, images=images, playback=False, choosable=True
+        ),
+        height="content",
+        on_chosen_change=chosen,
+    )

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dashboard.player.model import Baseline, Curve, Heat, Images, Panel, _floats, _is_text
-from dashboard.player.stage import Stage
+from dashboard.player.stage import Lecture, Run, Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
 
@@ -102,7 +103,7 @@ def _colours(style: palette.Style) -> dict[str, str]:
     return {"light": style.light, "dark": style.dark}
 
 
-def _styles(curves: Sequence[Curve]) -> list[palette.Style]:
+def styles(curves: Sequence[Curve]) -> list[palette.Style]:
     """Choose every curve's style: as asked, as its name says, or the next one nobody uses."""
     chosen: list[palette.Style | None] = []
     for curve in curves:
@@ -116,15 +117,15 @@ def _styles(curves: Sequence[Curve]) -> list[palette.Style]:
     free = [style for style in palette.FALLBACKS if style.light not in taken] or list(
         palette.FALLBACKS
     )
-    styles: list[palette.Style] = []
+    complete: list[palette.Style] = []
     used = 0
     for style in chosen:
         if style is None:
-            styles.append(free[used % len(free)])
+            complete.append(free[used % len(free)])
             used += 1
         else:
-            styles.append(style)
-    return styles
+            complete.append(style)
+    return complete
 
 
 def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any]:
@@ -145,6 +146,7 @@ def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any
         "marker": curve.marker,
         "simulationOnly": curve.simulation_only,
         "labels": list(curve.labels),
+        "whiskers": curve.whiskers,
     }
 
 
@@ -191,12 +193,29 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "integerX": panel.integer_x,
         "simulationOnly": panel.simulation_only,
         "height": panel.height,
+        "compact": panel.compact,
+        "marks": [{"label": mark.label, "value": float(mark.value)} for mark in panel.marks],
         "curves": [
             _curve(curve, style, blocks)
-            for curve, style in zip(panel.curves, _styles(panel.curves), strict=True)
+            for curve, style in zip(panel.curves, styles(panel.curves), strict=True)
         ],
         "baselines": [_baseline(baseline) for baseline in panel.baselines],
     }
+
+
+def extent(heat: Heat) -> tuple[float, float]:
+    """The values at the two ends of a heat map's colours."""
+    values = _floats(heat.values, "values")
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if heat.palette == "diverging":
+        high = max(abs(low), abs(high))
+        low = -high
+    low = low if heat.low is None else heat.low
+    high = high if heat.high is None else heat.high
+    if not low < high:
+        low, high = low - 0.5, low + 0.5
+    return low, high
 
 
 def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
@@ -207,15 +226,7 @@ def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
             f"Heat map {heat.key!r}: {values.shape[0]} matrices for {rounds} rounds; "
             f"give {rounds + 1}, the start included.",
         )
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    if heat.palette == "diverging":
-        high = max(abs(low), abs(high))
-        low = -high
-    low = low if heat.low is None else heat.low
-    high = high if heat.high is None else heat.high
-    if not low < high:
-        low, high = low - 0.5, low + 0.5
+    low, high = extent(heat)
     return {
         "kind": "heat",
         "key": heat.key,
@@ -233,7 +244,10 @@ def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "low": low,
         "high": high,
         "showValues": heat.show_values,
+        "simulationOnly": heat.simulation_only,
         "follows": False,
+        "compact": False,
+        "marks": [],
         "curves": [],
         "baselines": [],
     }
@@ -281,6 +295,9 @@ def encode(
     stage: Stage | None = None,
     sentences: Sequence[str] = (),
     autoplay: bool = False,
+    run: Run | None = None,
+    choosable: bool = False,
+    lecture: Lecture | None = None,
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
@@ -319,6 +336,7 @@ def encode(
         "roundLabel": round_label,
         "start": start,
         "playback": playback,
+        "choosable": choosable,
         "panels": [
             _heat(panel, rounds, blocks)
             if isinstance(panel, Heat)
@@ -331,6 +349,8 @@ def encode(
         else stage.described(rounds) | {"thumbnails": blocks.bytes_(stage.thumbnails)},
         "sentences": list(sentences),
         "autoplay": autoplay,
+        "lecture": asdict(lecture or Lecture()),
+        "run": None if run is None else {"identity": run.identity, "label": run.label},
         "simulationColour": _colours(palette.style("simulation")),
     }
     body = blocks.joined()

@@ -62,7 +62,10 @@ class Curve:
     simulation_only : bool
         Marked as needing the clients' private data: nobody could draw it in a real deployment.
     labels : sequence of str
-        A hover text for every point (scatter panels: which client, which sample).
+        A hover text for every point (scatter panels: which client, which sample); lines are parted
+        by ``\n``.
+    whiskers : bool
+        Draw ``lower`` and ``upper`` as whiskers at every point instead of a band.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Curve:
     marker: bool = False
     simulation_only: bool = False
     labels: Sequence[str] = ()
+    whiskers: bool = False
 
     def __post_init__(self) -> None:
         who = f"Curve {self.name!r}"
@@ -124,6 +128,14 @@ class Baseline:
     colour: str | None = None
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A labelled vertical line: what somebody expects at this place of the x axis."""
+
+    label: str
+    value: float
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One chart.
@@ -155,6 +167,11 @@ class Panel:
         CSS pixels of the plot.
     simulation_only : bool
         Marks the whole chart: everything in it needs the clients' private data.
+    compact : bool
+        A small chart beside pictures: no titles at the axes, no legend of its own, tools on
+        demand, and the height that its place gives it.
+    marks : tuple of Mark
+        Vertical lines.
     """
 
     key: str
@@ -175,6 +192,8 @@ class Panel:
     integer_x: bool = False
     height: int = 340
     simulation_only: bool = False
+    compact: bool = False
+    marks: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
         who = f"Panel {self.key!r}"
@@ -218,7 +237,8 @@ class Heat:
 
     ``values`` is (rows, columns), or (rounds + 1, rows, columns) to follow the round; ``low`` and
     ``high`` are the ends of the colours (default: the data's; symmetric when diverging).
-    ``show_values`` prints the numbers into the cells.
+    ``show_values`` prints the numbers into the cells; ``simulation_only`` marks what needs private
+    data.
     """
 
     key: str
@@ -235,6 +255,7 @@ class Heat:
     axes_id: str | None = None
     show_values: bool = False
     height: int = 340
+    simulation_only: bool = False
 
     def __post_init__(self) -> None:
         who = f"Heat map {self.key!r}"

@@ -12,6 +12,34 @@ from numpy.typing import NDArray
 from fedpca_core.errors import require
 
 
+@dataclass(frozen=True)
+class Run:
+    """What tells a run from the one before: ``identity`` to the program, ``label`` to a reader."""
+
+    identity: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Lecture:
+    """How a scene is shown to a room, or by a link.
+
+    Attributes
+    ----------
+    on : bool
+        Keys act wherever the focus is: space plays, arrows step, n and p press the buttons with
+        the keys ``story_next`` and ``story_back``.
+    hide : sequence of str
+        What is left out: clients, truth, held, error, bytes, sentence, bar.
+    section : str
+        The part of the page (a container with the key ``section_…``) to bring into sight.
+    """
+
+    on: bool = False
+    hide: Sequence[str] = ()
+    section: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """What happens in each round, as a scene above the charts.

@@ -57,6 +57,7 @@ class Controls(Generic[S]):
         self._family: dict[str, Any] = st.session_state.setdefault(f"_parameters_{family}", {})
         #: What travels between all pages: clients, heterogeneity, ε, ...
         self._world: dict[str, Any] = st.session_state.setdefault("_parameters_of_the_world", {})
+        opens = "_page_of_dials" not in st.session_state
         self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
         self._unpack()
@@ -66,6 +67,8 @@ class Controls(Generic[S]):
         if reading.notes:
             st.session_state[self._notes_key] = reading.notes
         self._spell_out(parameters)
+        #: What the link says, before any widget, in the first run of a session; None later.
+        self.opening: S | None = reading.configuration if opens else None
 
     def _arrive(self) -> None:
         """Start from this page's defaults and what the family remembers, not from stale widgets.
@@ -89,8 +92,12 @@ class Controls(Generic[S]):
         reading = self.settings_class.from_query(parse_qs(given, keep_blank_values=True))
         if reading.notes:
             st.session_state[self._notes_key] = reading.notes
-        self.apply(reading.configuration)
-        for name, value in reading.configuration.changed().items():
+        self.open(reading.configuration)
+
+    def open(self, settings: S) -> None:
+        """Set every parameter before any widget is drawn, and spell them out in the link."""
+        self.apply(settings)
+        for name, value in settings.changed().items():
             self._set(self.parameters[name], value)
 
     def _memory(self, name: str) -> dict[str, Any]:

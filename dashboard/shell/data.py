@@ -20,7 +20,7 @@ def problem_controls(controls: Controls[C]) -> None:
         named = bool(controls.values.get("client_column"))
         controls.draw("clients", "heterogeneity", disabled=named)
     elif kind in IMAGES:
-        controls.draw("clients", "records_per_client", "split", "heterogeneity")
+        controls.draw("clients", "records_per_client", "resolution", "split", "heterogeneity")
     else:
         controls.parameter("decay" if kind == "decay_geometric" else "condition")
         controls.draw("features", "clients", "samples", "split", "heterogeneity")

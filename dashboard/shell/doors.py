@@ -16,6 +16,13 @@ class Door:
     icon: str
 
 
+#: The page of settings of a kind.
+PAGE_OF = {
+    "converge": "../pages/converge.py",
+    "attack": "../pages/attack.py",
+    "privacy": "../pages/privacy.py",
+}
+
 DOORS: tuple[Door, ...] = (
     Door(
         "How fast?",
@@ -63,5 +70,13 @@ DOORS: tuple[Door, ...] = (
         "Check the theorems",
         "../pages/theory.py",
         ":material/function:",
+    ),
+    Door(
+        "Do the papers hold?",
+        "Every number that the source papers print beside ours, with its spread and a verdict; "
+        "each can be run again.",
+        "See the verdicts",
+        "../pages/papers.py",
+        ":material/menu_book:",
     ),
 )

@@ -12,6 +12,7 @@ from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from fedpca_core.settings import short
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.opened.opened import Opened
 
 EPSILON, NOTICED = "ε", "noticed by the best test"
 #: Rate at which that test cries out without a cause.
@@ -30,7 +31,7 @@ def noise_controls(controls: Controls[Any]) -> None:
                 controls.parameter("mean_clip")
 
 
-def card(facts: Facts) -> None:
+def card(facts: Facts | Opened) -> None:
     """The guarantee of a run with noise at the source; nothing where there is none."""
     found = facts.guarantee
     if found is None:
@@ -55,7 +56,7 @@ def card(facts: Facts) -> None:
         )
 
 
-def meanings(facts: Facts) -> pd.DataFrame:
+def meanings(facts: Facts | Opened) -> pd.DataFrame:
     """ε for a record, a person, a client and two runs, as finished texts."""
     rows = [
         {

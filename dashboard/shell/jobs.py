@@ -59,9 +59,9 @@ class Job:
         """Whether nothing more will come."""
         return self._done.is_set()
 
-    def touch(self) -> None:
-        """Tell the job that somebody is still looking."""
-        self._seen = time.monotonic()
+    def touch(self, ahead: float = 0.0) -> None:
+        """Tell the job that somebody is still looking, or will be within ``ahead`` seconds."""
+        self._seen = time.monotonic() + ahead
 
     def leave(self) -> None:
         """Tell the job that this visitor has turned to something else.
@@ -239,6 +239,17 @@ def study(
         refusal=refusal,
         patience=patience,
     )
+
+
+def ahead(study: Study[S, R], settings: S) -> Job:
+    """Start a study that the first visitor will ask for."""
+    job = registry().submit(
+        study.identity(settings),
+        lambda job: follow(job, workers.run(study, settings, None)),
+        study.seconds,
+    )
+    job.touch(study.seconds)
+    return job
 
 
 def follow(job: Job, run: Run[R]) -> R | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +13,14 @@ import pandas as pd
 import streamlit as st
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.papers.cited import reference
+from fedpca_core.studies.papers.sources import source as published
 
 SentenceKind = Literal["remedy", "note", "good"]
 Protection = Literal["none", "heuristic", "formal"]
+
+#: Long enough for a browser to load the player and draw one picture.
+PICTURE_SECONDS = 0.5
 
 # Formal privacy and heuristic masking share neither a word nor a colour. The badge colours are
 # the theme's blue, orange and violet, which config.toml sets to the roles of
@@ -41,6 +47,23 @@ def heading(title: str, lead: str = "") -> None:
     st.title(title, anchor=False)
     if lead:
         st.markdown(lead)
+
+
+def thumbnail(name: str, shows: str) -> None:
+    """Show the small picture that ``scripts/thumbnails.py`` has drawn of a run's result."""
+    st.html(
+        f'<img class="fp-thumbnail" loading="lazy" alt="{escape(shows)}" '
+        f'src="app/static/thumbnails/{escape(name)}.svg">'
+    )
+
+
+def picture_first() -> None:
+    """Give the browser a moment to draw what it has before the rest of the page is sent.
+
+    What follows takes a browser half a second to lay out, in which it draws nothing; for the first
+    page of a visit, when a picture that stands above everything else is ready at once.
+    """
+    time.sleep(PICTURE_SECONDS)
 
 
 def section(title: str, lead: str = "") -> None:
@@ -91,10 +114,18 @@ def _cell(tag: str, text: object, side: str) -> str:
     return f'<{tag}{scope} class="fp-{side}">{escape(str(text))}</{tag}>'
 
 
-def about(title: str, text: str, *, formula: str | None = None, source: str | None = None) -> None:
+def about(
+    title: str,
+    text: str,
+    *,
+    formula: str | None = None,
+    source: str | None = None,
+    papers: Sequence[str] = (),
+) -> None:
     """Fold away how to read a curve: words, the formula, and where it comes from.
 
-    ``formula`` is LaTeX without dollar signs; ``source`` names paper and equation. The content
+    ``formula`` is LaTeX without dollar signs; ``source`` names equations and sections, and
+    ``papers`` are keys of the papers to cite in full. The content
     travels when the fold is opened, so a first view waits neither for it nor for the typesetting.
     """
     fold = st.expander(title, key=f"about {title}", on_change="rerun")
@@ -106,6 +137,13 @@ def about(title: str, text: str, *, formula: str | None = None, source: str | No
             st.latex(formula)
         if source is not None:
             st.caption(f"Source: {source}")
+        cite(*papers)
+
+
+def cite(*papers: str) -> None:
+    """Cite papers by their keys: authors, title, year, and where they are found."""
+    for key in papers:
+        st.caption(reference(published(key)))
 
 
 def threat_card(

@@ -8,8 +8,8 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
+from dashboard.shell import layout
 from dashboard.shell.controls import packed
-from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import Value
 from fedpca_core.studies.papers.faps import PRESETS, Preset
 from fedpca_core.studies.pca_settings import ConvergeSettings
@@ -23,6 +23,7 @@ def cards(presets: Sequence[Preset]) -> None:
     grid = st.grid(3, min_column_width=260, border=True, gap="small")
     for preset in presets:
         with grid.cell():
+            layout.thumbnail(preset.name, f"Curves of the run: {preset.title}")
             st.markdown(f"**{preset.title}**")
             st.caption(preset.point)
             door(preset, "Open")
@@ -79,16 +80,9 @@ def note(settings: ConvergeSettings) -> None:
 
 def published(preset: Preset) -> pd.DataFrame:
     """The paper's figures for a preset as texts."""
-    return pd.DataFrame(
-        [
-            {
-                "Method": METHODS[figure.method].title,
-                "Rounds": "–" if figure.rounds is None else str(figure.rounds),
-                "KKT violation": "–" if figure.kkt is None else f"{figure.kkt:.2e}",
-                "Relative error": (
-                    "–" if figure.relative_error is None else f"{figure.relative_error:.2e}"
-                ),
-            }
-            for figure in preset.published
-        ]
-    )
+    titles = {"rounds": "Rounds", "kkt": "KKT violation", "relative_error": "Relative error"}
+    rows: dict[str, dict[str, str]] = {}
+    for quoted in preset.published:
+        rows.setdefault(quoted.row, {})[titles[quoted.measure]] = quoted.text
+    table = pd.DataFrame(rows).T.reindex(columns=list(titles.values())).fillna("–")
+    return table.rename_axis("Method").reset_index()

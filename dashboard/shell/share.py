@@ -12,7 +12,9 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import pandas as pd
 import streamlit as st
 
+from dashboard.shell import bundle
 from fedpca_core.settings import Settings
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Study
 
 Parameters = Mapping[str, str | int | float | bool | Sequence[str]]
@@ -48,8 +50,11 @@ def copy_link(parameters: Parameters | None = None, *, key: str = "link") -> Non
         st.caption("With embed=true added it opens with the controls folded away, for a lecture.")
 
 
-def take_away(settings: Settings, results: Mapping[Study[Any, Any], Any]) -> None:
-    """The link, the configuration file, and every table of the studies that have a result."""
+def take_away(
+    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None = None
+) -> None:
+    """The link, the configuration file, every table of the studies that have a result, and all of
+    it with the figures in one archive."""
     name = settings.kind
     copy_link(settings.query(), key=name)
     download_json(settings.to_json(), name=name)
@@ -63,6 +68,7 @@ def take_away(settings: Settings, results: Mapping[Study[Any, Any], Any]) -> Non
             },
             name=name,
         )
+        bundle.download(settings, done, link=link(settings.query()), data=data)
 
 
 def download_tables(tables: Callable[[], Mapping[str, pd.DataFrame]], *, name: str) -> None:

@@ -30,6 +30,18 @@ _HEAVY = (
 SWEEP_SECONDS = 10.0
 
 
+def _open_pages() -> None:
+    """Compute what the pages with a picture above everything else show when they open."""
+    from dashboard.shell import jobs
+    from fedpca_core.studies.pca_settings import AttackSettings
+    from fedpca_core.studies.records.study import ClientRecords
+    from fedpca_core.studies.scene.scene import LivePicture
+    from fedpca_core.studies.scene.settings import SceneSettings
+
+    jobs.ahead(ClientRecords(), AttackSettings())
+    jobs.ahead(LivePicture(), SceneSettings())
+
+
 @cache
 def warm() -> None:
     """Import what every page needs, use one BLAS thread, and take over the garbage collector.
@@ -48,6 +60,7 @@ def warm() -> None:
     # An upload is held in memory whole; without this a large one passes through a file on disk.
     parser = importlib.import_module("starlette.formparsers").MultiPartParser
     parser.spool_max_size = importlib.import_module("dashboard.shell.limits").UPLOAD_MB * 2**20
+    _open_pages()
     gc.collect()
     gc.freeze()
     threading.Thread(target=_sweep, name="garbage", daemon=True).start()

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -27,9 +28,12 @@ from dashboard.shell import limits
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import RUNNABLE
+from fedpca_core.studies.divided import Divided, said
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Run, Step, Study, outcome
 
+#: How often somebody who wants to stop is listened to while pieces run.
+LOOK_SECONDS = 0.1
 #: How long a worker that was asked to stop may take to do so.
 GRACE_SECONDS = 0.3
 #: How long a study may be silent before whoever waits for it is asked whether to go on.
@@ -210,9 +214,47 @@ def pool() -> Pool | None:
 
 
 def run(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
-    """Run a study in a worker, or here where there are none."""
+    """Run a study in a worker, or here where there are none; in all of them if it falls apart."""
     workers = pool()
-    return study.run(settings, data) if workers is None else workers.run(study, settings, data)
+    if workers is None:
+        return study.run(settings, data)
+    if workers.size > 1 and isinstance(study, Divided) and study.pieces(settings):
+        return together(workers, study, settings, data)
+    return workers.run(study, settings, data)
+
+
+def together(
+    workers: Pool, study: Divided[Any, Any], settings: Settings, data: OwnData | None
+) -> Run[Any]:
+    """Run the pieces of a study on all workers at once.
+
+    A worker is given back after every piece, so that what somebody else asks for waits no longer
+    than for one of them.
+    """
+    pieces = study.pieces(settings)
+    left = threading.Event()
+
+    def one(piece: Settings) -> Any:
+        return outcome(workers.run(study.worker, piece, data), lambda step: not left.is_set())
+
+    with ThreadPoolExecutor(workers.size) as threads:
+        running = [threads.submit(one, piece) for piece in pieces]
+        try:
+            told = 0
+            while told < len(pieces):
+                ready = next((k for k, task in enumerate(running) if not task.done()), len(pieces))
+                news = None
+                if ready > told:
+                    told = ready
+                    news = study.gathered(settings, [task.result() for task in running[:ready]])
+                yield Step(told / len(pieces), said(told, len(pieces)), news)
+                if told < len(pieces):
+                    wait(running[told : told + 1], timeout=LOOK_SECONDS)
+            return study.gathered(settings, [task.result() for task in running])
+        finally:
+            left.set()
+            for task in running:
+                task.cancel()
 
 
 def serve(line: Connection, memory_mb: int) -> None:

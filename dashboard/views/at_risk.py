@@ -1,4 +1,4 @@
-"""The map of what is at risk: records a client against the size of a record."""
+"""The maps of what is at risk: records a client, or noise, against the kind of data."""
 
 from __future__ import annotations
 
@@ -10,57 +10,92 @@ from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from fedpca_core.settings import short
 from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.records.at_risk import ATTACKED, CLIENTS, AtRisk
+from fedpca_core.studies.records.at_risk import (
+    ATTACKED,
+    CLIENTS,
+    NOISY_RECORDS,
+    PRECISION,
+    RANK,
+    SEVERAL,
+    AtRisk,
+    NoiseAtRisk,
+)
 from fedpca_core.studies.sweep import Swept
 
-STUDY = AtRisk()
+STUDY, NOISE = AtRisk(), NoiseAtRisk()
+#: Why a row of the map ends.
+BOUNDARY = {
+    RANK: "the records span all that the features allow, and a matrix cannot tell more apart: rank",
+    SEVERAL: "several sets of records on the grid explain the matrix: grid",
+    PRECISION: "too few features are left over, or rounding and noise are too large, to tell "
+    "records from chance: precision",
+}
 
 
-def show(controls: Controls[AttackSettings]) -> Swept | None:
-    """The switch and, once on, the map."""
+def show(controls: Controls[AttackSettings]) -> tuple[Swept | None, Swept | None]:
+    """The switch and, once on, the maps."""
     layout.section("What is at risk?")
     controls.parameter("at_risk")
     settings = controls.settings()
     if not STUDY.wanted(settings):
-        st.caption("Switch it on to measure how many records a client may hold; takes minutes.")
-        return None
-    found: Swept | None = jobs.study(STUDY, settings, draw).result
-    return found
+        st.caption(
+            "Switch it on to measure how many records a client may hold, and how much noise it "
+            "takes; under a minute for both on a quiet machine."
+        )
+        return None, None
+    found: Swept | None = jobs.study(
+        STUDY, settings, lambda s: draw(s, "records per client")
+    ).result
+    noisy: Swept | None = jobs.study(
+        NOISE, settings, lambda s: draw(s, "relative noise on uploads")
+    ).result
+    st.caption(
+        f"{ATTACKED} of {CLIENTS} clients each; the work for each is limited. In the first map "
+        f"their matrix is known exactly; in the second it is read off two noisy messages of SSI, "
+        f"{NOISY_RECORDS} records a client. Data that are not on this machine are left out."
+    )
+    return found, noisy
 
 
-def draw(swept: Swept) -> None:
+def draw(swept: Swept, varied: str) -> None:
     """Share of clients whose records are certified, and why it ends where it ends."""
     names = swept.series
     if not names:
         return
     bands = [swept.band(name, "recovered") for name in names]
-    counts = max((band.x for band in bands), key=len)
-    values = np.full((len(names), len(counts)), np.nan)
-    for row, band in enumerate(bands):
-        values[row, : len(band.x)] = band.middle
+    columns = np.unique(np.concatenate([band.x for band in bands]))
+    values = np.full((len(names), len(columns)), np.nan)
+    for row, band in zip(values, bands, strict=True):
+        row[np.searchsorted(columns, band.x)] = band.middle
     chart(
-        key="at_risk",
+        key=f"at_risk_{swept.parameter}",
         panels=[
             Heat(
-                key="at_risk",
+                key=f"at_risk_{swept.parameter}",
                 title="Share of clients whose records are all certified",
                 values=values,
                 row_labels=names,
-                column_labels=[short(count) for count in counts],
-                x_title="records per client",
+                column_labels=[short(value) for value in columns],
+                x_title=varied,
                 low=0.0,
                 high=1.0,
                 show_values=True,
                 height=90 + 44 * len(names),
-                description="For every kind of image and number of records a client, the share of "
-                "clients whose records the attack certifies.",
+                description="For every kind of data, the share of clients whose records the "
+                f"attack certifies, by {varied}.",
             )
         ],
     )
-    st.caption(
-        f"{ATTACKED} of {CLIENTS} clients each, their matrix known exactly; the work for each is "
-        "limited, and more gets further. Three things can bound it, which this map does not tell "
-        "apart: rank (more records than informative features leave the rotation open), precision "
-        "of the matrix, and the grid (several sets of whole records may fit). Images that are not "
-        "on this machine are left out."
+    st.markdown("\n".join(f"- {boundary(swept, name, varied)}" for name in names))
+
+
+def boundary(swept: Swept, name: str, varied: str) -> str:
+    """Where a row of the map ends, and what ends it."""
+    recovered, why = swept.band(name, "recovered"), swept.band(name, "obstacle")
+    ends = np.flatnonzero(recovered.middle < 1.0)
+    if not len(ends):
+        return f"**{name}**: all of them, up to {short(recovered.x[-1])} {varied}."
+    first = int(ends[0])
+    return (
+        f"**{name}** at {short(recovered.x[first])} {varied}: {BOUNDARY[int(why.middle[first])]}."
     )

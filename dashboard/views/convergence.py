@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -35,8 +36,8 @@ ROUNDING = 1e-16
 
 def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
     """The sentence and the chart of a finished, stopped or unfinished comparison."""
-    for refusal in comparison.refusals.values():
-        layout.sentence(refusal, kind="note")
+    for sentence in (*refusals(comparison.refusals), *chain(*comparison.notes.values())):
+        layout.sentence(sentence, kind="note")
     if not comparison.has(settings.measure):
         layout.sentence(
             "None of the chosen methods has this measure: a consensus gap needs a frame at every "
@@ -46,6 +47,12 @@ def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
     summary = comparison.summary(settings.measure, settings.accuracy)
     st.markdown(verdict(summary, settings.accuracy))
     replay(key="converge_view", rounds=comparison.rounds, panels=[panel(comparison, settings)])
+
+
+def refusals(given: Mapping[str, str]) -> list[str]:
+    """Sentences that say which method they are about."""
+    named = {METHODS[method].title: text for method, text in given.items()}
+    return [text if text.startswith(title) else f"{title}: {text}" for title, text in named.items()]
 
 
 def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:

@@ -12,7 +12,7 @@ from dashboard.player import Curve, Images, Panel, replay
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import pictures
-from dashboard.views.reconstruction import refusals
+from dashboard.views.convergence import refusals
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.differencing import Joined, OneMoreRecord, Read

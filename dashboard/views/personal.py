@@ -164,6 +164,7 @@ def angles(outcome: Collaboration) -> list[Heat]:
             high=90.0,
             description=f"{title}: largest principal angle between every two of {shown} clients, "
             "in degrees from 0 to 90.",
+            simulation_only=True,  # the models are the clients' own
         )
         for key, title, values in (
             ("true", "True frames", outcome.angles),

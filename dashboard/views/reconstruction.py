@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Images, Panel, replay
 from dashboard.shell import guarantee, layout
 from dashboard.views import pictures
-from dashboard.views.convergence import ROUNDING
+from dashboard.views.convergence import ROUNDING, refusals
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
@@ -30,11 +28,6 @@ def draw(found: Reconstructed) -> None:
         images=[_row(row, found) for row in found.pictures],
         panels=[error_panel(found), progress_panel(found), angle_panel(found)],
     )
-
-
-def refusals(given: Mapping[str, str]) -> list[str]:
-    """Sentences that say which method they are about."""
-    return [f"{METHODS[method].title}: {text}" for method, text in given.items()]
 
 
 def _row(row: Pictures, found: Reconstructed) -> list[Images]:

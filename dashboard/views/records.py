@@ -7,34 +7,53 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
+from dashboard.views.convergence import refusals
 from dashboard.views.pictures import mosaic
-from dashboard.views.reconstruction import refusals
-from dashboard.views.scene import THINGS
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.pca_settings import FINER, AttackSettings
 from fedpca_core.studies.records.study import ClientRecords, MethodRecords, Recovered, stand_in
+from fedpca_core.studies.scene.words import things
 
 STUDY = ClientRecords()
 
 
-def show(controls: Controls[AttackSettings], data: OwnData | None) -> Recovered | None:
-    """The controls that decide about it, the job, and the verdict."""
+def place() -> DeltaGenerator:
+    """The section's heading, and the place of what there is to see, above what changes it."""
     layout.section(
         "The very records",
         "Pixels, counts and ages are whole numbers, and whole numbers give records away: no record "
         "was ever sent.",
     )
-    place = st.container()  # what there is to see stands above what changes it
-    spectrum = controls.values["problem"].startswith("decay")
+    return st.container()
+
+
+def picture(
+    place: DeltaGenerator, settings: AttackSettings, data: OwnData | None = None
+) -> Recovered | None:
+    """The job, the verdict, and the rounds to play."""
+    with place:
+        if stand_in(settings) is not settings:
+            _stood_in(stand_in(settings))
+        found: Recovered | None = jobs.study(
+            STUDY, settings, lambda result: draw(result, settings), data=data
+        ).result
+    return found
+
+
+def dials(controls: Controls[AttackSettings]) -> None:
+    """What decides about it and stands in no sidebar, and how it works."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        if spectrum:
+        if controls.values["problem"].startswith("decay"):
             controls.parameter("records_per_client")
+        elif controls.values["problem"] in FINER:
+            controls.parameter("fine")
         controls.draw("joined", "mean_known", "grid_known")
         if "faps" in controls.values["attacked"]:
             controls.parameter("unmask")
@@ -50,14 +69,6 @@ def show(controls: Controls[AttackSettings], data: OwnData | None) -> Recovered 
         source="Lenstra, Lenstra and Lovász (1982); Nguyen and Stern (1999); Coron and Gini "
         "(2020).",
     )
-    settings = controls.settings()
-    with place:
-        if spectrum:
-            _stood_in(stand_in(settings))
-        found: Recovered | None = jobs.study(
-            STUDY, settings, lambda result: draw(result, settings), data=data
-        ).result
-    return found
 
 
 def _stood_in(chosen: AttackSettings) -> None:
@@ -97,24 +108,43 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
 
 def verdicts(result: Recovered, settings: AttackSettings) -> Mapping[str, str]:
     """For every method: certified and why to believe it, or what stood in the way."""
-    return {
-        method: _certified(method, one, result, settings)
-        if one.certified is not None
-        else f"From **{METHODS[method].title}** the server has no record: "
-        f"{_obstacle(one, result, settings)}{_price(one, result)}"
-        for method, one in result.found.items()
-    }
+    return {method: _verdict(method, one, result, settings) for method, one in result.found.items()}
+
+
+def _verdict(method: str, one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
+    title = METHODS[method].title
+    if one.pending:
+        return f"From **{title}** this is what the server received; it is being taken apart."
+    if one.certified is None:
+        return (
+            f"From **{title}** the server has no record: "
+            f"{_obstacle(one, result, settings)}{_price(one, result)}"
+        )
+    return (_differences if one.differences else _certified)(method, one, result, settings)
+
+
+def _differences(
+    method: str, one: MethodRecords, result: Recovered, settings: AttackSettings
+) -> str:
+    """The mean is kept back, and all differences are out."""
+    return (
+        f"From **{METHODS[method].title}** the server has **every difference between the "
+        f"{result.records} {_things(settings)} {_whose(settings)}** after round {one.certified}, "
+        "although nobody told it the mean, and can prove it: a wrong rotation would pass with a "
+        f"chance of {_power(one.log10_chance)}. What stays open is one {_thing(settings)} that "
+        "all have in common, and their common sign; drawn is each above the smallest value of "
+        f"every {_feature(settings)}. In truth {one.exact} of {result.records} are exact."
+    )
 
 
 def _certified(method: str, one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
-    who = "that joined" if settings.joined else f"of client {settings.client}"
     unique = "; no other whole records explain the messages" if one.unique else ""
     guess = "" if one.step is None else f" It found the step of the grid, {one.step:.4g}, by trial."
     return (
         f"From **{METHODS[method].title}** the server has **all {result.records} "
-        f"{_things(settings)} {who}** after round {one.certified}, and can prove it: every value "
-        f"lies within {one.distance:.0e} of a step of the grid, a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
+        f"{_things(settings)} {_whose(settings)}** after round {one.certified}, and can prove it: "
+        f"every value lies within {one.distance:.0e} of a step of the grid, a wrong rotation would "
+        f"pass with a chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
         f"{result.records} are exact, value for value."
     )
 
@@ -144,11 +174,7 @@ def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -
             f"{features} features cannot tell so many apart. Choose fewer records per client."
         )
     if not settings.mean_known:
-        return (
-            f"it does not know the mean that was subtracted. {one.note} Every difference between "
-            "two records follows all the same (the note on records has how); this page does not "
-            "show that."
-        )
+        return f"it does not know the mean that was subtracted. {one.note}"
     return one.note or "its messages do not determine the client's matrix in these rounds."
 
 
@@ -159,8 +185,19 @@ def _price(one: MethodRecords, result: Recovered) -> str:
 
 
 def _things(settings: AttackSettings) -> str:
-    problem = stand_in(settings).problem
-    return "rows" if problem == "table" else THINGS.get(problem, "images")
+    return things(stand_in(settings))
+
+
+def _thing(settings: AttackSettings) -> str:
+    return "row" if settings.problem == "table" else "picture"
+
+
+def _feature(settings: AttackSettings) -> str:
+    return "column" if settings.problem == "table" else "pixel"
+
+
+def _whose(settings: AttackSettings) -> str:
+    return "that joined" if settings.joined else f"of client {settings.client}"
 
 
 def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:
@@ -198,6 +235,8 @@ def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Image
 
 
 def _held_caption(one: MethodRecords, result: Recovered, k: int) -> str:
+    if one.certified is not None and k >= one.certified and one.differences:
+        return f"✓ certified: all {result.records}, less what is common to them"
     if one.certified is not None and k >= one.certified:
         return f"✓ certified: all {result.records}, to the last grey level"
     held = int(one.directions[k])

@@ -5,69 +5,147 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import streamlit as st
 
-from dashboard.player import Curve, Images, Panel, Stage, replay, to_uint8
+from dashboard.player import (
+    Baseline,
+    Curve,
+    Images,
+    Lecture,
+    Mark,
+    Panel,
+    Run,
+    Stage,
+    replay,
+    to_uint8,
+)
+from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.scene.scene import Scene
 from fedpca_core.studies.scene.settings import SceneSettings
+from fedpca_core.studies.scene.words import angle, things, who
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16
-THINGS = {"digits": "digits", "olivetti": "faces"}
+#: Parameters as a legend names them.
+SHORT = {
+    "clients": "clients ",
+    "heterogeneity": "heterogeneity ",
+    "penalty_factor": "β ",
+    "epsilon": "ε ",
+    "participation": "participation ",
+    "problem": "",
+    "records_per_client": "records ",
+    "resolution": "pixels ",
+    "components": "components ",
+    "rounds": "rounds ",
+    "seed": "seed ",
+    "joined": "joined ",
+}
 
 
-def draw(scene: Scene, settings: SceneSettings) -> None:
-    """The whole picture, playing when it opens."""
+def parameters(controls: Controls[SceneSettings]) -> None:
+    """The parameters in one row; on a phone a sheet that opens beside the picture."""
+    with st.container(key="scene_sheet"):
+        st.toggle("Parameters", key="sheet_open", on_change="ignore")
+        with st.container(
+            horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
+        ):
+            controls.draw("method", "clients", "heterogeneity", "penalty_factor")
+            controls.draw("epsilon", "participation")
+            with st.popover("More", icon=":material/tune:", width="stretch"):
+                controls.draw("problem", "records_per_client", "resolution", "components")
+                controls.draw("rounds", "client", "secure_aggregation")
+                controls.parameter("unmask", disabled=controls.values["method"] != "faps")
+                controls.parameter("joined")
+                controls.parameter("absent", disabled=controls.values["participation"] == 1)
+                noiseless = controls.values["epsilon"] == math.inf
+                controls.draw("delta", "clip_norm", disabled=noiseless)
+                controls.draw("price", "seed")
+
+
+def draw(
+    scene: Scene, settings: SceneSettings, *, asking: bool = False, guess: float | None = None
+) -> None:
+    """The whole picture, playing when it opens.
+
+    Parameters
+    ----------
+    asking : bool
+        Show the beginning only: the reader is asked what will come.
+    guess : float, optional
+        What the reader expects: a round, or an ε where the errors at every ε are drawn.
+    """
+    whole = scene
+    scene = scene.beginning if asking else scene
     replay(
         key="scene",
         rounds=scene.rounds,
         stage=_stage(scene, settings),
         images=[[_truth(scene, settings), _held(scene, settings)]],
-        panels=[_error(scene, settings)],
+        panels=[
+            _error(scene, settings, whole.rounds, None if scene.prices is not None else guess),
+            _bytes(scene, settings, whole)
+            if scene.prices is None
+            else _price(scene, settings, asking, guess),
+        ],
         sentences=[sentence(scene, settings, k) for k in range(scene.rounds + 1)],
-        autoplay=True,
+        start=min(settings.round, scene.rounds),
+        autoplay=settings.autoplay,
+        run=Run(settings.run_key().to_json(), label(settings)),
+        lecture=Lecture(settings.lecture, settings.hidden, settings.section),
     )
+
+
+def label(settings: SceneSettings) -> str:
+    """A run in a few words: the method, and what differs from the way the page opens."""
+    described = settings.parameters()
+    changed = [
+        f"{SHORT[name]}{described[name].text(value)}"
+        for name, value in settings.changed().items()
+        if name in SHORT and not isinstance(value, tuple)
+    ]
+    changed += ["secure sums"] * settings.secure_aggregation
+    changed += ["replayed"] * (settings.unmask and settings.method == "faps")
+    return ", ".join([METHODS[settings.method].title, *changed])
 
 
 def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
     """What has just happened, in one sentence."""
     title = METHODS[settings.method].title
-    error = float(scene.metrics["sin_theta"].iloc[k])
     held = int(scene.directions[k])
-    who, things = f"client {settings.client + 1}", _things(settings)
-    answer = f"the answer is off by {_angle(error)}"
+    name, objects = who(settings), things(settings)
+    answer = f"the answer is off by {angle(float(scene.metrics['sin_theta'].iloc[k]))}"
     if k == 0:
         return f"Nothing has been sent yet: {answer}, and the server holds nothing of anybody."
     after = f"After {k} {'message' if k == 1 else 'messages'}"
+    if scene.attack == "two runs":
+        after += " of both runs"
     if scene.certified is not None and k >= scene.certified:
-        return f"{after} the server has all {scene.records} {things} of {who}, exactly; {answer}."
+        which = f"{scene.records} {objects} that joined" if settings.joined else ""
+        which = which or f"{scene.records} {objects} of {name}"
+        replayed = ", replayed," if scene.attack == "replay" else ""
+        return f"{after}{replayed} the server has all {which}, exactly; {answer}."
     if scene.facts.guarantee is not None:
-        return f"{after} {answer}; of {who} the server holds {held} noisy directions and no record."
+        return f"{after} {answer}; of {name} the server holds {held} noisy directions, no record."
     if scene.attack == "sums":
         return f"{after} {answer}; the server has seen sums only: {held} directions of all clients."
-    if scene.attack == "linear":
+    if scene.attack in ("linear", "replay"):
         return f"{after} {answer}; read as products, {title}'s masked messages are noise."
     if scene.attack == "nothing" or held == 0:
-        return f"{after} {answer}; {who} has not sent anything yet."
+        return f"{after} {answer}; {name} has not sent anything yet."
+    if scene.attack == "two runs":
+        return f"{after} {answer}; the server holds {held} directions of what joined."
     return (
-        f"{after} {answer}; the server holds {held} directions of {who}'s {scene.records} {things}."
+        f"{after} {answer}; the server holds {held} directions of {name}'s "
+        f"{scene.records} {objects}."
     )
 
 
-def _angle(sine: float) -> str:
-    """The largest angle to the true subspace, in degrees while one can see it."""
-    degrees = math.degrees(math.asin(min(max(sine, 0.0), 1.0)))
-    return f"{degrees:.1f}°" if degrees >= 0.05 else f"{degrees:.0e}°".replace("e-0", "e-")
-
-
-def _things(settings: SceneSettings) -> str:
-    return THINGS.get(settings.problem, "images")
-
-
 def _stage(scene: Scene, settings: SceneSettings) -> Stage:
-    protection, label = _protection(scene, settings)
+    protection, name = _protection(scene, settings)
     size = scene.upload_bytes / 1e3
     return Stage(
         thumbnails=to_uint8(np.stack([mosaic(t, 2) for t in scene.thumbnails]), 0.0, 1.0),
@@ -77,7 +155,7 @@ def _stage(scene: Scene, settings: SceneSettings) -> Stage:
         message=f"{size:.3g} kB a message",
         server=[_server(scene, settings, k) for k in range(scene.rounds + 1)],
         protection=protection,
-        protection_label=label,
+        protection_label=name,
     )
 
 
@@ -87,31 +165,32 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str]:
         return "noise", f"noise at the source, ε = {short(round(guarantee.epsilon, 2))}"
     if settings.secure_aggregation:
         return "sums", "only sums pass"
-    if scene.attack == "linear":
+    if scene.attack in ("linear", "replay"):
         return "mask", "masked, heuristically"
     return "", ""
 
 
 def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
-    who = f"client {settings.client + 1}"
+    name = who(settings)
     sent = float(scene.metrics["bytes_up"].iloc[k]) / 1e3
     if k == 0:
         return "has received nothing"
     if scene.certified is not None and k >= scene.certified:
-        return f"has every record of {who} · {sent:,.0f} kB received"
-    what = "all clients together" if scene.attack == "sums" else who
+        whose = "newcomer" if settings.joined else f"record of {name}"
+        return f"has every {whose} · {sent:,.0f} kB received"
+    what = "all clients together" if scene.attack == "sums" else name
     return f"holds {int(scene.directions[k])} directions of {what} · {sent:,.0f} kB received"
 
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
     return Images(
-        f"Client {settings.client + 1}'s records",
+        f"{who(settings).capitalize()}'s {'newcomers' if settings.joined else 'records'}",
         to_uint8(mosaic(scene.truth)[None], 0.0, 1.0),
         palette="grey",
         simulation_only=True,
         size=360,
         show_scale=False,
-        captions=[f"{scene.records} {_things(settings)}, never sent"],
+        captions=[f"{scene.records} {things(settings)}, never sent"],
         description="The client's private records, side by side.",
     )
 
@@ -137,7 +216,15 @@ def _held(scene: Scene, settings: SceneSettings) -> Images:
     )
 
 
-def _error(scene: Scene, settings: SceneSettings) -> Panel:
+def _marks(guess: float | None, last: float) -> tuple[Mark, ...]:
+    """The reader's guess; one beyond the last value is "never"."""
+    if guess is None:
+        return ()
+    never = guess > last
+    return (Mark("your guess: never" if never else "your guess", last if never else guess),)
+
+
+def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | None) -> Panel:
     table = scene.metrics
     return Panel(
         key="scene-error",
@@ -154,6 +241,56 @@ def _error(scene: Scene, settings: SceneSettings) -> Panel:
         ),
         description="Error of the common subspace after every round.",
         integer_x=True,
-        height=205,
+        x_range=(0, rounds),
+        y_range=(1e-3, 1.3) if scene.rounds == 0 else None,
+        compact=True,
         simulation_only=True,
+        marks=_marks(guess, rounds),
+    )
+
+
+def _bytes(scene: Scene, settings: SceneSettings, whole: Scene) -> Panel:
+    table = scene.metrics
+    return Panel(
+        key="scene-bytes",
+        title="Bytes on the wire",
+        x_title="communication round",
+        y_title="bytes",
+        curves=(
+            Curve(
+                METHODS[settings.method].title,
+                table["round"],
+                table["bytes_up"] + table["bytes_down"],
+                colour=settings.method,
+            ),
+        ),
+        description="What all clients and the server have sent each other after every round.",
+        log_y=False,
+        integer_x=True,
+        x_range=(0, whole.rounds),
+        y_range=(0, 1e6) if scene.rounds == 0 else None,
+        compact=True,
+    )
+
+
+def _price(scene: Scene, settings: SceneSettings, asking: bool, guess: float | None) -> Panel:
+    assert scene.prices is not None
+    noisy, free = scene.prices.iloc[:-1], float(scene.prices["sin_theta"].iloc[-1])
+    error = noisy["sin_theta"].mask(np.full(len(noisy), asking))
+    last = float(noisy["epsilon"].iloc[-1])
+    return Panel(
+        key="scene-price",
+        title="Error at every ε",
+        x_title="ε",
+        y_title="sine of the largest angle",
+        curves=(Curve("ε", noisy["epsilon"], error, colour=settings.method, marker=True),),
+        baselines=() if asking else (Baseline("without noise", free),),
+        description="Error of the answer after the last round at every privacy budget.",
+        log_x=True,
+        x_range=(float(noisy["epsilon"].iloc[0]) * 0.8, last * 1.25),
+        y_range=(min(free, 0.1) / 2, 1.3),
+        follows=False,
+        compact=True,
+        simulation_only=True,
+        marks=_marks(guess, last),
     )

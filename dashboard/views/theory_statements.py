@@ -62,6 +62,7 @@ def repair() -> None:
         "terms of ρ of Theorem 1. So the distance times ω is at most (1 + ρ)Φ, hence 2Φ wherever "
         "the claim speaks. Theorems 9 and 10 are proved for quadratics only.",
         formula=r"\omega\,(Y^+ - Kz) = (\omega E_Z - E_H) - B\,E_H - rM\,\omega E_Z",
+        papers=("dfl",),
     )
 
 

@@ -9,7 +9,7 @@ method is the block Lanczos process with full orthogonalisation and a thick rest
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,14 +80,14 @@ class BlockKrylov(Algorithm):
             "images": nothing,
             "probe": probe,
             "estimate": probe,
+            "hold": setting.absent == "memory",
             **_no_answers(probe, setting.clients),
         }
         return server, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        hold = setting.absent == "memory"
-        plan = replace(super().plan(server, round_, setting, streams), extra={"hold": hold})
-        return plan.keep(~server["answered"][plan.participants]) if hold else plan
+        plan = super().plan(server, round_, setting, streams)
+        return plan.keep(~server["answered"][plan.participants]) if server["hold"] else plan
 
     def broadcast(self, server: ServerState) -> Arrays:
         return {"frame": server["probe"]}
@@ -102,7 +102,7 @@ class BlockKrylov(Algorithm):
         answered[inbox.participants] = True
         total = server["total"] + inbox.total("product")
         weight = server["weight"] + inbox.weight
-        if plan.extra["hold"] and not answered.all():
+        if server["hold"] and not answered.all():
             waiting = {"answered": answered, "total": total, "weight": weight}
             return Reply({**server, **waiting})
         state = self._extend(server, total / weight)
@@ -126,6 +126,7 @@ class BlockKrylov(Algorithm):
             "images": images,
             "probe": probe,
             "estimate": estimate,
+            "hold": server["hold"],
             **_no_answers(probe, len(server["answered"])),
         }
 

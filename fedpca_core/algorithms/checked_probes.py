@@ -15,6 +15,8 @@ from fedpca_core.linalg.stiefel import orthonormalise, remove_span, transpose
 
 #: Departure that is left as it is: rounding of the sensitivity itself.
 _ROUNDING = 1e-12
+#: Length of a new direction below which rounding may turn it into an old one.
+_NEW = 1e-7
 #: Departure that the client mends (a larger one is refused), by the precision of the message.
 _TOLERANCE = {np.float64: 1e-8, np.float32: 1e-6}
 
@@ -60,6 +62,32 @@ def checked_probe(frames: Array, answered: Array | None = None) -> Array:
     if answered is not None:
         mended = remove_span(remove_span(mended, answered), answered)
     return orthonormalise(mended)
+
+
+def new_part(frames: Array, answered: Array) -> tuple[Array, Array, Array]:
+    """A probe taken apart: what the client has answered before, and what it has not.
+
+    ``Q = P C + U D`` with P the answered directions and U orthonormal and orthogonal to them; new
+    directions too short to be told from rounding are left out, as columns of zeros.
+
+    Parameters
+    ----------
+    frames : (features, columns) or (present, features, columns) float64
+        Orthonormal columns (`checked_probe`).
+    answered : (present, features, width) float64
+        Orthonormal or zero columns.
+
+    Returns
+    -------
+    C : (present, width, columns) float64
+    U : (present, features, columns) float64
+    D : (present, columns, columns) float64
+    """
+    known = transpose(answered) @ frames
+    rest = remove_span(frames - answered @ known, answered)
+    directions, lengths, turn = np.linalg.svd(rest, full_matrices=False)
+    new = lengths > _NEW
+    return known, directions * new[:, None, :], (lengths * new)[:, :, None] * turn
 
 
 def _largest(matrix: Array) -> float:

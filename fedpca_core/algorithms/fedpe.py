@@ -113,7 +113,7 @@ METHODS = (
         title="FedPE",
         algorithm=FedPE,
         make=lambda settings: FedPE(settings.components),
-        look=Look("#4d7c0f", "#a3d65c", "dash", "triangle-up"),
+        look=Look("#4d7c0f", "#a3d65c", "solid", "triangle-up"),
         attacks=("stationary",),
         refusal="the length of a local step depends on the client's data, so noise on the upload "
         "meets no stated sensitivity",

@@ -74,7 +74,7 @@ METHODS = (
         title="FedPG",
         algorithm=FedPG,
         make=lambda settings: FedPG(settings.components),
-        look=Look("#0b6f99", "#5ecbf0", "solid", "star"),
+        look=Look("#0b6f99", "#5ecbf0", "longdashdot", "star"),
         attacks=("stationary",),
         refusal="the length of a local step depends on the client's data, so noise on the upload "
         "meets no stated sensitivity",

@@ -11,7 +11,7 @@ frames column by column. All methods therefore start from the same frame of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
@@ -73,7 +73,6 @@ class LocalPower(Algorithm):
         )
 
     def steps(self, round_: int) -> int:
-        """Local steps q of a round, counted from 1."""
         if self.schedule == "decay":
             return max(1, self.local_steps - (round_ - 1))
         return max(1, self.local_steps >> (round_ - 1))
@@ -81,10 +80,6 @@ class LocalPower(Algorithm):
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         return {"frame": frame}, {}
-
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        plan = super().plan(server, round_, setting, streams)
-        return replace(plan, local_steps=self.steps(round_))
 
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams

@@ -21,7 +21,7 @@ from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
 
 #: Client state of the wrapper, which the wrapped method does not see.
-_OWN = ("answers", "answered")
+_OWN = ("answers", "answered", "said")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class Noisy(Wrapper):
     summed : bool
         Clients share the noise, which protects sums only: they answer one question for all and
         upload the answers as they are, and the run needs secure aggregation.
+    remembers : bool
+        Each client keeps what it was asked and what it answered. What a probe shares with earlier
+        ones is answered from memory, and noise is spent on its new part only: all answers together
+        are products with one S_i + G_i, G_i of independent entries, so the whole run costs what one
+        release costs, whatever the method asks again.
     """
 
     spent: ClassVar[tuple[str, ...]] = _OWN
@@ -55,6 +60,7 @@ class Noisy(Wrapper):
     products: int = 10
     orthogonal: bool = False
     summed: bool = False
+    remembers: bool = False
 
     @property
     def title(self) -> str:
@@ -69,11 +75,13 @@ class Noisy(Wrapper):
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         guarded = NoisyAnswers(data, np.zeros(setting.clients), None).as_data()
         server, clients = super().start(guarded, setting, streams)
-        columns = self.products * self.components if self.orthogonal else 0
+        columns = self.products * self.components if self.one_release else 0
+        memory = np.zeros((setting.clients, setting.features, columns))
         return server, {
             **clients,
             "answers": np.zeros(setting.clients),
-            "answered": np.zeros((setting.clients, setting.features, columns)),
+            "answered": memory,
+            "said": memory if self.remembers else memory[:, :, :0],
         }
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
@@ -93,8 +101,9 @@ class Noisy(Wrapper):
             data,
             (self.noise * data.samples.mean() / data.samples)[data.members],
             streams.generator("noise", plan.round),
-            clients["answered"] if self.orthogonal else None,
+            clients["answered"] if self.one_release else None,
             self.components,
+            clients["said"] if self.remembers else None,
         )
         own = {name: array for name, array in clients.items() if name not in _OWN}
         if self.summed:
@@ -103,13 +112,25 @@ class Noisy(Wrapper):
             answers.check(uplink)
         else:
             uplink, stepped = super().client(guarded.as_data(), own, plan, downlink, streams)
-        answered = clients["answered"]
-        if self.orthogonal and guarded.probes is not None:
-            answered = _with(answered, guarded.probes, made, self.components)
-        return uplink, {**stepped, "answers": made + 1, "answered": answered}
+        kept = {"answered": clients["answered"], "said": clients["said"]}
+        if self.one_release and guarded.probes is not None and guarded.answer is not None:
+            kept["answered"] = _with(kept["answered"], guarded.probes, made, self.components)
+            if self.remembers:
+                kept["said"] = _with(kept["said"], guarded.answer, made, self.components)
+        return uplink, {**stepped, "answers": made + 1, **kept}
+
+    @property
+    def one_release(self) -> bool:
+        """Whether all products together cost what one costs, and clients see to that."""
+        return self.orthogonal or self.remembers
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
+        require(
+            not (self.remembers and self.summed),
+            "Answers from memory are each client's own, and shared noise needs one answer that all "
+            "give alike; choose one of them.",
+        )
         require(
             bool(np.isfinite(self.noise)) and self.noise >= 0,
             f"Noise is a standard deviation of at least 0, not {self.noise}; 0 switches it off.",

@@ -6,7 +6,7 @@ from typing import NoReturn, cast
 
 import numpy as np
 
-from fedpca_core.algorithms.checked_probes import checked_probe
+from fedpca_core.algorithms.checked_probes import checked_probe, new_part
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.client_data import ClientData
@@ -28,6 +28,8 @@ class NoisyAnswers:
     answered : (present, features, columns) float64 or None
         Probes that each client has answered before, zero columns for those to come; None where
         probes may overlap.
+    said : (present, features, columns) float64 or None
+        What was answered to them, where a client answers from memory what it was asked before.
     """
 
     def __init__(
@@ -37,7 +39,9 @@ class NoisyAnswers:
         generator: np.random.Generator | None,
         answered: Array | None = None,
         columns: int = 0,
+        said: Array | None = None,
     ) -> None:
+        self._said = said
         self._client_data, self._noise, self._generator = data, noise, generator
         self._answered, self._columns = answered, columns
         self.probes: Array | None = None
@@ -66,7 +70,19 @@ class NoisyAnswers:
             raise InvalidInput(_REFUSAL.format(asked="a product outside the one of its round"))
         if frames.shape[-1] > self._columns:
             raise InvalidInput(_REFUSAL.format(asked=f"a probe of {frames.shape[-1]} columns"))
-        frames = checked_probe(frames, self._answered)
+        if self._said is None:
+            return self._answered_anew(checked_probe(frames, self._answered))
+        assert self._answered is not None
+        known, new, length = new_part(checked_probe(frames), self._answered)
+        # Noise on a column of zeros would be new noise on an old answer.
+        asked = (new != 0).any(axis=1, keepdims=True)
+        fresh = self._answered_anew(new) * asked
+        self.answer = fresh
+        answer: Array = self._said @ known + fresh @ length
+        return answer
+
+    def _answered_anew(self, frames: Array) -> Array:
+        assert self._generator is not None
         products = self._client_data.apply(frames)
         # Drawn for all clients and indexed, so that participation never shifts the stream.
         draws = self._generator.standard_normal((len(self.samples), *products.shape[1:]))

@@ -14,6 +14,7 @@ from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
 from fedpca_core.attacks.low_rank import Factor, Reading, factor_of, low_rank
 from fedpca_core.attacks.membership import (
     empirical_auc,
+    matrix_scores,
     membership_score,
     membership_scores,
     membership_separation,
@@ -53,6 +54,7 @@ __all__ = [
     "linear",
     "linear_rounds",
     "low_rank",
+    "matrix_scores",
     "membership_score",
     "membership_scores",
     "membership_separation",

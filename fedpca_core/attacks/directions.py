@@ -32,6 +32,10 @@ _OBLIQUE = 0.3
 _MOVED = 0.2
 #: A row that is further than this from the lattice is not in it.
 _OUTSIDE = 0.05
+#: Vectors of the dual lattice may be off length 1 by so much: known exactly, and under noise.
+_SHARP, _NOISY = 1e-3, 0.03
+#: Most sets of directions that are listed.
+_SETS = 24
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class Attempt:
         Whether these are all directions that whole records can have.
     final : bool
         Whether nothing else is left to try.
+    sets : tuple of (rank, rank) float64
+        Where the lattice leaves several sets of directions open: these, as far as they were listed.
     """
 
     rows: int
@@ -72,6 +78,7 @@ class Attempt:
     note: str
     only: bool = False
     final: bool = False
+    sets: tuple[Array, ...] = ()
 
 
 def attempts(lattice: Lattice, budget: float, *, plain: bool = False) -> Iterator[Attempt]:
@@ -131,15 +138,18 @@ def _judge(
         return attempt(None, "further rows enlarge the lattice"), more
     if orthogonal and not lattice.same_length:
         return attempt(basis, "the lattice has an orthogonal basis"), none
-    if undecided:
-        return attempt(None, "noise hides whether further rows belong to the lattice"), none
     if len(basis) < rank:
         return attempt(None, "the mean does not fit the rows"), none
-    found = _dual_units(basis) if lattice.same_length else None
-    if found is None:
-        last = attempt(None, "the features leave more than one set of records open")
-        return replace(last, final=True), none
-    return replace(attempt(found, "unit vectors of the dual lattice"), short=rank, only=True), none
+    # Under noise the certificate decides whether the units of what is known are directions.
+    units = _dual_units(basis, _NOISY if undecided else _SHARP) if lattice.same_length else None
+    sets = [] if units is None else _orthonormal_sets(units)
+    if len(sets) == 1:
+        found = attempt(sets[0], "unit vectors of the dual lattice")
+        return replace(found, short=rank, only=not undecided), none
+    if undecided:
+        return attempt(None, "noise hides whether further rows belong to the lattice"), none
+    last = attempt(None, "the features leave more than one set of records open")
+    return replace(last, final=True, sets=tuple(sets)), none
 
 
 def _without_mean(lattice: Lattice, reduced: Reduced) -> tuple[Array, Array]:
@@ -180,20 +190,36 @@ def _outside(
     return found[: max(lattice.rows.shape[1] // 2, 8)], undecided
 
 
-def _dual_units(basis: Array) -> Array | None:
-    """The unit vectors with whole products with a lattice, if they are one orthogonal set.
+def _dual_units(basis: Array, off: float) -> Array | None:
+    """The vectors of length 1 (give or take ``off``) with whole products with a lattice.
 
-    Every explanation of the rows by whole records has its directions among them, so one set says
-    that there is no other explanation.
+    Every explanation of the rows by whole records has its directions among them, so one orthogonal
+    set says that there is no other explanation.
     """
     try:
         dual = reduce_basis(np.asarray(np.linalg.inv(basis).T, dtype=float))
     except np.linalg.LinAlgError:
         return None
-    found = short_vectors(dual, 1.0 + 1e-3)
-    if found is None:
-        return None
-    units = found[np.abs(np.linalg.norm(found, axis=1) - 1.0) < 1e-3]
-    if len(units) != len(basis) or not _orthogonal(units):
-        return None
-    return units
+    found = short_vectors(dual, (1.0 + off) ** 2)
+    return None if found is None else found[np.abs(np.linalg.norm(found, axis=1) - 1.0) < off]
+
+
+def _orthonormal_sets(units: Array) -> list[Array]:
+    """All ways to choose orthonormal rows, as many as there are columns; the first `_SETS`."""
+    rank = units.shape[1]
+    apart = np.abs(units @ units.T) < _OBLIQUE
+    found: list[Array] = []
+
+    def grow(chosen: list[int], left: IntArray) -> None:
+        if len(chosen) == rank:
+            found.append(units[chosen])
+            return
+        for position, unit in enumerate(left):
+            if len(found) == _SETS or len(chosen) + len(left) - position < rank:
+                return
+            rest = left[position + 1 :]
+            grow([*chosen, int(unit)], rest[apart[unit, rest]])
+
+    if len(units) <= 4 * rank:
+        grow([], np.arange(len(units), dtype=np.int64))
+    return found

@@ -141,12 +141,17 @@ def source_scores(transcript: Transcript, first: Array, second: Array, noise: Ar
     -------
     (participants,) float64
     """
-    _check_noise(float(np.min(noise)))
     for candidate in (first, second):
         check_prior(candidate, transcript.features)
-    off = released_matrices(transcript) - 0.5 * (first + second)
     spread = np.asarray(noise, dtype=float)[transcript.exchanges[0].participants]
-    result: Array = np.tensordot(off, first - second, axes=2) / spread**2
+    return matrix_scores(released_matrices(transcript), first, second, spread)
+
+
+def matrix_scores(released: Array, first: Array, second: Array, noise: Array) -> Array:
+    """`source_scores` of the matrices themselves, (clients, features, features)."""
+    _check_noise(float(np.min(noise)))
+    off = released - 0.5 * (first + second)
+    result: Array = np.tensordot(off, first - second, axes=2) / np.asarray(noise) ** 2
     return result
 
 

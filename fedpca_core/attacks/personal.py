@@ -143,16 +143,6 @@ def track(
         yield best
 
 
-def enclosing_space(
-    transcript: Transcript, algorithm: PersonalizedPCA, client: int = 0, round_: int = 1
-) -> Array:
-    """Orthonormal basis of a space of twice the components that contains U_i: no solving needed."""
-    messages = _messages(transcript, algorithm, client)
-    require(round_ in messages, f"Client {client} sent nothing in round {round_}.")
-    centre, sent = messages[round_]
-    return np.asarray(np.linalg.qr(np.hstack([centre, sent]))[0], dtype=float)
-
-
 def second_moment(
     transcript: Transcript,
     algorithm: PersonalizedPCA,

@@ -9,7 +9,7 @@ and enough of them single out each client: varying subsets undo the protection.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,7 +53,8 @@ def pooled(
         The server received single uploads, nothing was recorded, or the client is in no sum.
     """
     chosen, start = transcript.until(rounds), _start(prior, transcript.features)
-    return _solve(chosen, client, list(_sums(chosen, client)), start, trace, cutoff)[0]
+    *_, everything = _growing(chosen, client, start)
+    return everything.solve(chosen, client, start, trace, cutoff)[0]
 
 
 def pooled_rounds(
@@ -67,9 +68,8 @@ def pooled_rounds(
 ) -> Iterator[Estimate]:
     """`pooled` after each round. Ranks count directions of S while only S is seen."""
     chosen, start = transcript.until(rounds), _start(prior, transcript.features)
-    sums = list(_sums(chosen, client))
-    for count in range(len(sums) + 1):
-        yield _solve(chosen, client, sums[:count], start, trace, cutoff)
+    for stage in _growing(chosen, client, start):
+        yield stage.solve(chosen, client, start, trace, cutoff)
 
 
 @dataclass(frozen=True)
@@ -125,19 +125,56 @@ def _message(exchange: Exchange) -> tuple[Array, Array]:
     return exchange.sums["product"], exchange.downlink["frame"]
 
 
-def _solve(
-    transcript: Transcript,
-    client: int,
-    sums: list[_Sum],
-    prior: Array,
-    trace: float | None,
-    cutoff: float | None,
-) -> tuple[Array, int]:
-    if not sums:
-        return complete(LinearSystem.empty(transcript.features), prior, trace, cutoff)
-    if _together(sums) and client in sums[0].frames:
-        return complete(_stacked(transcript.features, sums, client), prior, trace, cutoff)
-    return _separate(transcript, client, sums, prior, cutoff)
+@dataclass(frozen=True)
+class _Stage:
+    """The equations of the sums so far.
+
+    ``mean`` are those of the mean over the clients in the sums, where these are always the same.
+    ``joint`` are those of all matrices side by side, ``sqrt(w_i) (S_i - prior)``, elsewhere.
+    """
+
+    mean: LinearSystem | None
+    joint: LinearSystem | None = None
+
+    def solve(
+        self,
+        transcript: Transcript,
+        client: int,
+        prior: Array,
+        trace: float | None,
+        cutoff: float | None,
+    ) -> Estimate:
+        if self.mean is not None:
+            return complete(self.mean, prior, trace, cutoff)
+        assert self.joint is not None
+        return _least(self.joint, transcript, client, prior, cutoff)
+
+
+def _growing(transcript: Transcript, client: int, prior: Array) -> Iterator[_Stage]:
+    """The equations after round 0, 1, 2, ..."""
+    sums: list[_Sum] = []
+    mean, joint = LinearSystem.empty(transcript.features), None
+    yield _Stage(mean)
+    for one in _sums(transcript, client):
+        sums.append(one)
+        if joint is None and client in sums[0].frames and _alike(one, sums[0]):
+            mean = mean.with_pair(one.frames[client], one.value / one.weights.sum())
+            yield _Stage(mean)
+            continue
+        if joint is None:
+            rows = transcript.clients * transcript.features
+            joint = LinearSystem(np.zeros((rows, 0)), np.zeros((transcript.features, 0)))
+            for earlier in sums[:-1]:
+                joint = _with_sum(joint, earlier, transcript.weights, prior)
+        joint = _with_sum(joint, one, transcript.weights, prior)
+        yield _Stage(None, joint)
+
+
+def _alike(one: _Sum, first: _Sum) -> bool:
+    """Whether a sum is over the same clients as the first, all of which answer one broadcast."""
+    frames = list(one.frames.values())
+    same = np.array_equal(one.weights, first.weights)
+    return same and all(frame is frames[0] for frame in frames)
 
 
 def mean_system(transcript: Transcript, client: int, rounds: int | None = None) -> LinearSystem:
@@ -149,51 +186,39 @@ def mean_system(transcript: Transcript, client: int, rounds: int | None = None) 
         No sums, or sums over changing clients: `pooled` then singles out each of them.
     """
     chosen = transcript.until(rounds)
-    sums = list(_sums(chosen, client))
+    *_, everything = _growing(chosen, client, _start(None, chosen.features))
     require(
-        _together(sums),
+        everything.mean is not None,
         "The clients in the sums change from round to round, so they have no mean of their own to "
         "ask about; reconstruct each client with attacks.pooled.",
     )
-    return _stacked(transcript.features, sums, client)
+    assert everything.mean is not None
+    return everything.mean
 
 
-def _together(sums: list[_Sum]) -> bool:
-    """Whether all sums are over the same clients, each answering the broadcast of the round."""
-    return all(
-        np.array_equal(one.weights, sums[0].weights)
-        and all(frame is one.frames[min(one.frames)] for frame in one.frames.values())
-        for one in sums
-    )
+def _with_sum(system: LinearSystem, one: _Sum, weights: Array, prior: Array) -> LinearSystem:
+    """One more sum, in the unknowns ``sqrt(w_i) (S_i - prior)``."""
+    features, columns = one.value.shape
+    stack = np.zeros((len(weights), features, columns))
+    answer = one.value
+    for member, frame in one.frames.items():
+        stack[member] = one.weights[member] / np.sqrt(weights[member]) * frame
+        answer = answer - one.weights[member] * (prior @ frame)
+    grown = system.with_pair(stack.reshape(-1, columns), answer)
+    # Seen from the frames: scaled by a weight they are no float32 numbers any more.
+    single = all(is_single_precision(frame) for frame in one.frames.values())
+    return replace(grown, single_precision=system.single_precision and single)
 
 
-def _stacked(features: int, sums: list[_Sum], client: int) -> LinearSystem:
-    system = LinearSystem.empty(features)
-    for one in sums:
-        system = system.with_pair(one.frames[client], one.value / one.weights.sum())
-    return system
-
-
-def _separate(
-    transcript: Transcript, client: int, sums: list[_Sum], prior: Array, cutoff: float | None
-) -> tuple[Array, int]:
-    """Least-norm solution for all clients at once, in the unknowns ``sqrt(w_i) (S_i - prior)``."""
+def _least(
+    system: LinearSystem, transcript: Transcript, client: int, prior: Array, cutoff: float | None
+) -> Estimate:
+    """One client's part of the least-norm solution for all clients at once."""
     features = transcript.features
-    columns = sums[0].value.shape[1]
-    stack = np.zeros((transcript.clients, features, len(sums) * columns))
-    answers = np.zeros((features, len(sums) * columns))
-    scale = np.sqrt(transcript.weights)
-    for position, one in enumerate(sums):
-        place = slice(position * columns, (position + 1) * columns)
-        answers[:, place] = one.value
-        for member, frame in one.frames.items():
-            stack[member, :, place] = one.weights[member] / scale[member] * frame
-            answers[:, place] -= one.weights[member] * (prior @ frame)
-    probes = stack.reshape(transcript.clients * features, -1)
-    single = all(is_single_precision(frame) for one in sums for frame in one.frames.values())
-    left, sigma, right = np.linalg.svd(probes, full_matrices=False)
-    limit = LinearSystem.relative_cutoff(single) if cutoff is None else cutoff
+    left, sigma, right = np.linalg.svd(system.probes, full_matrices=False)
+    limit = system.relative_cutoff(system.single_precision) if cutoff is None else cutoff
     kept = sigma > limit * sigma[0]
     rows = left[client * features : (client + 1) * features, kept]
-    step = (answers @ right[kept].T / sigma[kept]) @ rows.T / scale[client]
+    step = (system.answers @ right[kept].T / sigma[kept]) @ rows.T
+    step /= np.sqrt(transcript.weights[client])
     return prior + 0.5 * (step + step.T), int(np.linalg.matrix_rank(rows))

@@ -178,6 +178,10 @@ def _question(
 def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -> Records:
     """The state after one more reduction."""
     tried = (*state.attempts, attempt)
+    if attempt.sets:
+        attempt, several = _fitting(question, attempt)
+        if attempt.directions is None:
+            return Records(False, None, None, None, tried, f"Not certified: {several}")
     if attempt.directions is None:
         note = (
             f"Not certified: of {question.rows.shape[1]} directions {attempt.short} have the right "
@@ -190,6 +194,22 @@ def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -
     values = whole * steps[:, None]
     note = f"Certified: {certificate.note}"
     return Records(True, whole.astype(np.int64), values, certificate, tried, note)
+
+
+def _fitting(question: Question, attempt: Attempt) -> tuple[Attempt, str]:
+    """The one set of directions that fits the grid; or how many do, and what they agree on."""
+    fit: list[tuple[Array, set[tuple[float, ...]]]] = []
+    for directions in attempt.sets:
+        certificate, whole = certify(question, replace(attempt, directions=directions))
+        if certificate.valid:
+            fit.append((directions, set(map(tuple, whole.T))))
+    if len(fit) == 1:
+        return replace(attempt, directions=fit[0][0], only=True), ""
+    shared = set.intersection(*(records for _, records in fit)) if fit else set()
+    return attempt, (
+        f"{len(fit)} sets of whole records explain the messages equally well; {len(shared)} of "
+        f"{question.samples} records are the same in all of them."
+    )
 
 
 def _opening(factor: Factor) -> str:

@@ -115,30 +115,6 @@ def eigen_image_scores(
     return [image_score(found[:, k], target[:, k], shape) for k in range(count)]
 
 
-def best_matching_sample(recovered: Array, samples: Array) -> tuple[int, Array]:
-    """The true record that a recovered sample set shows best, after the best common rotation.
-
-    Parameters
-    ----------
-    recovered : (features, m) float64
-        From `recover_samples`: the client's data up to a rotation of its records.
-    samples : (features, m) float64
-        The client's true data.
-
-    Returns
-    -------
-    index : int
-        The record with the smallest relative error.
-    picture : (features,) float64
-        Its reconstruction.
-    """
-    turned = aligned(recovered, samples, rotate=True)
-    sizes = np.linalg.norm(samples, axis=0)
-    errors = np.linalg.norm(turned - samples, axis=0) / np.where(sizes > 0, sizes, np.inf)
-    best = int(np.argmin(np.where(sizes > 0, errors, np.inf)))
-    return best, turned[:, best]
-
-
 def recovered_records(found: Array | None, truth: Array, grid: Array) -> int:
     """How many of the true records were found exactly, every entry of them.
 

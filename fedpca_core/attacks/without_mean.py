@@ -47,12 +47,15 @@ class Differences:
     largest_distance : float
         Of an unrounded entry from the grid; infinite where no rotation was found.
     note : str
+    log10_chance : float
+        Decimal logarithm of the chance that a wrong rotation would come as close; 0 without one.
     """
 
     certified: bool
     whole: IntArray | None
     largest_distance: float
     note: str
+    log10_chance: float = 0.0
 
 
 def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differences:
@@ -137,4 +140,4 @@ def _certified(whole: Array, largest: float, odds: float) -> Differences:
         f"Certified: all differences between {whole.shape[1]} records, within {largest:.1g} of the "
         f"grid; a wrong rotation would pass with a chance of 10^{odds:.0f}."
     )
-    return Differences(True, best.astype(np.int64), largest, note)
+    return Differences(True, best.astype(np.int64), largest, note, odds)

@@ -17,12 +17,13 @@ from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.guarantee import (
     CHECKED,
     EACH_IN_FULL,
     FULL,
+    REMEMBERED,
     TOGETHER,
     WITH_REPLACEMENT,
     WITHOUT_REPLACEMENT,
@@ -100,7 +101,7 @@ def account(
     samples = int(setting.samples[client])
     if isinstance(algorithm, FedPower):
         drawn = algorithm.drawn(setting)
-        return guarantee(
+        found = guarantee(
             noise,
             delta,
             algorithm.products,
@@ -108,27 +109,32 @@ def account(
             clip_norm,
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
         )
-    products, orthogonal = 1, False
+        return found.after(setting.paid_mean)
+    products, released = 1, EACH_IN_FULL
     if isinstance(algorithm, Noisy):
-        products, orthogonal = algorithm.products, algorithm.orthogonal
-    size = float(exact_sensitivity(2 if orthogonal else algorithm.components, samples, clip_norm))
+        products = algorithm.products
+        if algorithm.one_release:
+            released = REMEMBERED if algorithm.remembers else TOGETHER
+    once = released != EACH_IN_FULL
+    size = float(exact_sensitivity(2 if once else algorithm.components, samples, clip_norm))
     towards = CHECKED
     if algorithm.shares_noise:
         trust = Trust(0) if trust is None else trust
         towards = trust.sentence(setting.clients)
         size, noise = _in_the_sum(size, own_noise, setting, trust, client)
     subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
-    return guarantee(
+    found = guarantee(
         noise,
         delta,
         products,
         size,
         clip_norm,
-        composition=1.0 if orthogonal else None,
+        composition=1.0 if once else None,
         sampling=FULL if setting.participation == 1 else subset,
-        released=TOGETHER if orthogonal else EACH_IN_FULL,
+        released=released,
         towards=towards,
     )
+    return found.after(setting.paid_mean)
 
 
 def within(
@@ -147,11 +153,14 @@ def within(
     InvalidInput
         No noise helps; the sentence says why.
     """
+    mean = setting.paid_mean
+    left = float(mu_of(epsilon, delta)) ** 2 - (0.0 if mean is None else mean.mu**2)
+    require(left > 0, "The noisy mean has spent the whole budget; pay less for it.")
     worst = 0.0
     for client in range(setting.clients):
         found = account(
             replace(algorithm, noise=1.0),
-            setting,
+            replace(setting, paid_mean=None),
             delta=delta,
             clip_norm=clip_norm,
             client=client,
@@ -161,7 +170,7 @@ def within(
             raise InvalidInput(found.reason)
         worst = max(worst, found.mu)
     # mu is in inverse proportion to the noise.
-    return replace(algorithm, noise=worst / float(mu_of(epsilon, delta)))
+    return replace(algorithm, noise=worst / float(np.sqrt(left)))
 
 
 def _in_the_sum(
@@ -182,8 +191,7 @@ def unbounded(setting: Setting, clip_norm: float) -> str | None:
     if setting.own_moments:
         return (
             "The records were centred or scaled by moments of their own, so one record moves all "
-            "others and noise gives no ε; leave them as they are, or pay for a noisy mean at the "
-            "source."
+            "others and noise gives no ε; leave them as they are, or pay for a noisy mean."
         )
     if setting.record_norm is None:
         return (
@@ -204,7 +212,14 @@ def accountable(method: Algorithm) -> bool:
     return isinstance(method, SSI | DistributedPower | BlockKrylov)
 
 
-def noisy(method: Algorithm, noise: float, products: int, *, summed: bool = False) -> Noisy:
+def noisy(
+    method: Algorithm,
+    noise: float,
+    products: int,
+    *,
+    summed: bool = False,
+    remembers: bool = False,
+) -> Noisy:
     """The method with accounted noise on each of its products.
 
     Where its probes are orthogonal to each other the clients are told to insist on that, and the
@@ -214,6 +229,8 @@ def noisy(method: Algorithm, noise: float, products: int, *, summed: bool = Fals
     ----------
     summed : bool
         The clients share the noise under secure aggregation.
+    remembers : bool
+        The clients answer from memory what they were asked before.
 
     Raises
     ------
@@ -226,8 +243,9 @@ def noisy(method: Algorithm, noise: float, products: int, *, summed: bool = Fals
         method,
         noise,
         products,
-        orthogonal=mutually_orthogonal(method, products),
+        orthogonal=not remembers and mutually_orthogonal(method, products),
         summed=summed,
+        remembers=remembers,
     )
 
 

@@ -23,7 +23,14 @@ WITHIN, BETWEEN = 0.25, 0.1
 DENSITY = (0.8, 0.6)
 
 
-def block_model(nodes: int = 1000, clients: int = 20, networks: int = 1, seed: int = 0) -> Problem:
+def block_model(
+    nodes: int = 1000,
+    clients: int = 20,
+    networks: int = 1,
+    seed: int = 0,
+    *,
+    normalised: bool = True,
+) -> Problem:
     """FedPower's Model II; the defaults are the paper's.
 
     Parameters
@@ -37,6 +44,9 @@ def block_model(nodes: int = 1000, clients: int = 20, networks: int = 1, seed: i
         Networks of each machine. The paper has 1; at 1 the noise that its theorem asks for drowns
         the communities, at 64 (of 1000 nodes) the published picture returns.
     seed : int
+    normalised : bool
+        Whether rows get norm 1. Left as they are, they have a squared norm of their degree, and
+        noise that is calibrated to norm 1 protects nothing.
 
     Raises
     ------
@@ -50,16 +60,19 @@ def block_model(nodes: int = 1000, clients: int = 20, networks: int = 1, seed: i
     plural = "network" if networks == 1 else "networks"
     return Problem(
         name="Model II, block model",
-        client_data=ClientData.from_grams(_moments(nodes, clients, networks, seed), samples),
-        note=f"{networks} {plural} of {nodes} nodes a client; rows normalised to norm 1. "
+        client_data=ClientData.from_grams(
+            _moments(nodes, clients, networks, seed, normalised), samples
+        ),
+        note=f"{networks} {plural} of {nodes} nodes a client; rows "
+        f"{'normalised to norm 1' if normalised else 'as they are'}. "
         "A record is a row, and an edge sits in two of them: for an edge count as for a person "
         "with 2 records.",
-        record_norm=1.0,
+        record_norm=1.0 if normalised else None,
     )
 
 
 @lru_cache(maxsize=4)
-def _moments(nodes: int, clients: int, networks: int, seed: int) -> Array:
+def _moments(nodes: int, clients: int, networks: int, seed: int, normalised: bool) -> Array:
     """S_i of every client (read-only, shared by callers)."""
     streams = Streams(seed)
     community = np.arange(nodes) >= nodes // 2
@@ -70,7 +83,7 @@ def _moments(nodes: int, clients: int, networks: int, seed: int) -> Array:
         density = DENSITY[0] if client < (clients + 1) // 2 else DENSITY[1]
         threshold = (density * chance).astype(np.float32)
         for _ in range(networks):
-            rows = _normalised_adjacency(generator, threshold)
+            rows = _adjacency(generator, threshold, normalised)
             grams[client] += rows.T @ rows
         grams[client] /= nodes * networks
     grams = 0.5 * (grams + grams.transpose(0, 2, 1))
@@ -78,11 +91,13 @@ def _moments(nodes: int, clients: int, networks: int, seed: int) -> Array:
     return grams
 
 
-def _normalised_adjacency(generator: np.random.Generator, threshold: AnyArray) -> AnyArray:
-    """Rows of one symmetric adjacency matrix with zero diagonal, each of norm 1 (or 0)."""
+def _adjacency(generator: np.random.Generator, threshold: AnyArray, normalised: bool) -> AnyArray:
+    """Rows of one symmetric adjacency matrix with zero diagonal; normalised, of norm 1 (or 0)."""
     nodes = len(threshold)
     upper = np.triu(generator.random((nodes, nodes), dtype=np.float32) < threshold, k=1)
     rows = (upper | upper.T).astype(np.float32)
+    if not normalised:
+        return rows
     degree = rows.sum(axis=1, keepdims=True)
     # Single precision halves the time; its rounding (1e-7) is part of the data drawn.
     return rows / np.sqrt(np.maximum(degree, 1.0))

@@ -286,7 +286,14 @@ class ClientData:
                 return np.asarray(np.linalg.eigvalsh(self.grams)[:, -1], dtype=float)
             return np.array([_largest_eigenvalue(matrix) for matrix in self.grams])
         assert self.factors is not None
-        return np.array([float(np.linalg.norm(factor, ord=2)) ** 2 for factor in self.factors])
+        # The Gram matrix of the shorter side has the same largest eigenvalue and costs less than
+        # the singular values of the factor.
+        return np.array(
+            [
+                _largest_eigenvalue(f.T @ f if f.shape[0] > f.shape[1] else f @ f.T)
+                for f in self.factors
+            ]
+        )
 
     def top_eigenvectors(self, components: int) -> tuple[Array, Array]:
         """Leading eigenpairs of every S_i.

@@ -31,6 +31,14 @@ LIVE_RESOLUTION: Mapping[str, int] = {
     "cifar10": 16,
     "olivetti": 16,
 }
+#: Pixels along a side at which one sees more, and few methods answer.
+FINE_RESOLUTION: Mapping[str, int] = {
+    "digits": 8,
+    "mnist": 28,
+    "fashion_mnist": 28,
+    "cifar10": 32,
+    "olivetti": 32,
+}
 
 
 def images(

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.gaussian_privacy import check_delta, check_epsilon, mu_of
+from fedpca_core.gaussian_privacy import check_delta, check_epsilon, epsilon_of, mu_of
 from fedpca_core.guarantee import (
     ANY_SAMPLING,
     ANYBODY,
@@ -25,6 +25,7 @@ from fedpca_core.guarantee import (
     MEAN_AND_SOURCE,
     RECORD,
     Guarantee,
+    PaidMean,
     Unit,
     guarantee,
 )
@@ -253,9 +254,46 @@ class Budget:
         """The largest GDP parameter within the budget."""
         return float(mu_of(self.epsilon, self.delta))
 
+    @property
+    def for_products(self) -> float:
+        """Epsilon that is left, at the same delta, once the noisy mean is paid for."""
+        if self.mean_share == 0:
+            return self.epsilon
+        return float(epsilon_of(np.sqrt(1.0 - self.mean_share) * self.mu, self.delta))
+
+    def paid_mean(self, samples: IntArray) -> PaidMean | None:
+        """What the noisy mean of clients of these sizes costs one record; None without one."""
+        if self.mean_share == 0:
+            return None
+        mu = np.sqrt(self.mean_share) * self.mu / self.changed(samples).max()
+        return PaidMean(float(mu), self.first_clip)
+
+    def changed(self, samples: IntArray) -> IntArray:
+        """Records of each client that the unit replaces, (clients,)."""
+        return np.array([self.unit.changed(int(count)) for count in samples])
+
     def shared_by(self, clients: int) -> int:
         """h, how many clients' noise must be enough; 1 where each adds its own in full."""
         return 1 if self.trust is None else self.trust.honest(clients)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Clients' data with every record clipped, and centred where a noisy mean was paid for.
+
+    Attributes
+    ----------
+    data : ClientData
+        Holds S_i of these records.
+    mean : (features,) float64 or None
+        The noisy mean.
+    paid : PaidMean or None
+        What it cost.
+    """
+
+    data: ClientData
+    mean: Array | None = None
+    paid: PaidMean | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,10 +322,51 @@ class SourceRelease:
     mean: Array | None
 
 
+def bound(
+    data: ClientData,
+    records: Sequence[Array] | None,
+    known: float | None,
+    budget: Budget,
+    streams: Streams,
+    release: int = 0,
+) -> Bounded:
+    """Clip the records, centred first on a noisy mean where the budget pays for one.
+
+    Parameters
+    ----------
+    records : sequence of (features, m_i) float64, or None
+        The records; None where only S_i is kept.
+    known : float or None
+        A bound on their norms that is known already.
+    release : int
+        Number of this release; another one draws other noise.
+
+    Raises
+    ------
+    InvalidInput
+        Second moments whose records cannot be clipped or centred any more.
+    """
+    if budget.mean_share == 0:
+        return Bounded(clipped_data(data, records, known, budget.clip))
+    if records is None:
+        raise InvalidInput(
+            "A noisy mean needs the records, and this problem keeps second moments only; "
+            "choose fewer samples, or leave the records where they are (a mean share of 0)."
+        )
+    paid = budget.paid_mean(data.samples)
+    assert paid is not None
+    # The mean of records of norm C changes by at most 2 C/m_i a record.
+    step = 2.0 * paid.clip_norm / data.samples
+    spread = step / (paid.mu * np.sqrt(budget.shared_by(data.clients)))
+    mean = noisy_mean(records, paid.clip_norm, spread, streams, release)
+    moved = _moments([clip(one - mean[:, None], budget.clip) for one in records], data.weights)
+    return Bounded(moved, mean, paid)
+
+
 def release_source(
     data: ClientData,
     records: Sequence[Array] | None,
-    bound: float | None,
+    known: float | None,
     budget: Budget,
     streams: Streams,
     release: int = 0,
@@ -299,39 +378,33 @@ def release_source(
     data : ClientData
     records : sequence of (features, m_i) float64, or None
         The records; None where only S_i is kept.
-    bound : float or None
+    known : float or None
         A bound on their norms that is known already.
     budget : Budget
     streams : Streams
     release : int
         Number of this release; another one draws other noise.
     """
-    samples, weights = data.samples, data.weights
-    changed = np.array([budget.unit.changed(int(count)) for count in samples])
-    sharing = np.sqrt(budget.shared_by(data.clients))
-    mean, clipped = None, None
-    if budget.mean_share > 0:
-        if records is None:
-            raise InvalidInput(
-                "A noisy mean needs the records, and this problem keeps second moments only; "
-                "choose fewer samples, or leave the records where they are (a mean share of 0)."
-            )
-        # The mean of records of norm C changes by at most 2 C/m_i a record.
-        step = 2.0 * budget.first_clip * changed / samples
-        spread = step / (np.sqrt(budget.mean_share) * budget.mu * sharing)
-        mean = noisy_mean(records, budget.first_clip, spread, streams, release)
-        clipped = _moments([clip(one - mean[:, None], budget.clip) for one in records], weights)
-    else:
-        clipped = clipped_data(data, records, bound, budget.clip)
-    step = second_moment_sensitivity(samples, budget.clip, changed)
+    prepared = bound(data, records, known, budget, streams, release)
+    noise, stated = source_guarantee(data.samples, data.weights, budget)
+    noisy = perturbed(prepared.data, noise, streams, release)
+    return SourceRelease(noisy, prepared.data, noise, stated, budget.trust, prepared.mean)
+
+
+def source_guarantee(samples: IntArray, weights: Array, budget: Budget) -> tuple[Array, Guarantee]:
+    """Noise of each client, (clients,) float64, and what it guarantees; from public facts alone."""
+    clients, trust = len(samples), budget.trust
+    step = second_moment_sensitivity(samples, budget.clip, budget.changed(samples))
     left = np.sqrt(1.0 - budget.mean_share) * budget.mu
-    if budget.trust is None:
+    if trust is None:
         noise, worst = step / left, (float(step[0]), float(step[0] / left))
     else:
         # Only the sum of w_i M_i is seen; its noise is that of h clients.
         largest = float((weights * step).max())
-        noise, worst = largest / (left * weights * sharing), (largest, largest / left)
-    stated = guarantee(
+        noise = largest / (left * weights * np.sqrt(budget.shared_by(clients)))
+        worst = largest, largest / left
+    mean = budget.paid_mean(samples)
+    return noise, guarantee(
         worst[1],
         budget.delta,
         1 if mean is None else 2,
@@ -339,11 +412,9 @@ def release_source(
         budget.clip,
         composition=1.0 / (1.0 - budget.mean_share),
         unit=budget.unit,
-        sampling=ANY_SAMPLING if budget.trust is None else FULL,
+        sampling=ANY_SAMPLING if trust is None else FULL,
         released=AT_THE_SOURCE
         if mean is None
-        else MEAN_AND_SOURCE.format(clip=f"{budget.first_clip:g}"),
-        towards=ANYBODY if budget.trust is None else budget.trust.sentence(data.clients),
+        else MEAN_AND_SOURCE.format(clip=f"{mean.clip_norm:g}"),
+        towards=ANYBODY if trust is None else trust.sentence(clients),
     )
-    noisy = perturbed(clipped, noise, streams, release)
-    return SourceRelease(noisy, clipped, noise, stated, budget.trust, mean)

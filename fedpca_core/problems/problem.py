@@ -12,13 +12,14 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require, require_whole
-from fedpca_core.guarantee import RECORD, Guarantee, Unit
+from fedpca_core.guarantee import RECORD, Guarantee, PaidMean, Unit
 from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.problems.client_data import ClientData, checked_blocks
 from fedpca_core.problems.perturbation import (
     Budget,
     SourceRelease,
     Trust,
+    bound,
     records_of,
     release_source,
 )
@@ -55,9 +56,11 @@ class Problem:
         Grid, mean and number of the records, where they are public knowledge.
     source : SourceRelease or None
         Set by `private`: what each client released once.
+    paid_mean : PaidMean or None
+        Set by `bounded`: what the noisy mean cost that the records were centred on.
     truth : Problem or None
-        Set by `private`: the problem without clipping and noise (simulation only). Target and
-        errors are those of the truth.
+        Set by `private` and `bounded`: the problem without clipping and noise (simulation only).
+        Target and errors are those of the truth.
     spectrum : (features,) float64, or None
         Set by generators that make S exactly diagonal: its diagonal, largest first. The truth is
         then known without decomposing anything.
@@ -76,6 +79,7 @@ class Problem:
     own_scale: bool = False
     announced: PublicFacts | None = None
     source: SourceRelease | None = None
+    paid_mean: PaidMean | None = None
     truth: Problem | None = None
 
     @property
@@ -155,25 +159,7 @@ class Problem:
             private already; a budget out of range.
         """
         budget = Budget(epsilon, delta, clip, unit, trust, mean_share, mean_clip)
-        require(
-            self.source is None,
-            "This problem carries noise at the source already; call private() on its truth, and "
-            "count a second release.",
-        )
-        require(
-            not self.own_scale,
-            f"The records of “{self.name}” were divided by deviations of their own, which no ε "
-            "here covers; leave them unscaled, or scale them by numbers that were public before.",
-        )
-        require(
-            self.own_mean is None or mean_share > 0,
-            f"The records of “{self.name}” were centred on their own mean, so one record moves all "
-            "others and no ε covers it; leave them uncentred, or pay for a noisy mean "
-            "(mean_share, for example 0.1).",
-        )
-        records = records_of(self.client_data, self.blocks)
-        if records is not None and self.own_mean is not None:
-            records = [block + self.own_mean[:, None] for block in records]
+        records = self._coverable(budget)
         source = release_source(
             self.client_data, records, self.record_norm, budget, streams, release
         )
@@ -184,9 +170,56 @@ class Problem:
             truth=self,
             record_norm=clip,
             own_mean=None,
-            announced=_after_release(self.announced, source),
+            announced=_after_release(self.announced, source.mean),
             note=f"{self.note} {source.guarantee.sentence()}".strip(),
         )
+
+    def bounded(self, budget: Budget, streams: Streams, release: int = 0) -> Self:
+        """The same problem with records clipped and, where paid for, centred on a noisy mean.
+
+        For noise on every product: the mean is one more release, which `privacy.account` adds to
+        the products. The target stays that of this problem, without clipping.
+
+        Raises
+        ------
+        InvalidInput
+            As `private`.
+        """
+        records = self._coverable(budget)
+        made = bound(self.client_data, records, self.record_norm, budget, streams, release)
+        return replace(
+            self,
+            client_data=made.data,
+            blocks=None,
+            paid_mean=made.paid,
+            truth=self,
+            record_norm=budget.clip,
+            own_mean=None,
+            announced=_after_release(self.announced, made.mean),
+        )
+
+    def _coverable(self, budget: Budget) -> list[Array] | None:
+        """The records where they were before any centring, if an epsilon can cover them."""
+        require(
+            self.source is None and self.paid_mean is None,
+            "This problem carries noise at the source already; call private() on its truth, and "
+            "count a second release.",
+        )
+        require(
+            not self.own_scale,
+            f"The records of “{self.name}” were divided by deviations of their own, which no ε "
+            "here covers; leave them unscaled, or scale them by numbers that were public before.",
+        )
+        require(
+            self.own_mean is None or budget.mean_share > 0,
+            f"The records of “{self.name}” were centred on their own mean, so one record moves all "
+            "others and no ε covers it; leave them uncentred, or pay for a noisy mean "
+            "(mean_share, for example 0.1).",
+        )
+        records = records_of(self.client_data, self.blocks)
+        if records is not None and self.own_mean is not None:
+            records = [block + self.own_mean[:, None] for block in records]
+        return records
 
     @cached_property
     def covariance(self) -> Array:
@@ -236,11 +269,11 @@ class Problem:
         return state.hexdigest()[:16]
 
 
-def _after_release(facts: PublicFacts | None, source: SourceRelease) -> PublicFacts | None:
+def _after_release(facts: PublicFacts | None, mean: Array | None) -> PublicFacts | None:
     """Public facts once a noisy mean, if any, takes the place of the records' own."""
     if facts is None or facts.mean is None:
         return facts
-    return PublicFacts(facts.grid, source.mean, FINE)
+    return PublicFacts(facts.grid, mean, FINE)
 
 
 def check_components(components: int, features: int) -> None:

@@ -57,6 +57,7 @@ class DetectionTask:
         *,
         mean_share: float,
         mean_clip: float,
+        release: int = 0,
     ) -> DetectionTask:
         """The same task with noise at the source, all records centred on the noisy mean.
 
@@ -68,7 +69,13 @@ class DetectionTask:
             As `Problem.private`: records must be centred only, not divided by deviations.
         """
         problem = self.problem.private(
-            epsilon, delta, clip, streams, mean_share=mean_share, mean_clip=mean_clip
+            epsilon,
+            delta,
+            clip,
+            streams,
+            mean_share=mean_share,
+            mean_clip=mean_clip,
+            release=release,
         )
         assert problem.blocks is not None and problem.source is not None
         assert self.problem.own_mean is not None and problem.source.mean is not None

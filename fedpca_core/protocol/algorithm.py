@@ -21,7 +21,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, Arrays, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require, require_whole
-from fedpca_core.guarantee import Guarantee
+from fedpca_core.guarantee import Guarantee, PaidMean
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import check_components
 from fedpca_core.streams import Streams
@@ -56,6 +56,8 @@ class Setting:
         Whether records were centred or scaled by moments of their own, which no ε covers.
     guarantee : Guarantee or None
         What the clients' noise at the source guarantees, whatever the method (`Problem.private`).
+    paid_mean : PaidMean or None
+        The noisy mean that the records were centred on, a release of its own (`Problem.bounded`).
     """
 
     features: int
@@ -67,6 +69,7 @@ class Setting:
     record_norm: float | None = None
     own_moments: bool = False
     guarantee: Guarantee | None = None
+    paid_mean: PaidMean | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -127,6 +130,8 @@ class Plan:
 
     def keep(self, chosen: BoolArray) -> Plan:
         """The same plan for some of its participants, (present,) bool."""
+        if chosen.all():
+            return self
         return replace(self, participants=self.participants[chosen], weights=self.weights[chosen])
 
 
@@ -253,7 +258,12 @@ class Algorithm(ABC):
             participants=participants,
             weights=setting.weights[participants],
             downlink=self.broadcast(server),
+            local_steps=self.steps(round_),
         )
+
+    def steps(self, round_: int) -> int:
+        """Products with S_i before the upload of a round, counted from 1."""
+        return 1
 
     def broadcast(self, server: ServerState) -> Arrays:
         """What the server sends at the beginning of a round."""

@@ -57,6 +57,7 @@ class Simulation:
             record_norm=problem.record_norm,
             own_moments=problem.own_moments,
             guarantee=problem.guarantee,
+            paid_mean=problem.paid_mean,
         )
         algorithm.check(self.setting)
         if algorithm.needs_individual_uploads and self.channel.secure_aggregation:
@@ -91,6 +92,12 @@ class Simulation:
             if self._keep_rounds:
                 self._rounds.append(self._kept(finished))
             yield finished
+
+    def finish(self) -> Trace:
+        """Run to the end without a look at the rounds; the whole trace."""
+        with one_thread(self.setting.features):  # once for all rounds
+            self._rounds += map(self._kept, self._steps())
+        return self.trace()
 
     def _steps(self) -> Iterator[Round]:
         algorithm, data = self.algorithm, self.client_data
@@ -236,7 +243,7 @@ def simulate(
     InvalidInput
         Parameters that do not fit the problem or each other.
     """
-    run = Simulation(
+    return Simulation(
         problem,
         algorithm,
         rounds=rounds,
@@ -244,11 +251,7 @@ def simulate(
         participation=participation,
         absent=absent,
         channel=channel,
-    )
-    with one_thread(problem.features):  # once for all rounds
-        for _ in run:
-            pass
-    return run.trace()
+    ).finish()
 
 
 def stream(

@@ -91,7 +91,7 @@ class Trace:
         Raises
         ------
         InvalidInput
-            The method exposes nothing of that name, or the run is too long to have kept it.
+            The method exposes nothing of that name, or the run holds no clients' states.
         """
         states = self.kept_states()
         require(
@@ -107,13 +107,13 @@ class Trace:
         Raises
         ------
         InvalidInput
-            The run is too long to have kept them.
+            They left no client (a real deployment), or the run is too long to have kept them.
         """
         if self.states is None:
             raise InvalidInput(
-                f"The clients' frames of {self.rounds} rounds take more than "
-                f"{STATE_BYTES >> 20} MB, so this run has not kept them; choose fewer rounds, "
-                "clients, features or components."
+                "This run holds no clients' states: in a real deployment they never leave the "
+                f"clients, and a simulation keeps at most {STATE_BYTES >> 20} MB of them. Simulate "
+                "it with fewer rounds, clients, features or components."
             )
         return self.states
 

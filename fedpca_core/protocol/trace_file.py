@@ -19,7 +19,7 @@ import numpy as np
 
 from fedpca_core.arrays import AnyArray, Arrays
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.guarantee import Guarantee
+from fedpca_core.guarantee import Guarantee, PaidMean
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.described import describe, restore
 from fedpca_core.protocol.trace import Trace
@@ -27,6 +27,8 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 
 FORMAT = "fedpca trace"
 VERSION = 1
+#: No file may unpack to more than this.
+LARGEST_BYTES = 2**30
 #: Parts of a trace and of an exchange that are arrays and always there.
 _CURVES = ("estimates", "bytes_up", "bytes_down", "local_products", "seconds")
 _WHO = ("participants", "weights", "sum_weights")
@@ -67,6 +69,7 @@ def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
         "seed": int(trace.seed),
         "setting": {name: getattr(trace.setting, name) for name in _SCALARS},
         "guarantee": None if guarantee is None else asdict(guarantee),
+        "paid_mean": None if trace.setting.paid_mean is None else asdict(trace.setting.paid_mean),
         "states": None if trace.states is None else [list(state) for state in trace.states],
         "secure_aggregation": trace.transcript.secure_aggregation,
         "dtype": trace.transcript.dtype,
@@ -83,12 +86,23 @@ def load_trace(file: str | Path | IO[bytes]) -> Trace:
     Raises
     ------
     InvalidInput
-        Not such a file, one of another version, or one that is damaged.
+        Not such a file, one of another version, one that is damaged or larger than 1 GB.
     """
     try:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        require(
+            size <= LARGEST_BYTES,
+            f"This file unpacks to {size >> 20:,} MB, and {LARGEST_BYTES >> 20:,} MB is the most "
+            "that is read; keep fewer rounds, or leave the clients' states out.",
+        )
+        if not isinstance(file, str | Path):
+            file.seek(0)
         with np.load(file, allow_pickle=False) as stored:
             header = json.loads(bytes(stored["header"]).decode())
             arrays = {name: stored[name] for name in stored.files if name != "header"}
+    except InvalidInput:
+        raise
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise InvalidInput(
             f"This is not the file of a trace ({error}); choose one that a run has written (.npz)."
@@ -111,12 +125,13 @@ def load_trace(file: str | Path | IO[bytes]) -> Trace:
 
 
 def _trace(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Trace:
-    stated = header["guarantee"]
+    stated, mean = header["guarantee"], header.get("paid_mean")
     setting = Setting(
         **header["setting"],
         samples=arrays["setting/samples"],
         weights=arrays["setting/weights"],
         guarantee=None if stated is None else Guarantee(**stated),
+        paid_mean=None if mean is None else PaidMean(**mean),
     )
     names = header["states"]
     states = None

@@ -30,6 +30,7 @@ PROBLEM_FIELDS = (
     "clients",
     "samples",
     "records_per_client",
+    "resolution",
     "split",
     "decay",
     "condition",
@@ -113,7 +114,7 @@ def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
             heterogeneity=c.heterogeneity,
             seed=c.seed,
             split=c.split,
-            resolution=LIVE_RESOLUTION[c.problem],
+            resolution=c.resolution or LIVE_RESOLUTION[c.problem],
             download=True,
         )
     else:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.table_file import SUFFIXES as TABLE_SUFFIXES
+from fedpca_core.problems.table_file import SUFFIXES
 from fedpca_core.settings import Settings
+from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
@@ -21,15 +22,22 @@ from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier.frontier import Frontier, Strip
+from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.opened.opened import OpenedRun
+from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.own_table import OwnTable
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
+from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.personalised.comparison import Comparison
 from fedpca_core.studies.personalised.exposure import Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.personalised.sweep import CollaborationSweep
 from fedpca_core.studies.preset import Preset
+from fedpca_core.studies.private import presets as spending
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.convergence import PrivateRun
 from fedpca_core.studies.private.error_budget import ErrorBudget
@@ -41,10 +49,11 @@ from fedpca_core.studies.private.reconstruction import Reconstruction
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.spending import WaysOverBudget, WaysToSpend
 from fedpca_core.studies.reconstruction import ClientReconstruction
-from fedpca_core.studies.records.at_risk import AtRisk
+from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.studies.records.study import ClientRecords
 from fedpca_core.studies.recovery import Recovery
 from fedpca_core.studies.replay import ReplayAttack
+from fedpca_core.studies.scene import story
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.sent_models import SentModels
@@ -55,14 +64,20 @@ from fedpca_core.studies.theory.settings import TheorySettings
 from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
 from fedpca_core.studies.theory.verdicts import Statements
 
-__all__ = ["TABLE_SUFFIXES"]  # what pages need besides what is declared here
+#: How the names of a visitor's own files may end.
+TABLE_SUFFIXES = SUFFIXES
 
 #: Every study by key; those of one page follow each other in the order in which it shows them.
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
+    Frontier(),
+    Strip(),
+    Recommendation(),
+    BudgetsAndHeterogeneity(),
     ClientRecords(),
     AtRisk(),
+    NoiseAtRisk(),
     ClientReconstruction(),
     ReplayAttack(),
     Defences(),
@@ -87,7 +102,10 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PenaltyAndSteps(),
     Statements(),
     Bridge(),
+    OpenedRun(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
+    PaperRows(),
+    PaperExperiment(),
 )
 
 #: What a page asks before it can offer choices: shown nowhere, but run like a study.
@@ -102,11 +120,14 @@ RUNNABLE: Mapping[str, Study[Any, Any]] = {
 PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
+    FrontierSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,
     TheorySettings,
     AnomalySettings,
+    OpenedSettings,
+    PapersSettings,
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {
@@ -118,8 +139,10 @@ PRESETS: Mapping[str, Preset] = {
     preset.name: preset
     for preset in (
         *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
+        *story.PRESETS,
         *perpca.PRESETS,
         *iot.PRESETS,
+        *spending.PRESETS,
     )
 }
 

@@ -63,6 +63,7 @@ class Comparison:
     ----------
     tables : mapping of method key to a tuple of metrics frames, one for each start
     refusals : mapping of method key to the sentence why it could not run
+    notes : mapping of method key to what a visitor should know of its run (`Algorithm.notes`)
     facts : Facts
     predictions : mapping of method key to a tuple of frames
         What first-order theory says of each finished run, where it says so
@@ -75,6 +76,7 @@ class Comparison:
 
     tables: Mapping[str, tuple[pd.DataFrame, ...]]
     refusals: Mapping[str, str]
+    notes: Mapping[str, tuple[str, ...]]
     facts: Facts
     predictions: Mapping[str, tuple[pd.DataFrame, ...]]
     complete: bool
@@ -234,13 +236,15 @@ class Convergence(Study[ConvergeSettings, Comparison]):
         tables: dict[str, list[pd.DataFrame]] = {method: [] for method in settings.methods}
         predictions: dict[str, list[pd.DataFrame]] = {method: [] for method in settings.methods}
         refusals: dict[str, str] = {}
+        notes: dict[str, tuple[str, ...]] = {}
 
         def result(complete: bool, current: Simulation | None = None, of: str = "") -> Comparison:
             kept = {method: tuple(found) for method, found in tables.items() if found}
             if current is not None and of not in kept:
                 kept[of] = (metrics.frame(current.trace(), problem),)
             said = {method: tuple(found) for method, found in predictions.items() if found}
-            return Comparison(kept, dict(refusals), facts, said, complete, of or None)
+            refused, noted = dict(refusals), dict(notes)
+            return Comparison(kept, refused, noted, facts, said, complete, of or None)
 
         shown = time.monotonic()
         for position, (method, start) in enumerate(runs):
@@ -248,6 +252,7 @@ class Convergence(Study[ConvergeSettings, Comparison]):
                 continue
             try:
                 run = simulation(problem, method, settings, start=start, record="estimates")
+                notes[method] = run.algorithm.notes(run.setting)
                 rest = Rest(problem.clients)
                 for entry in run:
                     if rest.reached(entry.estimate, run.participants):

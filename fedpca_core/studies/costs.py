@@ -14,7 +14,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.private.settings import PrivacySettings
 
@@ -24,6 +24,8 @@ _FAST, _SLOW, _DRAWN = 1 / 2e10, 1 / 8e9, 2e-8
 _ROUND, _STEP = 1e-3, 5e-5
 #: Steps of a replay from all starts together, counted as whole ones.
 _DESCENTS = 16
+#: Ways in which a private run is noisy: two calibrations on products, one at the source.
+CALIBRATED = 3
 #: Records of the image sets (at most), and of traffic, with its features.
 _IMAGES, _TRAFFIC, _TRAFFIC_FEATURES = 70_000, 100_000, 45
 
@@ -50,7 +52,8 @@ class Size:
             return cls(len(c.columns) or columns, c.clients, rows)
         if c.problem in LIVE_RESOLUTION:
             records = min(_IMAGES, c.clients * c.records_per_client)
-            return cls(LIVE_RESOLUTION[c.problem] ** 2, c.clients, records)
+            side = c.resolution or LIVE_RESOLUTION[c.problem]
+            return cls(side**2, c.clients, records)
         return cls(c.features, c.clients, c.clients * c.samples)
 
 
@@ -86,7 +89,7 @@ def linear(size: Size, settings: ConvergeSettings) -> Cost:
     return Cost(_mb(2 * rounds * n**2), rounds * solved(size))
 
 
-def replay(size: Size, settings: AttackSettings) -> Cost:
+def replay(size: Size, settings: ConvergeSettings) -> Cost:
     """Replaying one client: the derivatives of every answer for every entry of its matrix."""
     c, n, p = settings, size.features, settings.components
     unknown = n * (n + 1) / 2 + n * p
@@ -98,16 +101,22 @@ def replay(size: Size, settings: AttackSettings) -> Cost:
     )
 
 
-def private(settings: PrivacySettings, runs: float, repetition: float = 0.0) -> Cost:
+def private(
+    settings: PrivacySettings, data: OwnData | None, runs: float, repetition: float = 0.0
+) -> Cost:
     """Drawing the data, and so many runs; ``repetition`` adds seconds to each."""
-    c, n = settings, settings.features
-    size = Size(n, c.clients, c.clients * c.samples)
+    c = settings
+    size = Size(c.features, c.clients, c.clients * c.samples)
+    if c.problem in LIVE_RESOLUTION:
+        size = Size(LIVE_RESOLUTION[c.problem] ** 2, c.clients, _IMAGES)
+    elif c.problem == "table" and data is not None:
+        size = Size(data.shape[1], c.clients, data.shape[0])
+    n = size.features
     product = c.clients * 2 * n**2 * (c.components + c.surplus) * _SLOW + _ROUND
-    return (
-        prepare(size)
-        + Cost(_mb(c.products * n * c.components), c.products * product).times(runs)
-        + Cost(seconds=runs * repetition)
-    )
+    # Every record is drawn or read, measured and clipped.
+    drawing = prepare(size) + Cost(seconds=3e-7 * n * size.records)
+    once = Cost(_mb(c.products * n * c.components), c.products * product + repetition)
+    return drawing + once.times(runs)
 
 
 def personal(settings: PersonaliseSettings, runs: float = 1.0) -> Cost:

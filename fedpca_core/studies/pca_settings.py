@@ -12,6 +12,8 @@ from fedpca_core.settings import Settings, Value, parameter
 from fedpca_core.studies.world import PROBLEMS, shared
 
 IMAGES = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti")
+#: Images that are stored finer than every method answers at.
+FINER = ("mnist", "fashion_mnist", "cifar10", "olivetti")
 #: Problems with a pooled subspace that is known exactly.
 POOLED = {key: PROBLEMS[key] for key in ("decay_geometric", "decay_arithmetic", *IMAGES, "table")}
 
@@ -52,6 +54,14 @@ class ConvergeSettings(Settings):
         grid=(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
     )
     records_per_client: float = shared("records_per_client")
+    resolution: int = parameter(
+        0,
+        key="pixels",
+        label="Pixels a side",
+        help="Images are averaged over areas to so many pixels along a side. 0: as many as every "
+        "method answers while a slider moves (8 for the digits).",
+        grid=(0, 4, 5, 6, 8, 10, 14, 16, 28, 32),
+    )
     split: str = parameter(
         "even",
         key="split",
@@ -294,6 +304,14 @@ class ConvergeSettings(Settings):
         "on all features alike.",
         view=True,
     )
+    fine: bool = parameter(
+        False,
+        key="fine",
+        label="Finer pictures",
+        help="Records of 28 or 32 pixels along a side in this section; the rest of the page stays "
+        "at 14 or 16, where all its attacks answer.",
+        view=True,
+    )
     joined: int = parameter(
         0,
         key="joined",
@@ -377,6 +395,14 @@ class ConvergeSettings(Settings):
         grid=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1.07e-7, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12),
         view=True,
     )
+    budgets: bool = parameter(
+        False,
+        key="budgets",
+        label="Map ε against heterogeneity",
+        help="Run every chosen method at six budgets on four federations, from the same clients "
+        "alike to as far apart as the problem has them.",
+        view=True,
+    )
     guide: bool = parameter(
         True,
         key="guide",
@@ -396,7 +422,7 @@ class ConvergeSettings(Settings):
             "condition": self.problem != "decay_arithmetic",
             "features": not self.problem.startswith("decay"),
             "samples": not self.problem.startswith("decay"),
-            "records_per_client": self.problem not in IMAGES,
+            **dict.fromkeys(("records_per_client", "resolution"), self.problem not in IMAGES),
             "absent": self.participation == 1,
             **dict.fromkeys(("delta", "clip_norm", "mean_share"), self.epsilon == math.inf),
             **dict.fromkeys(("client_column", "columns", "scaling"), self.problem != "table"),

@@ -51,11 +51,11 @@ class Pictures:
 def covariances(paths: Mapping[str, Array], truth: Array, problem: Problem) -> Pictures:
     """The true S_i and reconstructions of it, (rounds + 1, features, features) each."""
     basis = _display_basis(problem)
-    shown = _shrunk(_rotated(truth[None], basis))[0]
+    shown = shrunk(_rotated(truth[None], basis))[0]
     return Pictures(
         "covariance",
         shown,
-        {name: _shrunk(_rotated(path, basis)) for name, path in paths.items()},
+        {name: shrunk(_rotated(path, basis)) for name, path in paths.items()},
         float(np.quantile(np.abs(shown), 0.995)) or 1.0,
         {name: scores.relative_errors(path, truth) for name, path in paths.items()},
     )
@@ -125,7 +125,7 @@ def _rotated(matrices: Array, basis: Array | None) -> Array:
     return matrices if basis is None else basis @ matrices @ basis.T
 
 
-def _shrunk(matrices: Array) -> AnyArray:
+def shrunk(matrices: Array) -> AnyArray:
     """Average blocks of neighbouring entries until a matrix has at most `LARGEST` rows."""
     size = matrices.shape[-1]
     block = -(-size // LARGEST)

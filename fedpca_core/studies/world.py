@@ -137,6 +137,14 @@ WORLD: dict[str, Parameter] = {
         "one.",
         grid=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
     ),
+    "mean_clip": Parameter(
+        50.0,
+        key="meanclip",
+        label="Clip norm for the mean",
+        help="Largest norm of a record before it is centred, where the noisy mean is formed. "
+        "Records may lie far from the origin; a bound that is too short bends the mean.",
+        grid=(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0),
+    ),
     "features": Parameter(
         50,
         key="features",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms.checked_probes import checked_probe
+from fedpca_core.algorithms.checked_probes import checked_probe, new_part
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.errors import InvalidInput
 from fedpca_core.guarantee import Guarantee
@@ -227,3 +227,69 @@ def test_hidden_noise_has_the_stated_size(problem: fp.problems.Problem) -> None:
             turn.append((off**2).sum(axis=(1, 2)) * (product**2).sum(axis=(1, 2)))
         sizes.append(np.sqrt(np.mean(turn) / 19) / noise)
     assert sizes == pytest.approx([1.0, 1.0], rel=0.1)
+
+
+# ---------------------------------------------------------------------- answers from memory
+def test_a_probe_is_taken_apart_into_known_and_new() -> None:
+    probes = basis(7)
+    answered = np.zeros((2, 20, 8))
+    answered[:, :, :4] = probes[:, :4]
+    turned = np.linalg.qr(probes[:, 2:6] @ np.random.default_rng(1).standard_normal((4, 3)))[0]
+    known, new, length = new_part(turned, answered)
+    assert np.allclose(answered @ known + new @ length, turned)
+    assert np.abs(answered.swapaxes(1, 2) @ new).max() < 1e-14
+    # Two of the four directions are old, so that one of three columns has nothing new to ask.
+    assert list((new != 0).any(axis=1).sum(axis=1)) == [2, 2]
+    unit = new.swapaxes(1, 2) @ new
+    assert np.allclose(unit, np.diag([1.0, 1.0, 0.0]), atol=1e-14)
+
+
+def test_answers_from_memory_are_those_of_one_noisy_matrix(problem: fp.problems.Problem) -> None:
+    """All that a client says is S_i + G_i times what it was asked, with one G_i in the whole run:
+    more equations than unknowns, and all hold."""
+    run = noisy(fp.SSI(3), 0.5, 15, remembers=True)
+    exchanges = fp.simulate(
+        problem, run, rounds=15, participation=0.75, seed=3
+    ).transcript.exchanges
+    noise = []
+    for client in range(4):
+        asked, said = [], []
+        for exchange in exchanges:
+            if client in exchange.participants:
+                assert exchange.uploads is not None
+                asked.append(exchange.downlink["frame"])
+                said.append(exchange.uploads["product"][list(exchange.participants).index(client)])
+        probes, answers = np.concatenate(asked, axis=1), np.concatenate(said, axis=1)
+        assert probes.shape[1] > 20
+        whole = np.linalg.lstsq(probes.T, answers.T, rcond=1e-9)[0].T
+        assert np.abs(whole @ probes - answers).max() < 1e-5
+        left, sizes, _ = np.linalg.svd(probes)
+        noise.append((whole - problem.client_data.dense()[client]) @ left[:, sizes > 0.1])
+    # G_i has independent entries of the stated size.
+    assert np.sqrt(np.mean(np.concatenate(noise, axis=1) ** 2)) == pytest.approx(0.5, rel=0.1)
+
+
+def test_a_server_learns_nothing_by_asking_again(problem: fp.problems.Problem) -> None:
+    @dataclass(frozen=True)
+    class Stubborn(fp.SSI):
+        title: ClassVar[str] = "Stubborn"
+
+        def server(self, server, inbox, plan):  # type: ignore[no-untyped-def]
+            from fedpca_core.protocol.algorithm import Reply
+
+            return Reply({"frame": basis(3)})
+
+    run = Noisy(Stubborn(3), 0.1, 5, remembers=True)
+    exchanges = fp.simulate(problem, run, rounds=5).transcript.exchanges
+    second, *later = [exchange.uploads["product"] for exchange in exchanges[1:] if exchange.uploads]
+    assert len(later) == 3 and all(np.allclose(one, second, atol=1e-12) for one in later)
+
+
+def test_answers_from_memory_cost_one_release(problem: fp.problems.Problem) -> None:
+    setting = fp.simulate(problem, fp.SSI(3), rounds=1).setting
+    found = account(noisy(fp.SSI(3), 0.1, 40, remembers=True), setting, delta=1e-5)
+    assert isinstance(found, Guarantee) and found.composition == 1 and found.releases == 40
+    assert "from memory" in found.terms()["released"]
+    with pytest.raises(InvalidInput, match="Answers from memory"):
+        run = noisy(fp.SSI(3), 0.1, 4, remembers=True, summed=True)
+        fp.simulate(problem, run, rounds=4, channel=fp.Channel(secure_aggregation=True))

@@ -63,14 +63,6 @@ def test_one_upload_after_a_common_start_gives_the_frame_away(several) -> None:
         np.testing.assert_allclose(found.frame, trace.estimates[1, client], atol=1e-12)
 
 
-def test_the_frame_lies_in_a_known_space_of_twice_the_size(several) -> None:
-    _, algorithm, trace = several
-    space = attack.enclosing_space(trace.transcript, algorithm, 2, 5)
-    frame = trace.estimates[5, 2]
-    assert space.shape == (12, 6)
-    np.testing.assert_allclose(space @ (space.T @ frame), frame, atol=1e-12)
-
-
 def test_at_the_papers_size_too() -> None:
     _, algorithm, trace = _setup(10, features=30, components=10)
     for client in range(6):

@@ -190,7 +190,7 @@ def test_where_more_than_one_set_explains_the_matrix_none_is_certified():
     block = np.vstack([rows, 3 * rows, 5 * rows]).astype(float)
     found = attacks.records(moment(block))
     assert not found.certified
-    assert "more than one set" in found.note
+    assert "3 sets of whole records" in found.note
 
 
 def test_an_index_two_lattice_is_completed_by_its_dual():

@@ -38,6 +38,21 @@ def test_the_pooled_path_equals_the_single_calls():
         np.testing.assert_allclose(path.estimates[rounds], single, atol=1e-12)
 
 
+def test_equations_kept_short_have_the_solution_of_all_of_them():
+    """Least norm over all clients, against a pseudo-inverse of everything that was ever sent."""
+    of = problem(6, 30, clients=3)
+    run = transcript(of, fp.SSI(2), 30, channel=SECURE, participation=0.6, absent="present")
+    weights, columns, answers = run.weights, [], []
+    for exchange in run.exchanges:
+        parts = exchange.sum_weights / np.sqrt(weights)
+        columns.append(np.concatenate([part * exchange.downlink["frame"] for part in parts]))
+        answers.append(exchange.sums["product"])
+    whole = np.hstack(answers) @ np.linalg.pinv(np.hstack(columns), rcond=1e-13)
+    for client in range(3):
+        own = whole[:, 6 * client : 6 * client + 6] / np.sqrt(weights[client])
+        assert relative(attacks.pooled(run, client), 0.5 * (own + own.T)) < 1e-7
+
+
 @pytest.mark.parametrize("absent", ["memory", "present"])
 def test_changing_participants_undo_secure_aggregation(absent):
     run = transcript(SMALL, fp.SSI(3), 60, channel=SECURE, participation=0.5, absent=absent)

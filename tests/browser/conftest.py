@@ -1,15 +1,21 @@
-"""One Chromium and one server for all browser tests; a fresh context (cache, theme) for each."""
+"""One Chromium, one context and one server for all browser tests of a process; a page for each.
+
+The context is shared for its cache: reading and compiling the scripts of a page takes longer than
+most tests. Sessions of the dashboard belong to pages, so a fresh page is a fresh visitor.
+"""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from scripts.browser import FLAGS, NoBrowser, find, required
 from tests.browser.tools import ROOT, Server, drawn, serve, watch
+
+# What is expected may take long on a machine with other work, and costs nothing where it does not.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="session")
@@ -27,23 +33,29 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture
-def new_page(chromium):
-    """A function ``new_page(width=1440, scheme="light")`` that opens an empty page."""
-    contexts = []
+@pytest.fixture(scope="session")
+def context(chromium):
+    """What the pages of all tests share: a cache."""
+    context = chromium.new_context()
+    context.set_default_timeout(60_000)
+    return context
 
-    def make(width: int = 1440, scheme: str = "light", **options):
-        context = chromium.new_context(
-            viewport={"width": width, "height": 1000 if width > 600 else 844},
-            color_scheme=scheme,
-            **options,
-        )
-        contexts.append(context)
-        return context.new_page()
+
+@pytest.fixture
+def new_page(context):
+    """A function ``new_page(width=1440, scheme="light")`` that opens an empty page."""
+    pages = []
+
+    def make(width: int = 1440, scheme: str = "light"):
+        page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": 1000 if width > 600 else 844})
+        page.emulate_media(color_scheme=scheme)
+        return page
 
     yield make
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
 
 
 @pytest.fixture(scope="session")
@@ -53,32 +65,35 @@ def dashboard(chromium):
         yield address
 
 
-@pytest.fixture
-def fresh_dashboard(chromium):
-    """A function that starts another server, without a memory of any session."""
-    with ExitStack() as servers:
-        yield lambda: servers.enter_context(serve(ROOT / "app.py", ROOT))
+@pytest.fixture(scope="session")
+def other_dashboard(chromium):
+    """Another server, which opens what was made elsewhere and computes it anew."""
+    with serve(ROOT / "app.py", ROOT) as address:
+        yield address
 
 
 @pytest.fixture
-def open_page(request, new_page, fresh_dashboard):  # which must outlive the look at its log
+def open_page(request, new_page):
     """A function that opens a page of the dashboard and waits until it is drawn.
 
     ``open_page("/converge", {"seed": 3}, scheme="dark", width=390)`` uses the shared server;
-    ``address`` names another one. Errors on the console, exceptions here and on the server, and
-    requests to other hosts fail the test when it ends.
+    ``address`` names another one; ``wait=False`` returns at once. Errors on the console, exceptions
+    here and on the server, and requests to other hosts fail the test when it ends.
     """
     problems: list[str] = []
     servers: set[Server] = set()
 
-    def open_(path: str = "/", query: dict | str = "", *, address: Server | None = None, **look):
+    def open_(
+        path="/", query: dict | str = "", *, address: Server | None = None, wait=True, **look
+    ):
         address = address or request.getfixturevalue("dashboard")
         servers.add(address)
         page = new_page(**look)
         watch(page, problems)
         parameters = query if isinstance(query, str) else urlencode(query, doseq=True)
         page.goto(f"{address}{path}" + (f"?{parameters}" if parameters else ""))
-        drawn(page)
+        if wait:
+            drawn(page)
         return page
 
     yield open_

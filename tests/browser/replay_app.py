@@ -62,7 +62,7 @@ chart(
         Panel("area", "Budget", "round", "ε", (Curve("one", k, k), Curve("two", k, 2 * k)),
               kind="area", log_y=False),
         Panel("points", "Clients", "first", "second",
-              (Curve("group", [1, 2], [3, 4], labels=["client 1", "client 2"]),),
+              (Curve("group", [1, 2], [3, 4], "series 2", labels=["client 1", "client 2"]),),
               kind="scatter", log_y=False),
         Heat("heat", "Angles", [[0, 1], [1, 0]], ["a", "b"], ["a", "b"], show_values=True),
     ],

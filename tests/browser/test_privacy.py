@@ -22,7 +22,7 @@ def main(page) -> str:
 
 def test_turning_epsilon_changes_guarantee_noise_and_curve(open_page):
     page = open_page("/privacy", QUICK)
-    assert metric(page, "Guaranteed ε") == "1"
+    assert metric(page, "Guaranteed ε") == "1" and "Differentially private" in main(page)
     noise, numbers = metric(page, "Noise ν"), page.get_by_test_id("replay-readout").inner_text()
     set_slider(page, "epsilon", EPSILON[10.0])
     drawn(page)
@@ -30,53 +30,47 @@ def test_turning_epsilon_changes_guarantee_noise_and_curve(open_page):
     assert float(metric(page, "Noise ν")) < float(noise) / 4
     assert page.get_by_test_id("replay-readout").inner_text() != numbers
     assert "epsilon=10" in page.url
-
-
-def test_an_infinite_budget_is_no_privacy(open_page):
-    page = open_page("/privacy", QUICK)
-    assert "Differentially private" in main(page)
     set_slider(page, "epsilon", EPSILON["∞"])
     drawn(page)
     assert metric(page, "Guaranteed ε") == "∞"
     assert "Differentially private" not in main(page) and "Unprotected" in main(page)
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "charts"),
-    [
-        ("Price of ε", "The budget is spread over all products", 2),
-        ("Ways to spend ε", "Trusting nobody", 3),
-        ("Where the error comes from", "What theory says", 2),
-        ("What an attacker gets", "Is one record in the data?", 3),
-        ("Accountants", "And back: what does a given noise mean?", 0),
-        ("The paper's figures", "Plateaus here", 1),
-    ],
-)
-def test_every_view_is_reached_by_its_button(open_page, name, words, charts):
+VIEWS = [
+    ("Price of ε", "The budget is spread over all products", 2),
+    ("Ways to spend ε", "Trusting nobody", 3),
+    ("Where the error comes from", "What theory says", 2),
+    ("What an attacker gets", "Is one record in the data?", 3),
+    ("Accountants", "And back: what does a given noise mean?", 0),
+    ("The paper's figures", "Plateaus here", 1),
+]
+
+
+def test_every_view_is_reached_by_its_button(open_page):
     page = open_page("/privacy", QUICK)
-    page.locator(".st-key-view").get_by_text(name, exact=True).click()
-    drawn(page, 90)
-    page.get_by_text(words).first.wait_for(timeout=60_000)
-    drawn(page, 90)
-    assert page.locator(".js-plotly-plot").count() == charts
+    for name, words, charts in VIEWS:
+        page.locator(".st-key-view").get_by_text(name, exact=True).click()
+        page.get_by_text(words).first.wait_for()
+        drawn(page)
+        assert page.locator(".js-plotly-plot").count() == charts, name
 
 
-def test_a_link_opens_the_same_view_on_a_fresh_server(open_page, fresh_dashboard):
+def test_a_link_opens_the_same_view_on_another_server(open_page, other_dashboard):
     page = open_page("/privacy", QUICK)
     set_slider(page, "epsilon", EPSILON[0.1])
     page.locator(".st-key-view").get_by_text("Price of ε", exact=True).click()
-    drawn(page, 90)
+    drawn(page)
     query = page.url.split("?")[1]
-    other = open_page("/privacy", query, address=fresh_dashboard())
+    other = open_page("/privacy", query, address=other_dashboard)
     assert metric(other, "Guaranteed ε") == metric(page, "Guaranteed ε") == "0.1"
     digest = "() => document.querySelector('[data-digest]').dataset.digest"
     assert other.evaluate(digest) == page.evaluate(digest)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light"), (390, "dark")])
-def test_it_fits_and_is_accessible(open_page, width, scheme):
+@pytest.mark.parametrize("width", [1440, 390])
+def test_it_fits_and_is_accessible(open_page, width):
     page = open_page(
-        "/privacy", {**QUICK, "draws": 5, "delta": "0.001"}, width=width, scheme=scheme
+        "/privacy", {**QUICK, "draws": 5, "delta": "0.001"}, width=width, scheme="dark"
     )
     fits(page)
     accessible(page)

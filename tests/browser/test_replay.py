@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from dashboard.player import Curve, Panel
 from dashboard.player.component import frontend_script
 from dashboard.player.encode import encode
-from tests.browser.tools import ROOT, serious, serve, settled, watch
+from tests.browser.tools import ROOT, findings, serve, settled, watch
 
 HERE = Path(__file__).resolve().parent
 NODE = "[data-testid=replay]"
@@ -39,6 +38,24 @@ def page(address, new_page):
     open_view(page, address)
     yield page
     assert problems == []
+
+
+@pytest.fixture(scope="module")
+def standing(address, context):
+    """The fixture page, opened once."""
+    page = context.new_page()
+    problems = watch(page)
+    open_view(page, address)
+    yield page
+    page.close()
+    assert problems == []
+
+
+@pytest.fixture
+def still(standing):
+    """It again, at its last round: for tests that change nothing but the round."""
+    standing.locator(RANGE).fill("20")
+    return standing
 
 
 def open_view(page, address) -> None:
@@ -83,33 +100,33 @@ def readout(page, curve: str) -> str:
     return page.locator(row).first.inner_text()
 
 
-def test_buttons_and_keyboard_move_the_round(page):
-    assert attribute(page, "round") == attribute(page, "rounds") == "20"
+def test_buttons_and_keyboard_move_the_round(still):
+    assert attribute(still, "round") == attribute(still, "rounds") == "20"
     for button, expected in (("first", 0), ("forward", 1), ("forward", 2), ("back", 1)):
-        page.locator(f"[data-testid=replay-{button}]").click()
-        assert attribute(page, "round") == str(expected)
-    page.locator("[data-testid=replay-last]").click()
-    assert attribute(page, "round") == "20"
-    page.locator(RANGE).focus()
+        still.locator(f"[data-testid=replay-{button}]").click()
+        assert attribute(still, "round") == str(expected)
+    still.locator("[data-testid=replay-last]").click()
+    assert attribute(still, "round") == "20"
+    still.locator(RANGE).focus()
     for key, expected in (("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1), ("End", 20)):
-        page.keyboard.press(key)
-        assert attribute(page, "round") == str(expected)
+        still.keyboard.press(key)
+        assert attribute(still, "round") == str(expected)
 
 
-def test_scrubbing_moves_images_caption_readout_and_dots(page):
-    page.locator(RANGE).fill("7")
-    assert attribute(page, "round") == "7"
-    assert "7 / 20" in page.locator("[data-testid=replay-round]").inner_text()
-    assert page.locator("[data-testid=replay-caption]").first.inner_text() == "frame 7"
-    pixel = page.evaluate(
+def test_scrubbing_moves_images_caption_readout_and_dots(still):
+    still.locator(RANGE).fill("7")
+    assert attribute(still, "round") == "7"
+    assert "7 / 20" in still.locator("[data-testid=replay-round]").inner_text()
+    assert still.locator("[data-testid=replay-caption]").first.inner_text() == "frame 7"
+    pixel = still.evaluate(
         "() => [...document.querySelector('[data-testid=replay-canvas]')"
         ".getContext('2d').getImageData(1, 1, 1, 1).data]"
     )
     assert pixel == [70, 70, 70, 255]
-    assert math.isclose(float(readout(page, "SSI")), 10 ** (-7 / 5), rel_tol=1e-3)
-    ended = page.locator("[data-testid=replay-readout] tr[data-curve=BlockKrylov] td").first
+    assert math.isclose(float(readout(still, "SSI")), 10 ** (-7 / 5), rel_tol=1e-3)
+    ended = still.locator("[data-testid=replay-readout] tr[data-curve=BlockKrylov] td").first
     assert ended.get_attribute("title") == "ended at round 3"
-    places = page.evaluate(
+    places = still.evaluate(
         f"""() => {{
           const {{xaxis, yaxis}} = document.querySelector('{PLOT}')._fullLayout;
           const overlay = document.querySelector('[data-testid=replay-cursor-error]');
@@ -126,24 +143,26 @@ def test_scrubbing_moves_images_caption_readout_and_dots(page):
     assert places["line"] == pytest.approx(places["wanted"][0], abs=0.5)
 
 
-def test_panels_with_a_row_per_round_follow_it_on_a_steady_axis(page):
+def test_panels_with_a_row_per_round_follow_it_on_a_steady_axis(still):
     def shown(panel: str, part: str) -> list:
-        return page.evaluate(
+        return still.evaluate(
             f"() => [...document.querySelector('[data-panel={panel}]').data[0].{part}]"
         )
 
     def top() -> float:
-        return page.evaluate(
+        return still.evaluate(
             "() => document.querySelector('[data-panel=spectrum]')._fullLayout.yaxis.range[1]"
         )
 
     assert shown("spectrum", "y") == [21, 42]
     before = top()
-    page.locator(RANGE).fill("4")
-    page.wait_for_function("() => document.querySelector('[data-panel=spectrum]').data[0].y[0] < 6")
+    still.locator(RANGE).fill("4")
+    still.wait_for_function(
+        "() => document.querySelector('[data-panel=spectrum]').data[0].y[0] < 6"
+    )
     assert shown("spectrum", "y") == [5, 10]
     assert top() == before > 42
-    page.wait_for_function(
+    still.wait_for_function(
         "() => document.querySelector('[data-panel=angles]').data[0].z[0][0] < 1"
     )
     assert shown("angles", "z[0]") == pytest.approx([0.1, 0.1])
@@ -152,11 +171,12 @@ def test_panels_with_a_row_per_round_follow_it_on_a_steady_axis(page):
 def test_playing_starts_only_by_hand_and_stops_at_the_end(page):
     page.wait_for_timeout(400)
     assert attribute(page, "playing") == "false"
-    page.locator("[data-testid=replay-speed]").select_option("50")
+    page.locator("[data-testid=replay-speed]").select_option("1")
     page.locator(RANGE).focus()
     page.keyboard.press("Home")
     page.keyboard.press("Space")
     assert attribute(page, "playing") == "true"
+    page.locator("[data-testid=replay-speed]").select_option("50")
     page.wait_for_selector(f"{NODE}[data-round='20'][data-playing=false]")
 
 
@@ -199,18 +219,18 @@ def test_a_shorter_run_clamps_the_round(page):
     assert attribute(page, "round") == "4"
 
 
-def test_reset_undoes_a_zoom(page):
-    before = x_range(page)
-    zoom(page, 2, 9)
-    page.locator("button[aria-label='Reset zoom']").first.click()
-    page.wait_for_timeout(300)
-    assert x_range(page) == pytest.approx(before)
+def test_reset_undoes_a_zoom(still):
+    before = x_range(still)
+    zoom(still, 2, 9)
+    still.locator("button[aria-label='Reset zoom']").first.click()
+    still.wait_for_timeout(300)
+    assert x_range(still) == pytest.approx(before)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "SVG"])
-def test_a_chart_can_be_downloaded(page, kind):
-    with page.expect_download() as download:
-        page.locator(f"button[aria-label='Download as {kind}']").first.click()
+def test_a_chart_can_be_downloaded(still, kind):
+    with still.expect_download() as download:
+        still.locator(f"button[aria-label='Download as {kind}']").first.click()
     assert download.value.suggested_filename == f"error.{kind.lower()}"
     content = Path(download.value.path()).read_bytes()
     assert content.startswith(b"\x89PNG" if kind == "PNG" else b"<svg")
@@ -235,8 +255,8 @@ def test_the_colours_follow_the_scheme(page):
     assert x_range(page) == pytest.approx([2, 9])
 
 
-def test_small_powers_are_written_as_powers_of_ten(page):
-    ticks = page.locator(f"{PLOT} .ytick").all_text_contents()
+def test_small_powers_are_written_as_powers_of_ten(still):
+    ticks = still.locator(f"{PLOT} .ytick").all_text_contents()
     assert ticks, "the y axis has no ticks"
     assert any("10" in tick and "−" in tick for tick in ticks)
     assert not any("e" in tick or "μ" in tick for tick in ticks)
@@ -256,7 +276,7 @@ def test_plotly_is_fetched_once(address, new_page):
 def test_it_is_accessible_and_fits(address, new_page, width, scheme):
     page = new_page(width, scheme)
     open_view(page, address)
-    assert serious(Axe().run(page)) == []
+    assert findings(page) == []
     inner, outer = page.evaluate(
         "() => [document.querySelector('[data-testid=stMain]').scrollWidth, innerWidth]"
     )
@@ -289,7 +309,7 @@ MOUNTED_TWICE = """async ([script, older, newer, order]) => {
 
 
 @pytest.mark.parametrize("order", [["older", "newer"], ["newer", "older"]])
-def test_a_mount_out_of_date_does_not_take_the_view_down(page, order) -> None:
+def test_a_mount_out_of_date_does_not_take_the_view_down(still, order) -> None:
     """New data while the module loads: both are mounted, in either order, the older cleaned up."""
 
     def data(rounds: int) -> list[int]:
@@ -298,5 +318,63 @@ def test_a_mount_out_of_date_does_not_take_the_view_down(page, order) -> None:
         panel = Panel(key="e", title="Error", x_title="round", y_title="error", curves=(curve,))
         return list(encode(key="twice", rounds=rounds, panels=[panel]))
 
-    found = page.evaluate(MOUNTED_TWICE, [frontend_script(), data(2), data(3), order])
+    found = still.evaluate(MOUNTED_TWICE, [frontend_script(), data(2), data(3), order])
     assert found == [["3"], 0]
+
+
+def test_a_play_is_not_read_out_round_by_round_but_a_step_is(page):
+    number = page.locator("[data-testid=replay-round]").first
+    page.locator("[data-testid=replay-back]").first.click()
+    assert (number.get_attribute("role"), number.get_attribute("aria-live")) == ("status", "polite")
+    page.locator("[data-testid=replay-first]").first.click()
+    page.locator("[data-testid=replay-play]").first.click()
+    page.wait_for_function(f"() => document.querySelector('{NODE}').dataset.round > 0")
+    assert number.get_attribute("aria-live") == "off"
+    page.locator("[data-testid=replay-play]").first.click()
+
+
+def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(page):
+    trace = page.evaluate(
+        f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
+        ".customdata[12]"
+    )
+    assert trace == ["12", "1.00 × 10⁻⁶"]
+    template = page.evaluate(
+        f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
+        ".hovertemplate"
+    )
+    assert "error" not in template and "at round %{customdata[0]}" in template
+
+
+def test_a_legend_shows_the_marker_that_is_drawn(page):
+    drawn = page.evaluate(
+        "() => document.querySelector('[data-panel=points]')._fullData[0].marker.symbol"
+    )
+    legend = page.locator("figure:has([data-panel=points]) .fp-legend [data-marker]")
+    assert legend.get_attribute("data-marker") == drawn == "square"
+    assert legend.evaluate("(node) => node.tagName") == "path"
+
+
+@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+def test_a_picture_can_be_downloaded(page, kind):
+    with page.expect_download() as download:
+        page.locator(f"button[aria-label='Download “Estimate” as {kind}']").click()
+    assert download.value.suggested_filename == f"estimate-round-20.{kind.lower()}"
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(b"\x89PNG" if kind == "PNG" else b"<svg")
+    if kind == "SVG":
+        assert b"Estimate, round 20 of 20. frame 20" in content
+
+
+def test_a_heat_map_can_be_downloaded(page):
+    with page.expect_download() as download:
+        page.locator("figure:has([data-panel=heat]) button[aria-label='Download as SVG']").click()
+    assert download.value.suggested_filename == "heat.svg"
+
+
+def test_the_first_stop_of_the_tab_key_leads_to_the_play_button(page):
+    page.evaluate("() => document.activeElement?.blur()")
+    page.locator("body").press("Tab")
+    assert page.evaluate("() => document.activeElement.textContent") == "Skip to the picture"
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.dataset.testid") == "replay-play"

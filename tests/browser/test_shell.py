@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+from urllib.request import urlopen
+
 from playwright.sync_api import expect
 
 from tests.browser.tools import ROOT, drawn, serve, watch
@@ -35,3 +39,38 @@ def test_an_embedded_page_folds_its_controls_away_and_keeps_its_settings(open_pa
     assert "embed=true" in page.url and "heterogeneity=0.5" in page.url
     page = open_page("/converge", quick)
     expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("data-collapsed", "false")
+
+
+def test_the_first_document_has_a_title_a_description_and_a_preview(dashboard):
+    with urlopen(f"{dashboard}/converge") as answer:
+        document = answer.read().decode()
+        assert answer.headers["ETag"] is None
+    assert "<title>Federated-PCA laboratory</title>" in document and "Streamlit</t" not in document
+    assert '<meta name="description" content="Turn clients' in document
+    picture = re.search(r'"og:image" content="([^"]+)"', document)
+    assert picture is not None and picture[1].startswith(str(dashboard))
+    with urlopen(picture[1]) as answer:
+        assert answer.read(4) == b"\x89PNG"
+
+
+def test_tabs_carry_the_product_and_headings_never_skip_a_level(open_page):
+    page = open_page("/")
+    assert page.title() == "Home · Federated-PCA laboratory"
+    levels = [
+        int(heading.evaluate("(node) => node.tagName")[1])
+        for heading in page.locator("[data-testid=stMain]").get_by_role("heading").all()
+    ]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_a_focused_page_link_is_outlined_in_the_colour_of_text(open_page):
+    page = open_page("/", {"rounds": 10})
+    page.keyboard.press("Tab")  # from now on focus is shown
+    link = page.locator("[data-testid=stPageLink-NavLink]").first
+    link.focus()
+    outline = "(node) => [getComputedStyle(node).outlineStyle, getComputedStyle(node).outlineColor]"
+    assert link.evaluate(outline) == [
+        "solid",
+        link.evaluate("(node) => getComputedStyle(node).color"),
+    ]

@@ -19,9 +19,7 @@ def test_a_larger_condition_number_makes_theorem_1_vacuous(open_page):
     assert "It speaks for every r at this condition number" in main(page)
     set_slider(page, "kappa", 7)  # 100
     # Keys reach the server when Streamlit has gathered them; until then the page rests as it was.
-    expect(page.get_by_text("Theorem 1: says nothing here (1 or more)")).to_be_visible(
-        timeout=30_000
-    )
+    expect(page.get_by_text("Theorem 1: says nothing here (1 or more)")).to_be_visible()
     drawn(page)
     assert "kappa=100" in page.url
 
@@ -30,7 +28,7 @@ def test_fedavg_stops_at_a_wrong_point_unless_clients_are_alike(open_page):
     page = open_page("/theory", {**QUICK, "rounds": 100})
     assert "FedAvg stops" in main(page)
     set_slider(page, "heterogeneity", 0)
-    expect(page.get_by_text("the clients are alike")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("the clients are alike")).to_be_visible()
     drawn(page)
 
 

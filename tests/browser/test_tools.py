@@ -13,23 +13,15 @@ def add(page, html: str) -> None:
     )
 
 
-def test_something_too_wide_is_found(open_page):
+def test_what_is_wide_or_has_no_words_or_never_rests_is_found(open_page):
     page = open_page("/", width=390)
     fits(page)
     add(page, "<div style='width: 600px'>wide</div>")
     with pytest.raises(AssertionError, match="scrolls sideways: stMain"):
         fits(page)
-
-
-def test_a_picture_without_words_is_found(open_page):
-    page = open_page("/")
     add(page, "<img src='data:,'>")
     with pytest.raises(AssertionError, match="image-alt"):
         accessible(page)
-
-
-def test_a_page_that_never_rests_is_found(open_page):
-    page = open_page("/")
     add(page, "<div data-stale='true'></div>")
     with pytest.raises(AssertionError, match="did not come to rest within 1 s"):
         settled(page, seconds=1)

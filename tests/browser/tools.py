@@ -19,6 +19,8 @@ from pathlib import Path
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from dashboard.shell.navigation import ENTRIES
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Resting means: connected, not running, nothing stale, for a tenth of a second on end. Right after
@@ -62,19 +64,13 @@ class PageLink:
 
 
 def pages() -> list[PageLink]:
-    """The pages that dashboard/main.py declares, in the order of the navigation.
-
-    Read from the source, so that collecting tests starts nothing; a test compares the result with
-    the links that a running server shows.
-    """
+    """The pages of the navigation, each with the heading that its file draws."""
     found = []
-    for call in _calls(ROOT / "dashboard" / "main.py", "Page"):
-        script = ROOT / "pages" / _texts(call.args[0])[-1]
-        options = {option.arg: option.value for option in call.keywords}
-        url = _texts(options["url_path"])[0] if "url_path" in options else script.stem
-        title, *_ = _texts(options["title"])
+    for entry in ENTRIES:
+        script = ROOT / "pages" / f"{entry.name}.py"
         heading, *_ = _texts(_calls(script, "heading")[0].args[0])
-        found.append(PageLink("/" if "default" in options else f"/{url}", title, heading))
+        path = "/" if entry is ENTRIES[0] else f"/{entry.name}"
+        found.append(PageLink(path, entry.title, heading))
     return found
 
 
@@ -91,13 +87,13 @@ def _texts(node: ast.expr) -> list[str]:
     return [part for part in parts if isinstance(part, str)]
 
 
-def settled(page, seconds: float = 30.0) -> None:
+def settled(page, seconds: float = 60.0) -> None:
     """Wait until the page rests; fail if it does not."""
     took = page.evaluate(_SETTLED, seconds * 1000)
     assert took >= 0, f"{page.url} did not come to rest within {seconds:g} s"
 
 
-def drawn(page, seconds: float = 60.0) -> None:
+def drawn(page, seconds: float = 120.0) -> None:
     """Wait until the page rests, no job runs, and every chart stands."""
     settled(page, seconds)
     try:
@@ -149,7 +145,7 @@ def serve(entry: Path, folder: Path) -> Iterator[Server]:
     command = [sys.executable, "-m", "streamlit", "run", str(entry)]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     command += ["--server.fileWatcherType", "none", "--server.headless", "true"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FEDPCA_WORKERS": "2"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FEDPCA_WORKERS": "1"}
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as output:
         log = Path(output.name)
         process = subprocess.Popen(
@@ -167,7 +163,7 @@ def serve(entry: Path, folder: Path) -> Iterator[Server]:
 
 
 def _wait_for_health(address: str, process: subprocess.Popen, log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"the server ended at once:\n{log.read_text()}")
@@ -177,7 +173,7 @@ def _wait_for_health(address: str, process: subprocess.Popen, log: Path) -> None
                     return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-    raise RuntimeError(f"the server was not up after 60 s:\n{log.read_text()}")
+    raise RuntimeError(f"the server was not up after 180 s:\n{log.read_text()}")
 
 
 def watch(page, problems: list[str] | None = None) -> list[str]:
@@ -201,18 +197,18 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
     return problems
 
 
-def serious(results) -> list[str]:
-    """The serious and critical findings of an axe run, one line each."""
+def findings(page) -> list[str]:
+    """What axe finds in a page, whatever its impact; one line for each place."""
     return [
-        f"{found['id']}: {found['nodes'][0]['html'][:200]}"
-        for found in results.response["violations"]
-        if found["impact"] in ("serious", "critical")
+        f"{found['id']} ({found['impact']}): {node['html'][:200]}"
+        for found in Axe().run(page).response["violations"]
+        for node in found["nodes"]
     ]
 
 
 def accessible(page) -> None:
-    """Fail if axe finds anything serious or critical."""
-    found = serious(Axe().run(page))
+    """Fail if axe finds anything."""
+    found = findings(page)
     assert not found, f"{page.url}: " + "\n".join(found)
 
 

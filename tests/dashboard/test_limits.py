@@ -140,3 +140,10 @@ def test_every_study_declares_what_it_costs():
     for study in STUDIES.values():
         declared = hasattr(type(study), "most") or type(study).cost is not Study.cost
         assert declared, f"{study.key} says nothing of its cost"
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_every_preset_is_within_the_limits(name):
+    settings = PRESETS[name].settings
+    for study in studies_of(settings):
+        limits.check(study, settings, None)

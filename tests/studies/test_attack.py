@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies import defences, reconstruction, recovery, replay
+from fedpca_core.studies import reconstruction, replay
 from fedpca_core.studies.adversary import onlooker
-from fedpca_core.studies.catalogue import STUDIES, studies_of
+from fedpca_core.studies.catalogue import STUDIES
 from fedpca_core.studies.defences import DEFENCES, Defences
 from fedpca_core.studies.differencing import Joined, OneMoreRecord, best_onlooker
 from fedpca_core.studies.pca_settings import SECONDS, AttackSettings, ConvergeSettings
@@ -266,42 +265,6 @@ def test_what_personalised_uploads_give_away_is_told_in_tables() -> None:
 
 
 # ------------------------------------------------------------------ files and links
-EVERYTHING = replace(
-    SMALL,
-    replay=True,
-    defences=True,
-    differencing=True,
-    growth=True,
-    record=2,
-    budget=100,
-)
-
-
-def test_a_saved_page_runs_headless_and_gives_its_numbers(tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(recovery, "FEATURES", (20, 30))
-    monkeypatch.setattr(recovery, "DRAWS", 1)
-    few = {name: DEFENCES[name] for name in ("None", "float32 messages", "Secure aggregation")}
-    monkeypatch.setattr(defences, "DEFENCES", few)
-    file = tmp_path / "attack.json"
-    file.write_text(EVERYTHING.to_json())
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    assert "Reconstruction by the server: summary" in capsys.readouterr().out
-    shown = studies_of(EVERYTHING)
-    assert {study.key for study in shown} >= {
-        "reconstruction", "replay", "defences", "differencing", "recovery",
-    }  # fmt: skip
-    for study in shown:
-        for name, table in study.tables(outcome(study.run(EVERYTHING)), EVERYTHING).items():
-            written = pd.read_csv(
-                tmp_path / "out" / f"{study.key}-{name}.csv", keep_default_na=False, na_values=[""]
-            )
-            # Where a search ends within rounding is a matter of rounding.
-            tables = [one.drop(columns="evaluations", errors="ignore") for one in (written, table)]
-            if name == "fit":
-                tables = [one[one["residual"] > 1e-9] for one in tables]
-            pd.testing.assert_frame_equal(*tables, check_dtype=False, rtol=1e-6, atol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [

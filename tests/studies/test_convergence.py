@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fedpca_core.__main__ import main
@@ -15,7 +14,6 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.studies import convergence
 from fedpca_core.studies.build import attacked_run, build_problem
 from fedpca_core.studies.convergence import Comparison, Convergence
-from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.study import Step, outcome
 
@@ -138,21 +136,6 @@ def test_attacked_run_records_everything() -> None:
     assert len(trace.transcript.pairs(0)) == 10 and len(table) == 11
 
 
-def test_command_line_runs_a_file_and_gives_the_page_s_numbers(tmp_path, capsys) -> None:
-    settings = replace(TINY, accuracy=1e-3)
-    file = tmp_path / "run.json"
-    file.write_text(settings.to_json())
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "SSI" in printed and "Block Krylov" in printed
-    page = Convergence().tables(compare(settings), settings)
-    for name, table in page.items():
-        written = pd.read_csv(tmp_path / "out" / f"convergence-{name}.csv")
-        pd.testing.assert_frame_equal(
-            written.drop(columns="seconds"), table.drop(columns="seconds"), check_dtype=False
-        )
-
-
 def test_command_line_prints_configurations_and_refuses_in_sentences(tmp_path, capsys) -> None:
     assert main(["config", "converge", "features=60", "methods=ssi,faps"]) == 0
     content = json.loads(capsys.readouterr().out)
@@ -165,12 +148,8 @@ def test_command_line_prints_configurations_and_refuses_in_sentences(tmp_path, c
     assert "There is no preset “nothing”" in capsys.readouterr().err
 
 
-def test_command_line_reads_a_table(tmp_path, capsys, data_folder) -> None:
-    file = tmp_path / "run.json"
-    settings = replace(TINY, problem="table", components=2, accuracy=1e-1, client_column="station")
-    file.write_text(settings.to_json())
-    table = data_folder / "beijing_air_daily.csv"
-    assert main(["run", str(file), "--table", str(table)]) == 0
-    assert "SSI" in capsys.readouterr().out
-    found = outcome(Convergence().run(settings, OwnData.of(table)))
-    assert found is not None and found.facts.clients == 12
+def test_what_a_method_says_of_its_parameters_comes_with_its_run() -> None:
+    chosen = replace(TINY, methods=("ssi", "variable_splitting_free"), rounds=10, starts=1)
+    found = compare(replace(chosen, penalty_factor=0.5))
+    assert not found.notes["ssi"] and "diverges" in found.notes["variable_splitting_free"][0]
+    assert not any(compare(replace(chosen, penalty_factor=3.0)).notes.values())

@@ -6,15 +6,13 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.protocol.simulate import simulate
-from fedpca_core.studies.catalogue import read_settings, studies_of
+from fedpca_core.studies.catalogue import read_settings
 from fedpca_core.studies.papers import personal as papers
 from fedpca_core.studies.personalised import comparison, exposure
 from fedpca_core.studies.personalised.comparison import Comparison
@@ -378,23 +376,6 @@ def test_presets_are_configurations_with_links() -> None:
         query = {key: [str(text)] for key, text in preset.settings.query(complete=True).items()}
         assert PersonaliseSettings.from_query(query).configuration == preset.settings
         assert preset.title and preset.point
-
-
-def test_the_file_of_the_page_runs_headless_with_its_numbers(tmp_path, capsys) -> None:
-    settings = replace(TINY, vary="samples", exposure=True, epsilon=50.0)
-    file = tmp_path / "personalise.json"
-    file.write_text(settings.to_json(), encoding="utf-8")
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    assert "Personalised PCA" in capsys.readouterr().out
-    shown = studies_of(read_settings(settings.to_json()))
-    assert [study.key for study in shown] == [
-        Comparison.key, CollaborationSweep.key, Exposure.key,
-    ]  # fmt: skip
-    for study in shown:
-        result = outcome(study.run(settings))
-        for name, table in study.tables(result, settings).items():
-            written = pd.read_csv(tmp_path / "out" / f"{study.key}-{name}.csv")
-            pd.testing.assert_frame_equal(written, table, check_dtype=False)
 
 
 def test_the_exposure_s_clients_are_few() -> None:

@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fedpca_core as fp
 from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.privacy import Guarantee, Refusal
+from fedpca_core.privacy import Guarantee, Refusal, account
 from fedpca_core.studies.catalogue import STUDIES, read_settings, studies_of
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.fedpower import FIGURES
-from fedpca_core.studies.private import membership
+from fedpca_core.studies.private import build, membership
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.build import build_problem, current_noise, noise_for, stated
 from fedpca_core.studies.private.convergence import PrivateRun
@@ -87,28 +89,6 @@ def test_files_of_earlier_versions_still_open() -> None:
 
 
 # ---------------------------------------------------------------------- headless
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_file_of_the_page_runs_headless_with_its_numbers(
-    view, tmp_path, capsys, monkeypatch
-) -> None:
-    monkeypatch.setattr(membership, "TESTS", 8)
-    settings = replace(SMALL, view=view, figure="4d", draws=3 if view == "run" else 0)
-    file = tmp_path / "privacy.json"
-    file.write_text(settings.to_json(), encoding="utf-8")
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert ("What is guaranteed" in printed) == (view != "ways")
-    names = set()
-    for study in studies_of(settings):
-        for name, table in study.tables(result_of(study, settings), settings).items():
-            written = pd.read_csv(tmp_path / "out" / f"{study.key}-{name}.csv")
-            assert list(written.columns) == list(table.columns) and len(written) == len(table) > 0
-            for column in table.select_dtypes("number"):
-                np.testing.assert_allclose(written[column], table[column], rtol=1e-12)
-            names.add(f"{study.key}-{name}.csv")
-    assert names == {path.name for path in (tmp_path / "out").glob("*.csv")}
-
-
 def test_every_view_has_its_studies_and_every_study_its_view() -> None:
     shown = {study for view in VIEWS for study in studies_of(PrivacySettings(view=view))}
     mine = {study for study in STUDIES.values() if study.settings is PrivacySettings}
@@ -138,16 +118,18 @@ def test_a_run_stops_at_any_step_and_keeps_what_it_has(key) -> None:
 def test_the_run_compares_calibrations_and_no_noise() -> None:
     c = replace(SMALL, draws=5, local_steps=3, epsilon=10.0)
     found = result_of(PrivateRun(), c)
-    assert list(found.runs) == ["exact", "published", "none"]
+    assert list(found.runs) == ["exact", "published", "source", "none"]
     assert found.spending is not None and found.spending.releases[0] == c.products
     assert found.spending.epsilon.max() == pytest.approx(10.0)
     quiet = result_of(PrivateRun(), replace(c, epsilon=math.inf))
     assert list(quiet.runs) == ["none"] and quiet.floor is None and quiet.spending is None
     assert np.array_equal(quiet.runs["none"].sines, found.runs["none"].sines)
     masked = result_of(PrivateRun(), replace(c, method="ssi", upload_noise=0.1))
-    assert list(masked.runs) == ["exact", "published", "none"]  # masks only what has no ε
+    assert list(masked.runs) == ["exact", "published", "source", "none"]  # masks only what has no ε
     masked = result_of(PrivateRun(), replace(c, method="one_shot", upload_noise=0.1))
-    assert list(masked.runs) == ["masked", "none"]
+    assert list(masked.runs) == ["masked", "source", "none"]
+    at_source = result_of(PrivateRun(), replace(c, method="one_shot", calibration="source"))
+    assert list(at_source.runs) == ["source", "none"]
 
 
 def test_the_price_falls_with_epsilon_and_exact_noise_is_cheaper() -> None:
@@ -242,7 +224,7 @@ def test_a_method_that_has_no_epsilon_gives_the_registered_reason() -> None:
     reason = promised(replace(SMALL, method="fedpg")).refusal
     assert "the length of a local step depends on the client's data" in reason
     assert "number" not in reason
-    assert "Choose SSI, Block Krylov or FedPower" in reason
+    assert "Choose SSI, Block Krylov, FedPower, or noise at the source" in reason
 
 
 @pytest.mark.parametrize("figure", [entry.key for entry in FIGURES])
@@ -284,17 +266,132 @@ def test_too_much_data_is_refused_before_it_is_drawn() -> None:
     "study", [PriceOfBudget(), PriceOfProducts(), Reconstruction(), RecordMembership(),
               Accountants()], ids=lambda study: study.key,
 )  # fmt: skip
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"method": "faps"}, "Noise on the uploads of FAPS gives no ε"),
-        ({"treatment": "raw", "epsilon": math.inf}, "Raw records"),
-    ],
-)
-def test_no_view_speaks_of_a_budget_that_means_nothing(study, changes, words) -> None:
-    with pytest.raises(InvalidInput, match=words):
-        outcome(study.run(replace(SMALL, **changes)))
+def test_no_view_speaks_of_a_budget_that_means_nothing(study) -> None:
+    with pytest.raises(InvalidInput, match="Raw records"):
+        outcome(study.run(replace(SMALL, treatment="raw", epsilon=math.inf)))
+
+
+def test_without_noise_on_products_there_is_noise_at_the_source(monkeypatch) -> None:
+    """A method that cannot be accounted has no ε on its products, and one at the source."""
+    c = replace(SMALL, method="one_shot", repetitions=1)
+    monkeypatch.setattr(membership, "TESTS_AT_SOURCE", 50)
+    for study in (PriceOfBudget(), Reconstruction()):
+        swept = result_of(study, c)
+        assert "source" in swept.series and not {"exact", "published"} & set(swept.series)
+    assert list(result_of(RecordMembership(), c).tests) == ["source"]
+    with pytest.raises(InvalidInput, match="Noise on the uploads of One-shot"):
+        result_of(Accountants(), c)
 
 
 def test_the_figures_and_their_parameter_agree() -> None:
     assert [entry.key for entry in FIGURES] == list(PrivacySettings.parameters()["figure"].choices)
+
+
+# ---------------------------------------------------------------------- real records
+def own_table(uneven: bool = True) -> OwnData:
+    generator = np.random.default_rng(0)
+    rows = generator.standard_normal((600, 5)) * [0.5, 0.3, 0.2, 0.1, 0.1] + [3, 0, -2, 1, 0]
+    frame = pd.DataFrame(rows, columns=list("abcde"))
+    frame["hospital"] = np.repeat(["x", "y", "z"], [100, 200, 300] if uneven else [200, 200, 200])
+    return OwnData("own.csv", frame.to_csv(index=False).encode())
+
+
+TABLE = PrivacySettings(
+    problem="table", client_column="hospital", components=2, products=3, local_steps=1, surplus=0,
+    clip_norm=2.0, mean_clip=5.0, epsilon=5.0, delta=1e-5, repetitions=2,
+)  # fmt: skip
+
+
+def test_own_tables_run_from_the_command_line(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(membership, "TESTS", 4)
+    monkeypatch.setattr(membership, "TESTS_AT_SOURCE", 20)
+    table, file = tmp_path / "own.csv", tmp_path / "privacy.json"
+    table.write_bytes(own_table().content)
+    for view in ("run", "attacks", "accountants"):
+        file.write_text(replace(TABLE, view=view).to_json(), encoding="utf-8")
+        assert main(["run", str(file), "--table", str(table)]) == 0, view
+        capsys.readouterr()
+    file.write_text(TABLE.to_json(), encoding="utf-8")
+    assert main(["run", str(file)]) == 2
+    assert "choose the CSV file again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["fedpower", "ssi", "block_krylov"])
+@pytest.mark.parametrize("calibration", ["exact", "source"])
+@pytest.mark.parametrize("trusted", ["nobody", "clients"])
+@pytest.mark.parametrize("unit", ["record", "person", "client"])
+def test_the_noisy_mean_and_the_unit_are_within_the_budget(
+    method: str, calibration: str, trusted: str, unit: str
+) -> None:
+    """What is stated is what was asked, whatever is paid for; and without a mean more is left."""
+    chosen = {"method": method, "calibration": calibration, "trusted": trusted, "unit": unit}
+    c, data = replace(TABLE, **chosen), own_table()
+    found = stated(c, data)
+    assert isinstance(found, Guarantee)
+    assert found.epsilon == pytest.approx(5.0)
+    assert "noisy mean (clip norm 5)" in found.released
+    words = {"record": "one record", "person": "5 records", "client": "all of its records"}
+    assert words[unit] in found.unit
+    bare = stated(replace(c, scaling="none"), data)
+    assert isinstance(bare, Guarantee)
+    assert bare.epsilon == pytest.approx(5.0) and "mean" not in bare.released
+    assert bare.noise == pytest.approx(found.noise * math.sqrt(0.9))
+
+
+def test_what_is_stated_for_a_table_is_what_its_run_says() -> None:
+    """The account from public facts is that of the very run, the mean's release included."""
+    data = own_table()
+    for method in ("fedpower", "ssi"):
+        c = replace(TABLE, method=method)
+        problem = build_problem(c, data)
+        assert problem.paid_mean is not None and problem.record_norm == 2.0
+        run = build.method(c, noise_for(c, data=data))
+        trace = fp.simulate(problem, run, rounds=3)
+        assert account(run, trace.setting, delta=c.delta, clip_norm=2.0).epsilon == pytest.approx(5)
+        largest = max(np.linalg.norm(block, axis=0).max() for block in problem.truth.blocks)
+        assert largest < 2.0  # centred records; far ones would be clipped
+    exact = build.records(TABLE, data).own_mean
+    close = build_problem(replace(TABLE, epsilon=1e2, mean_share=0.5), data)
+    assert np.allclose(np.diag(close.client_data.mean()), np.diag(close.truth.covariance), rtol=0.2)
+    assert np.linalg.norm(exact) > 3
+
+
+def test_a_curious_client_knows_its_own_noise() -> None:
+    c = replace(SMALL, method="ssi", trusted="clients", epsilon=1.0)
+    for calibration in ("exact", "source"):
+        rows = promised(replace(c, calibration=calibration)).others
+        server = rows["towards the server"]
+        neighbour = rows["towards another client, which knows its own noise"]
+        assert server.epsilon == pytest.approx(1.0)
+        assert neighbour.mu == pytest.approx(server.mu * math.sqrt(6 / 5))
+        careful = promised(replace(c, calibration=calibration, colluding=1)).others
+        assert [one.epsilon for one in list(careful.values())[:2]] == pytest.approx([1.0, 1.0])
+    rows = promised(replace(SMALL, unit="person", held=5, epsilon=5.0)).others
+    assert rows["a person with 5 records"].epsilon == pytest.approx(5.0)
+    assert rows["one record"].epsilon < 1.2
+
+
+def test_shared_noise_needs_sums_and_says_so() -> None:
+    shared = replace(SMALL, trusted="clients")
+    with pytest.raises(InvalidInput, match="reads single uploads"):
+        result_of(PrivateRun(), replace(shared, local_steps=2))
+    for study in (Reconstruction(), RecordMembership(), Accountants(), ErrorBudget()):
+        with pytest.raises(InvalidInput, match="let clients trust nobody here"):
+            result_of(study, shared)
+    found = result_of(PrivateRun(), replace(shared, local_steps=1))
+    alone = result_of(PrivateRun(), replace(SMALL, local_steps=1))
+    assert found.runs["exact"].final < alone.runs["exact"].final
+    with pytest.raises(InvalidInput, match="only the sum over all of them is covered"):
+        result_of(PrivateRun(), replace(shared, method="faps", calibration="source"))
+
+
+def test_audits_stand_beside_the_promise() -> None:
+    c = replace(SMALL, method="ssi", products=3, unit="person", held=2, epsilon=2.0)
+    tables = RecordMembership().tables(result_of(RecordMembership(), c), c)
+    audits = tables["audits"]
+    assert set(audits["noise"]) == {"exact", "published", "source"}
+    assert (audits["confidence"] == 0.95).all()
+    source = audits[audits["noise"] == "source"]
+    promised_one = source["promised"].iloc[0]
+    assert 0.9 < promised_one < 1.0  # two of them are the person that ε = 2 protects
+    assert 0 < source["epsilon"].max() < promised_one

@@ -6,18 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fedpca_core.__main__ import main
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.problems.images import LIVE_RESOLUTION
-from fedpca_core.studies.catalogue import STUDIES, studies_of
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.records import at_risk
-from fedpca_core.studies.records.at_risk import AtRisk
+from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.study import ClientRecords, Recovered, stand_in
 from fedpca_core.studies.records.taken_apart import USUAL_STEPS, take_apart
@@ -66,12 +63,25 @@ def test_a_spectrum_is_stood_in_for_by_digits() -> None:
         {"epsilon": 100.0},
         {"upload_noise": 1e-2},
         {"attacked": ("faps",)},
-        {"mean_known": False, "records_per_client": 30.0},
     ],
 )
 def test_what_stops_it(changes: dict[str, Any]) -> None:
     (one,) = recovered(**changes).found.values()
     assert one.certified is None and one.exact == 0
+
+
+@pytest.mark.parametrize("changes", [{}, {"grid_known": False}])
+def test_a_mean_kept_back_leaves_every_difference(changes: dict[str, Any]) -> None:
+    one = recovered(mean_known=False, **changes).found["ssi"]
+    assert one.differences and one.certified == 1 and one.exact == 10 and one.log10_chance < -12
+    assert one.held[1].min() == 0.0
+
+
+def test_what_came_is_shown_before_it_is_taken_apart() -> None:
+    steps = [step.result for step in ClientRecords().run(SMALL) if step.result is not None]
+    first = steps[0].found["ssi"]
+    assert first.pending and first.certified is None and first.received[1].std() > 0
+    assert not steps[-1].found["ssi"].pending
 
 
 def test_noise_at_the_source_costs_the_answer() -> None:
@@ -129,23 +139,16 @@ def test_noise_is_never_certified() -> None:
 
 
 def test_the_map_says_where_it_ends(monkeypatch) -> None:
-    monkeypatch.setattr(at_risk, "ROWS", {"Digits, 8 × 8": ("digits", 8)})
+    name = "Digits, 8 × 8"
+    monkeypatch.setattr(at_risk, "ROWS", {name: at_risk.ROWS[name]})
     monkeypatch.setattr(at_risk, "RECORDS", (10.0, 80.0))
-    swept = outcome(AtRisk().run(SMALL))
-    assert swept is not None
-    assert swept.band("Digits, 8 × 8", "recovered").middle.tolist() == [1.0, 0.0]
+    monkeypatch.setattr(at_risk, "NOISE", (1e-6, 1e-2))
+    for study, end in ((AtRisk(), at_risk.RANK), (NoiseAtRisk(), at_risk.PRECISION)):
+        swept = outcome(study.run(SMALL))
+        assert swept is not None
+        assert swept.band(name, "recovered").middle.tolist() == [1.0, 0.0]
+        assert swept.band(name, "obstacle").middle.tolist() == [at_risk.RECOVERED, end]
     assert AtRisk().wanted(replace(SMALL, at_risk=True)) and not AtRisk().wanted(SMALL)
-
-
-def test_a_saved_page_gives_the_same_records(tmp_path) -> None:
-    file = tmp_path / "attack.json"
-    file.write_text(SMALL.to_json())
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    study = STUDIES["records"]
-    assert study in studies_of(SMALL)
-    for name, table in study.tables(outcome(study.run(SMALL)), SMALL).items():
-        written = pd.read_csv(tmp_path / "out" / f"records-{name}.csv")
-        pd.testing.assert_frame_equal(written, table, check_dtype=False, atol=1e-8)
 
 
 def test_it_is_kept_for_what_it_reads() -> None:

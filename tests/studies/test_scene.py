@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dashboard.views import scene as drawn
-from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.scene.scene import LivePicture, Scene
@@ -76,17 +74,39 @@ def test_participation_is_on_the_stage_and_delays_the_server():
     assert scene.certified is not None and scene.certified > 2
 
 
-def test_the_file_runs_headless_with_the_numbers_of_the_page(tmp_path, capsys):
-    file = tmp_path / "scene.json"
-    file.write_text(SMALL.to_json(), encoding="utf-8")
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    capsys.readouterr()
-    written = pd.read_csv(tmp_path / "out" / "scene-rounds.csv").drop(columns="seconds")
-    page = STUDY.tables(found(), SMALL)["rounds"].drop(columns="seconds")
-    pd.testing.assert_frame_equal(written, page, check_dtype=False)
-
-
 def test_a_guarantee_stands_beside_noise():
     scene = found(epsilon=10.0, clip_norm=4.0)
     assert scene.facts.guarantee is not None and scene.facts.guarantee.private
     assert drawn._protection(scene, replace(SMALL, epsilon=10.0))[0] == "noise"
+
+
+GRID = [
+    {"method": method, "secure_aggregation": secure, **changes}
+    for method in ("ssi", "faps", "local_power")
+    for secure in (False, True)
+    for changes in (
+        {"heterogeneity": 1.0},
+        {"epsilon": 1.0},
+        {"participation": 0.5, "absent": "present"},
+        {"joined": 3},
+        {"records_per_client": 60.0, "clients": 2},
+        {"clients": 2, "client": 3},
+    )
+]
+
+
+@pytest.mark.parametrize("changes", GRID, ids=str)
+def test_every_combination_leaves_a_picture_or_a_sentence(changes):
+    settings = replace(SMALL, **changes)
+    try:
+        scene = outcome(STUDY.run(settings))
+    except InvalidInput as refusal:
+        assert len(str(refusal)) > 30 and str(refusal).endswith(".")
+        return
+    assert scene is not None
+    assert scene.pictures.shape[:2] == (scene.rounds + 1, len(scene.truth))
+    assert np.ptp(scene.truth) > 0.1
+    words = [drawn.sentence(scene, settings, k) for k in range(scene.rounds + 1)]
+    assert all(word.endswith(".") for word in words)
+    if np.ptp(scene.pictures[-1]) <= 0.1:
+        assert "directions" in words[-1] or "not sent" in words[-1]

@@ -19,6 +19,7 @@ from fedpca_core.studies.study import outcome
 SHEET = {
     "published": 0.985,
     "exact": 0.232,
+    "single": 0.154,
     "orthogonal": 0.069,
     "source": 0.068,
     "covariance": 0.068,
@@ -42,7 +43,7 @@ def found() -> Ways:
 
 @pytest.mark.parametrize("way", SHEET)
 def test_medians_of_the_sheet(found: Ways, way: str) -> None:
-    assert list(found.spent) == list(SHEET) and not found.refusals
+    assert set(found.spent) == {*SHEET, "remembered"} and not found.refusals
     assert found.spent[way].run.final == pytest.approx(SHEET[way], rel=0.15)
 
 
@@ -86,6 +87,14 @@ def test_against_the_budget_every_way_gains() -> None:
         assert band.middle[-1] < band.middle[0] and math.isfinite(band.x[-1])
     last = {way: swept.band(way, "sin_theta").middle[-1] for way in WAYS}
     assert last["shared_covariance"] < last["covariance"] < last["published"]
+
+
+def test_answers_from_memory_cost_no_more_than_orthogonal_ones(found: Ways) -> None:
+    """S_i + G_i is no symmetric matrix: off the diagonal it carries twice the variance."""
+    ends = {way: one.run.final for way, one in found.spent.items()}
+    ratio = ends["remembered"] / ends["covariance"]
+    assert ratio == pytest.approx(math.sqrt(2), rel=0.1)
+    assert found.spent["remembered"].guarantee.noise == found.spent["orthogonal"].guarantee.noise
 
 
 def test_the_best_way_is_told_with_and_without_trust(found: Ways) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.consensus.run import run
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.catalogue import read_settings, studies_of
 from fedpca_core.studies.study import outcome
 from fedpca_core.studies.theory.bridge import Bridge, arrivals
 from fedpca_core.studies.theory.claim import claim
@@ -181,23 +179,6 @@ def test_links_and_files_of_earlier_versions_open_with_the_same_settings() -> No
 def test_the_penalty_is_counted_in_units_of_the_strong_convexity() -> None:
     assert replace(SMALL, penalty_factor=2.0).penalty == 2.0 * LOW
     assert replace(SMALL, penalty_factor=0.0).coupling > 0
-
-
-def test_the_file_of_the_page_runs_headless_with_its_numbers(tmp_path, capsys) -> None:
-    settings = replace(SMALL, clients=3, rounds=20)
-    file = tmp_path / "theory.json"
-    file.write_text(settings.to_json(), encoding="utf-8")
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    assert "Theorem 1" in capsys.readouterr().out
-    shown = studies_of(read_settings(settings.to_json()))
-    assert len(shown) == 4
-    for study in shown:
-        result = outcome(study.run(settings))
-        for name, table in study.tables(result, settings).items():
-            written = pd.read_csv(tmp_path / "out" / f"{study.key}-{name}.csv")
-            pd.testing.assert_frame_equal(written, table, check_dtype=False)
-    claims = pd.read_csv(tmp_path / "out" / "theory-claims.csv").set_index("factor")["value"]
-    assert claims["asymptotic rate"] <= claims["exact worst case"] <= claims["Theorem 1"]
 
 
 def test_a_value_that_does_not_fit_is_refused(tmp_path, capsys) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell import jobs
-from fedpca_core.studies.catalogue import studies_of
-from fedpca_core.studies.private import membership
-from fedpca_core.studies.private.settings import VIEWS, PrivacySettings
+from fedpca_core.studies.private.accountants import Accountants
+from fedpca_core.studies.private.guarantee import Promise
+from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.study import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,26 +37,6 @@ def settings_of(**parameters: str) -> PrivacySettings:
     reading = PrivacySettings.from_query(link)
     assert not reading.notes
     return reading.configuration
-
-
-@pytest.mark.parametrize("view", VIEWS.values())
-def test_every_view_shows_the_numbers_of_its_studies(view: str, monkeypatch) -> None:
-    monkeypatch.setattr(membership, "TESTS", 8)
-    app = open_page(view=view, repetitions="1")
-    settings = settings_of(view=view, repetitions="1")
-    for study in studies_of(settings):
-        if study.key == "guarantee":
-            continue  # drawn at once, without a job
-        job = jobs.registry().find(study.identity(settings))
-        assert job is not None, "the page did not start this study"
-        assert job.wait(60) and job.refusal is None
-        page = study.tables(job.result, settings)
-        alone = study.tables(outcome(study.run(settings)), settings)
-        assert list(page) == list(alone)
-        for name, table in page.items():
-            pd.testing.assert_frame_equal(table, alone[name])
-    app.run()
-    assert not app.exception
 
 
 def test_beside_epsilon_stand_unit_clip_delta_sampling_and_accountant() -> None:
@@ -157,3 +135,9 @@ def test_ways_to_spend_are_open_to_every_method() -> None:
 )
 def test_bad_input_becomes_a_sentence(parameters: dict[str, str], words: str) -> None:
     assert words in everything(open_page(**parameters))
+
+
+def test_the_card_and_the_table_of_accountants_say_the_same_excess_of_published_noise():
+    settings = PrivacySettings(view="accountants")
+    promises, accounts = outcome(Promise().run(settings)), outcome(Accountants().run(settings))
+    assert promises.excess == pytest.approx(accounts.table["ratio"].iloc[0])

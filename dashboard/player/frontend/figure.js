@@ -1,15 +1,15 @@
 // A panel as a Plotly figure: traces and layout in the colours of the theme.
 
-function numberFormat(values) {
-  for (const value of values) if (Number.isFinite(value) && !Number.isInteger(value)) return ":.4~g";
-  return ":,d";
+// The axes say what is measured; a tooltip says which curve, where, and how much.
+function hoverText(panel, curve) {
+  const label = curve.labels.length ? "%{text}<br>" : "";
+  return `<b>${escaped(curve.name)}</b><br>${label}%{customdata[1]}<br>at ${escaped(panel.xTitle)} ` +
+    `%{customdata[0]}<extra></extra>`;
 }
 
-function hoverText(panel, curve) {
-  const x = typeof curve.x[0] === "string" ? "%{x}" : `%{x${numberFormat(curve.x)}}`;
-  const label = curve.labels.length ? "%{text}<br>" : "";
-  return `<b>${escaped(curve.name)}</b><br>${label}${escaped(panel.xTitle)} ${x}<br>` +
-    `${escaped(panel.yTitle)} %{y:.4~g}<extra></extra>`;
+function hoverNumbers(curve, y) {
+  return Array.from(y, (value, at) => [typeof curve.x[at] === "string" ? escaped(curve.x[at]) : raised(curve.x[at]),
+    raised(value)]);
 }
 
 function bandTraces(curve, colour) {
@@ -23,11 +23,18 @@ function bandTraces(curve, colour) {
 
 function curveTrace(panel, curve, theme, round) {
   const colour = curve.colour[theme.scheme];
+  const y = rowOf(curve, round);
   const trace = {
-    x: curve.x, y: rowOf(curve, round), name: escaped(curve.name), legendgroup: curve.name,
-    hovertemplate: hoverText(panel, curve), text: curve.labels.length ? curve.labels.map(escaped) : undefined,
+    x: curve.x, y, customdata: hoverNumbers(curve, y), name: escaped(curve.name), legendgroup: curve.name,
+    hovertemplate: hoverText(panel, curve), text: curve.labels.length
+      ? curve.labels.map((label) => label.split("\n").map(escaped).join("<br>")) : undefined,
     meta: curve.name,
   };
+  if (curve.whiskers) {
+    trace.error_y = { type: "data", symmetric: false, thickness: 1, width: 3, color: withAlpha(colour, 0.6),
+      array: curve.upper.map((top, at) => top - curve.y[at]),
+      arrayminus: curve.lower.map((low, at) => curve.y[at] - low) };
+  }
   if (panel.kind === "bars") {
     return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
   }
@@ -51,10 +58,10 @@ function heatTrace(panel, theme, round) {
   }
   const colours = theme.ramps[panel.palette].colours;
   return {
-    type: "heatmap", z, x: panel.columnLabels.map(escaped), y: panel.rowLabels.map(escaped),
+    type: "heatmap", z, customdata: z.map((row) => Array.from(row, raised)), x: panel.columnLabels.map(escaped), y: panel.rowLabels.map(escaped),
     zmin: panel.low, zmax: panel.high, xgap: 1, ygap: 1,
     colorscale: colours.map((colour, at) => [at / (colours.length - 1), colour]),
-    hovertemplate: "%{y}, %{x}<br><b>%{z:.4~g}</b><extra></extra>",
+    hovertemplate: "%{y}, %{x}<br><b>%{customdata}</b><extra></extra>",
     texttemplate: panel.showValues ? "%{z:.3~g}" : undefined,
     colorbar: { thickness: 10, outlinewidth: 0, len: 1, ypad: 0, tickfont: { color: theme.quiet, size: 11 },
       exponentformat: "power", nticks: 5 },
@@ -66,7 +73,7 @@ function tracesOf(panel, theme, round, hidden) {
   if (panel.kind === "heat") return [heatTrace(panel, theme, round)];
   const traces = [];
   for (const curve of panel.curves) {
-    const own = curve.lower ? bandTraces(curve, curve.colour[theme.scheme]) : [];
+    const own = curve.lower && !curve.whiskers ? bandTraces(curve, curve.colour[theme.scheme]) : [];
     own.push(curveTrace(panel, curve, theme, round));
     for (const trace of own) traces.push({ ...trace, visible: !hidden.has(curve.name) });
   }
@@ -114,6 +121,20 @@ function baselineLayout(panel, theme) {
   return { shapes, annotations };
 }
 
+// Beside pictures a chart has little room: its title names what is drawn, the play bar the round.
+function compact(layout) {
+  layout.margin = { l: 44, r: 10, t: 6, b: 22 };
+  for (const axis of [layout.xaxis, layout.yaxis]) {
+    axis.title = undefined;
+    axis.nticks = 4;
+    axis.tickfont = { ...axis.tickfont, size: 11 };
+  }
+  layout.yaxis.exponentformat = layout.yaxis.type === "log" ? "power" : "SI";
+  layout.yaxis.minexponent = layout.yaxis.type === "log" ? 1 : 3;
+  // Powers of ten only: what lies between would write over them.
+  if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { tickmode: "auto", dtick: undefined, nticks: 3 });
+}
+
 function layoutOf(panel, theme, coarse) {
   const layout = {
     autosize: true, height: panel.height, margin: { l: 56, r: 14, t: 10, b: 46 },
@@ -133,6 +154,14 @@ function layoutOf(panel, theme, coarse) {
   layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
   if (panel.integerX) layout.xaxis.tickformat = ",d";
+  for (const mark of panel.marks) {
+    layout.shapes.push({ type: "line", xref: "x", x0: mark.value, x1: mark.value, yref: "paper", y0: 0, y1: 1,
+      line: { color: theme.text, width: 1.6, dash: "2px 3px" } });
+    const late = panel.xRange && mark.value > (panel.xRange[0] + panel.xRange[1]) / 2;
+    layout.annotations.push({ xref: "x", x: panel.logX ? Math.log10(mark.value) : mark.value, xanchor: late ? "right" : "left", yref: "paper", y: 1, yanchor: "top",
+      text: escaped(mark.label), showarrow: false, font: { size: 11.5, color: theme.text }, bgcolor: withAlpha(theme.background, 0.75), borderpad: 2 });
+  }
+  if (panel.compact) compact(layout);
   if (panel.kind === "bars" && typeof panel.curves[0].x[0] === "string") {
     // Every bar keeps its label, however many there are.
     Object.assign(layout.xaxis, { type: "category", tickmode: "linear", dtick: 1, tickangle: "auto" });

@@ -11,13 +11,47 @@ class ImageView {
     this.pixels = this.context.createImageData(image.columns, image.rows);
     this.words = new Uint32Array(this.pixels.data.buffer);
     const title = element("div", { class: "fp-image-title" }, element("span", { text: image.title }),
-      image.simulationOnly ? simulationTag() : null);
+      image.simulationOnly ? simulationTag() : null,
+      element("span", { class: "fp-tools" }, this.tool("png"), this.tool("svg")));
     this.caption = element("div", { class: "fp-caption", "data-testid": "replay-caption" });
     this.bar = image.showScale ? element("div", { class: "fp-bar", "aria-hidden": "true" }) : null;
     const scale = this.bar && element("div", { class: "fp-scale" },
       element("span", { text: raised(image.low) }), this.bar, element("span", { text: raised(image.high) }));
     this.node = element("div", { class: "fp-image", style: `max-width:${image.size}px` }, title, this.canvas, scale,
       image.captions.length ? this.caption : null);
+  }
+
+  tool(format) {
+    const name = `Download “${this.image.title}” as ${format.toUpperCase()}`;
+    const button = element("button", { type: "button", class: "fp-tool", title: name, "aria-label": name },
+      format.toUpperCase());
+    button.onclick = () => this.save(format);
+    return button;
+  }
+
+  // The picture as it stands: every value a square of at least a few dots, without smoothing.
+  save(format) {
+    const { image, view } = this;
+    const scale = Math.max(1, Math.ceil(512 / Math.max(image.columns, image.rows)));
+    const [width, height] = [image.columns * scale, image.rows * scale];
+    let address = this.canvas.toDataURL("image/png");
+    if (format === "png") {
+      const large = element("canvas", { width, height });
+      const context = large.getContext("2d");
+      context.imageSmoothingEnabled = false;
+      context.drawImage(this.canvas, 0, 0, width, height);
+      address = large.toDataURL("image/png");
+    } else {
+      const svg = drawing("svg", { xmlns: SVG, viewBox: `0 0 ${image.columns} ${image.rows}`, width, height });
+      const title = drawing("title");
+      title.textContent = this.canvas.getAttribute("aria-label");
+      svg.append(title, drawing("image", { href: address, width: image.columns, height: image.rows,
+        style: "image-rendering: pixelated" }));
+      address = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(svg))}`;
+    }
+    const name = image.title.toLowerCase().replace(/[^\p{L}\d]+/gu, "-").replace(/^-|-$/g, "");
+    const when = image.count === 1 ? "" : `-${view.data.roundLabel}-${view.round}`;
+    element("a", { href: address, download: `${name}${when}.${format}` }).click();
   }
 
   // The value under the pointer, as exactly as a byte can tell.

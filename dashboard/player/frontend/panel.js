@@ -21,15 +21,34 @@ function loadPlotly() {
 
 const DASHES = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "12 4", longdashdot: "12 3 2 3" };
 
+// Plotly's markers as paths about the middle of a swatch.
+const MARKERS = {
+  diamond: "M0-5.6 5.6 0 0 5.6-5.6 0z",
+  square: "M-4.4-4.4H4.4V4.4H-4.4z",
+  "triangle-up": "M0-5 5 4H-5z",
+  "triangle-down": "M0 5-5-4H5z",
+  x: "M-4.6-2.6-2.6-4.6 0-2 2.6-4.6 4.6-2.6 2 0 4.6 2.6 2.6 4.6 0 2-2.6 4.6-4.6 2.6-2 0z",
+  cross: "M-1.6-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6z",
+  star: "M0-5.6 1.3-1.8 5.3-1.7 2.1.7 3.3 4.5 0 2.2-3.3 4.5-2.1.7-5.3-1.7-1.3-1.8z",
+  hexagon: "M0-5 4.4-2.5V2.5L0 5-4.4 2.5V-2.5z",
+};
+
 function swatch(curve, kind, scheme) {
   const svg = drawing("svg", { viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true" });
   const colour = curve.colour[scheme];
-  if (kind === "scatter") svg.append(drawing("circle", { cx: 13, cy: 6, r: 4.5, fill: colour }));
-  else if (kind === "bars" || kind === "area") {
+  if (kind === "bars" || kind === "area") {
     svg.append(drawing("rect", { x: 6, y: 1, width: 14, height: 10, rx: 2, fill: colour }));
-  } else {
+    return svg;
+  }
+  if (kind !== "scatter") {
     svg.append(drawing("line", { x1: 1, y1: 6, x2: 25, y2: 6, stroke: colour,
       "stroke-width": curve.guide ? 1.4 : 2.4, "stroke-dasharray": curve.strokes ?? DASHES[curve.dash] ?? "" }));
+  }
+  if (kind === "scatter" || curve.marker) {
+    const path = MARKERS[curve.symbol];
+    const place = path ? { d: path, transform: `translate(13 6)${kind === "scatter" ? "" : " scale(0.7)"}` }
+      : { cx: 13, cy: 6, r: kind === "scatter" ? 4.5 : 3.2 };
+    svg.append(drawing(path ? "path" : "circle", { ...place, fill: colour, "data-marker": curve.symbol }));
   }
   return svg;
 }
@@ -64,6 +83,7 @@ class PanelView {
 
   update(panel) {
     this.panel = panel;
+    this.node.classList.toggle("fp-compact", panel.compact);
     this.title.replaceChildren(panel.title, ...(panel.simulationOnly ? [" ", simulationTag()] : []));
     this.description.textContent = panel.description || `${panel.yTitle} against ${panel.xTitle}.`;
     this.drawLegend();
@@ -90,7 +110,7 @@ class PanelView {
     });
     const had = this.legend.contains(document.activeElement);
     this.legend.replaceChildren(...items);
-    this.legend.hidden = items.length === 0;
+    this.legend.hidden = items.length === 0 || panel.compact;
     if (had && focused) this.legend.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
   }
 
@@ -99,6 +119,7 @@ class PanelView {
   }
 
   height() {
+    if (this.panel.compact) return parseInt(getComputedStyle(this.node).getPropertyValue("--fp-plot-height"), 10);
     return this.narrow() ? Math.min(this.panel.height, 300) : this.panel.height;
   }
 
@@ -106,12 +127,13 @@ class PanelView {
     const { panel, view } = this;
     const coarse = window.matchMedia("(pointer: coarse)").matches;
     const layout = layoutOf(panel, view.theme, coarse);
-    if (this.narrow()) {
-      layout.height = this.height();
+    layout.height = this.height();
+    if (this.narrow() && !panel.compact) {
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;
     }
-    return { data: tracesOf(panel, view.theme, view.round, view.hidden), layout };
+    const own = tracesOf(panel, view.theme, view.round, view.hidden);
+    return { data: [...view.runs.traces(panel), ...own], layout };
   }
 
   // Drawings follow one another, so that two quick updates never overlap inside Plotly.
@@ -140,7 +162,9 @@ class PanelView {
     }
     this.plot.on("plotly_click", (event) => {
       const point = event.points[0];
-      if (this.panel.follows && point.data.meta) this.view.go(point.pointNumber, true);
+      if (this.view.data.choosable && point.data.meta) {
+        this.view.choose({ curve: point.data.meta, point: point.pointNumber });
+      } else if (this.panel.follows && point.data.meta) this.view.go(point.pointNumber, true);
     });
   }
 
@@ -148,8 +172,8 @@ class PanelView {
     if (!this.listening || this.gone || !this.plot.isConnected) return;
     cancelAnimationFrame(this.fitting);
     this.fitting = requestAnimationFrame(() => {
-      const width = this.plot.clientWidth;
-      if (width > 0 && Math.abs(width - this.plot._fullLayout.width) > 1) this.draw();
+      const { clientWidth: width, _fullLayout: full } = this.plot;
+      if (width > 0 && (Math.abs(width - full.width) > 1 || Math.abs(this.height() - full.height) > 1)) this.draw();
     });
   }
 

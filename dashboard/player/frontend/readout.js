@@ -35,7 +35,7 @@ class Readout {
   constructor(view) {
     this.view = view;
     this.table = element("table", { class: "fp-readout", "data-testid": "replay-readout" });
-    this.node = element("div", { class: "fp-readout-box", role: "region", tabindex: 0, "aria-label": "Values at the current round" }, this.table);
+    this.node = element("div", { class: "fp-readout-box", role: "group", tabindex: 0, "aria-label": "Values at the current round" }, this.table);
   }
 
   update() {

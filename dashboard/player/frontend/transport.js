@@ -15,13 +15,14 @@ class Transport {
     this.back = button("Step back (left arrow)", "back", "back", () => view.go(view.round - 1, true));
     this.play = button("Play (space)", "play", "play", () => this.toggle());
     this.play.classList.add("fp-play");
+    this.play.id = `fp-play-${view.id}`;
     this.forward = button("Step forward (right arrow)", "forward", "forward", () => view.go(view.round + 1, true));
     this.last = button("Last (End)", "last", "last", () => view.go(view.data.rounds, true));
     this.range = element("input", { type: "range", min: 0, step: 1, class: "fp-range", "data-testid": "replay-range" });
     this.range.oninput = () => view.go(Number(this.range.value), true);
     this.word = element("span", { class: "fp-round-word" });
     this.count = element("span");
-    this.number = element("output", { class: "fp-round", "data-testid": "replay-round" }, this.word, this.count);
+    this.number = element("span", { class: "fp-round", role: "status", "data-testid": "replay-round" }, this.word, this.count);
     this.speed = element("select", { class: "fp-speed", "aria-label": "Speed, steps per second", title: "Steps per second", "data-testid": "replay-speed" },
       ...SPEEDS.map((speed) => element("option", { value: speed, text: `${speed} / s` })));
     this.node = element("div", { class: "fp-transport", role: "group", "aria-label": "Replay" },
@@ -35,7 +36,7 @@ class Transport {
     this.range.setAttribute("aria-label", `Current ${roundLabel}`);
     this.word.textContent = `${roundLabel} `;
     this.count.style.minWidth = `${2 * String(rounds).length + 3}ch`;
-    if (!this.chosen) {
+    if (!this.chosen && rounds > 0) {
       // A whole run in about eight seconds, unless the reader chooses.
       this.speed.value = SPEEDS.find((speed) => speed >= rounds / 8) ?? SPEEDS.at(-1);
       this.chosen = true;
@@ -48,6 +49,9 @@ class Transport {
 
   show() {
     const { data, round } = this.view;
+    // Read out a step, not every round of a play; the slider reads out itself.
+    const silent = this.playing || document.activeElement === this.range;
+    this.number.setAttribute("aria-live", silent ? "off" : "polite");
     this.range.value = round;
     this.range.style.setProperty("--fp-done", `${data.rounds ? (100 * round) / data.rounds : 0}%`);
     this.range.setAttribute("aria-valuetext", `${data.roundLabel} ${round} of ${data.rounds}`);

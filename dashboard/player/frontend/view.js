@@ -4,6 +4,25 @@ const VIEWS = new WeakMap();
 const SETTLED_MS = 2000;
 let views = 0;
 
+// The Tab key meets navigation and settings first; one link leads past them to the play button.
+function aimSkip() {
+  const play = document.querySelector("[data-testid=replay-play]");
+  let link = document.querySelector(".fp-skip");
+  if (!play) {
+    link?.remove();
+    return;
+  }
+  if (!link) {
+    link = element("a", { class: "fp-skip", text: "Skip to the picture" });
+    link.onclick = (event) => {
+      event.preventDefault(); // the address keeps settings, not places
+      document.querySelector(link.hash)?.focus();
+    };
+    document.body.prepend(link);
+  }
+  link.setAttribute("href", `#${play.id}`);
+}
+
 class View {
   constructor(parent) {
     for (const stale of parent.querySelectorAll(":scope > .fp-replay")) stale.remove();
@@ -19,6 +38,8 @@ class View {
     this.grid = element("div", { class: "fp-grid" });
     this.sentence = element("p", { class: "fp-sentence", "data-testid": "replay-sentence" });
     this.node = element("div", { class: "fp-replay" }, this.gallery, this.grid);
+    this.runs = new Runs(this);
+    this.lecture = new LectureKeys(this);
     this.transport = new Transport(this);
     this.readout = new Readout(this);
     this.transport.face(false);
@@ -40,6 +61,8 @@ class View {
     const data = decode(bytes);
     if (digest === data.digest && this.theme.signature === theme.signature) return;
     const first = this.data === undefined;
+    const begun = first || this.data.rounds === 0;
+    this.runs.change(this.data, data);
     this.data = data;
     this.theme = theme;
     this.node.dataset.scheme = theme.scheme;
@@ -55,7 +78,9 @@ class View {
     this.updatePanels();
     if (data.playback) {
       if (!this.transport.node.isConnected) this.node.append(this.transport.node, this.readout.node);
+      aimSkip();
       this.readout.node.classList.toggle("fp-unseen", data.stage !== null);
+      if (data.stage && !this.lecture.link.isConnected) this.transport.node.append(this.lecture.link, this.lecture.full);
       this.transport.update();
       this.readout.update();
     } else {
@@ -66,8 +91,8 @@ class View {
     this.node.dataset.rounds = data.rounds;
     this.node.dataset.digest = data.digest;
     this.show();
-    if (first && data.autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.round = 0;
+    if (begun && data.autoplay && data.rounds > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.round = data.start ?? 0;
       this.show();
       this.transport.start();
     }
@@ -85,6 +110,8 @@ class View {
       if (!this.stage.node.isConnected) this.node.prepend(this.stage.node);
       this.stage.update(stage);
     }
+    this.runs.update();
+    this.lecture.update();
     if (sentences.length === 0) this.sentence.remove();
     else if (!this.sentence.isConnected) this.grid.after(this.sentence);
   }
@@ -156,20 +183,23 @@ class View {
 
   destroy() {
     this.transport.stop();
+    this.lecture.destroy();
     this.stage?.destroy();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
+    aimSkip();
   }
 }
 
 // While this module still loads, newer data may come: Streamlit then mounts twice, in either order,
 // and at once cleans up after the mount that is out of date. All mounts of one place share a view,
 // which goes back to the data of the mount that is left, and goes when none is.
-export default function mount({ data, parentElement }) {
+export default function mount({ data, parentElement, setTriggerValue }) {
   if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, new View(parentElement));
   const view = VIEWS.get(parentElement);
   const own = { data };
   view.mounts.push(own);
+  view.choose = (choice) => setTriggerValue("chosen", choice);
   view.update(data);
   // Those before it that were not cleaned up by then never will be.
   setTimeout(() => {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import own_table
+from dashboard.shell import guarantee, own_table
 from dashboard.shell.controls import Controls
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NO_LABELS
@@ -19,6 +19,8 @@ def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
     st.header("Learning", anchor=False)
     controls.draw("method", "components", "rounds", "participation", "penalty_factor")
     controls.parameter("local_steps")
+    with st.expander("Differential privacy"):
+        guarantee.noise_controls(controls)
     with st.expander("Corrected or as printed"):
         if controls.values["method"] == "fedpg":
             controls.parameter("projection")

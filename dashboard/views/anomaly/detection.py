@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import Curve, Heat, Panel, chart
-from dashboard.shell import guarantee, layout
+from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly.common import PER_CENT, THREE, colour, said, threshold
 from fedpca_core.studies.detection.detection import Findings
@@ -33,21 +33,11 @@ TITLES = {
 }
 #: Detectors that somebody would have to pool the clients' records for.
 POOLED = ("Centralised PCA",)
-#: What the card's guarantee is about, and what it leaves out.
-COVERED = (
-    "ε covers the mean and the subspace that are learnt. Centralised PCA is shown without clipping "
-    "and noise. A threshold at a training quantile is read off the records afterwards and is not "
-    "covered: let every client keep its own. The names of the features count as public. "
-    "Autoencoders learn from the records themselves, which this noise does not reach, and "
-    "are left out; the other topics run without noise."
-)
 
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
-    """The threshold, and noise at the source: only this topic learns under an ε."""
+    """The threshold."""
     threshold(controls, data)
-    with st.expander("Differential privacy"):
-        guarantee.noise_controls(controls)
 
 
 def draw(found: Findings, settings: AnomalySettings) -> None:
@@ -60,9 +50,6 @@ def draw(found: Findings, settings: AnomalySettings) -> None:
     st.dataframe(table, hide_index=True, width="stretch", column_config=_formats(table.columns))
     if found.local is not None:
         st.markdown(self_learning_story(found))
-    if found.promised is not None:
-        guarantee.card(found.promised)
-        st.caption(COVERED)
 
 
 def explain() -> None:
@@ -78,7 +65,8 @@ def explain() -> None:
         "public scripts, reaches 0.72 there, and of rank 12 0.81. So that figure alone does not "
         "show that a subspace was learnt.",
         formula=r"a(x) = \|x - \hat Z \hat Z^\top x\|^2 = \|x\|^2 - \|\hat Z^\top x\|^2",
-        source="Nguyen et al., FedPCA for IoT; Z is orthonormalised first (corrected here).",
+        source="Z is orthonormalised first (corrected here).",
+        papers=("iot",),
     )
 
 

@@ -73,9 +73,10 @@ def draw(found: Leaked, settings: AnomalySettings) -> None:
                 high=found.high,
                 height=300,
                 description=f"{title}, features by features.",
+                simulation_only=key == "truth",
             )
             for key, title, matrix in (
-                ("truth", "The client's covariance (simulation only)", found.truth),
+                ("truth", "The client's covariance", found.truth),
                 ("found", "What the server found", found.found),
             )
         ],

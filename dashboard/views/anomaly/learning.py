@@ -49,7 +49,8 @@ def explain() -> None:
         "corrections are the default.",
         formula=r"\mathrm{grad}=G-U\,\mathrm{sym}(U^\top G)\quad\text{instead of}\quad "
         r"G-U(U^\top G)",
-        source="Nguyen et al., FedPCA for IoT, eqs 8 and 17; corrected here.",
+        source="equations 8 and 17; corrected here.",
+        papers=("iot",),
     )
 
 

@@ -53,7 +53,8 @@ def explain() -> None:
         "with its own precision and recall except FedPE's (81.20 and 86.56% accuracy are implied, "
         "not 82.15 and 87.06). The published false-alarm rates, which the paper omits, follow from "
         "precision and recall: 27 to 61%. " + iot.FEDBIGAN,
-        source="Nguyen et al., FedPCA for IoT, Table I.",
+        source="Table I.",
+        papers=("iot",),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import layout
 from dashboard.views.privacy.noises import COLOURS, NAMES
 from fedpca_core.settings import short
-from fedpca_core.studies.private.membership import TESTS, Tested
+from fedpca_core.studies.private.membership import TESTS, TESTS_AT_SOURCE, Tested
 from fedpca_core.studies.private.price import BUDGETS, last_value
 from fedpca_core.studies.private.reconstruction import (
     CLIENT,
@@ -25,7 +26,11 @@ from fedpca_core.studies.sweep import Swept
 def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
     """Error of one attacker against epsilon, with guesses that need no message."""
     st.markdown(verdict(result, settings))
-    bands = {kind: result.band(kind, "error") for kind in ("exact", "published")}
+    bands = {
+        kind: result.band(kind, "error")
+        for kind in result.series
+        if kind in COLOURS and kind != "none"
+    }
     curves = tuple(
         Curve(
             NAMES[kind],
@@ -69,8 +74,9 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
     st.caption(
         "One attacker throughout: it starts from the pooled S and corrects it by what the messages "
         "say, shrunk by the strength that is best in hindsight; without noise it does not shrink. "
-        f"No server using ridge does better. Client {CLIENT + 1}, medians and range of {RUNS} "
-        "runs; simulation only."
+        "No server using ridge does better. Noise at the source: it has all of Sᵢ + Eᵢ, as any "
+        f"method may let out in the end. Client {CLIENT}, medians and range of {RUNS} runs; "
+        "simulation only."
     )
 
 
@@ -78,19 +84,21 @@ def verdict(result: Swept, settings: PrivacySettings) -> str:
     """What the server gets without noise, and from which budget on noise lets it gain anything."""
     guess, quiet = last_value(result, PUBLIC), last_value(result, "none")
     assert guess is not None
-    text = f"Guessing that client {CLIENT + 1} is like the average misses Sᵢ by {_percent(guess)}. "
+    text = f"Guessing that client {CLIENT} is like the average misses Sᵢ by {_percent(guess)}. "
     if quiet is not None:
         text += f"Without noise the server's messages bring that down to {_percent(quiet)}. "
-    start, at_the_edge = beats_guess_from(result, "exact")
+    kind = "exact" if "exact" in result.series else "source"
+    said = "exact noise" if kind == "exact" else "noise at the source"
+    start, at_the_edge = beats_guess_from(result, kind)
     if start is None:
-        text += f"With exact noise the server gains nothing at any ε up to {BUDGETS[-1]:g}."
+        text += f"With {said} the server gains nothing at any ε up to {BUDGETS[-1]:g}."
     elif at_the_edge:
         text += (
-            f"With exact noise it still gains something at every ε tried, down to {start:g}: the "
+            f"With {said} it still gains something at every ε tried, down to {start:g}: the "
             "smallest ε here, so where the gain ends lies below this sweep."
         )
     else:
-        text += f"With exact noise it gains something only from ε = {start:g} on."
+        text += f"With {said} it gains something only from ε = {start:g} on."
     if guess < 0.15 and settings.problem != "distinct":
         text += (
             " Clients here are so alike that a small error proves nothing: choose **Distinct "
@@ -118,11 +126,37 @@ def draw_membership(settings: PrivacySettings, result: Tested) -> None:
     chart(key="privacy_membership", panels=[_roc(result, settings), _areas(result, settings)])
     first = next(iter(result.tests.values()))
     st.caption(
-        f"{TESTS} runs with the record and {TESTS} with another in its place; simulation only. "
+        f"{TESTS} runs with the record and as many with another in its place "
+        f"({TESTS_AT_SOURCE} draws at the source); simulation only. "
         "Two ceilings: Gaussian noise of this budget permits the lower one, and every run here "
         "stays below it up to chance; (ε, δ) alone, whatever the mechanism, permits the upper one. "
         f"Unit: one record, replaced; δ = {short(settings.delta)}; accountant: exact composition. "
-        f"Measured areas have a standard error of about {first.uncertainty:.2f}."
+        f"Measured areas have a standard error of about {first.uncertainty:.2f} or less."
+    )
+    _audits(result, settings)
+
+
+def _audits(result: Tested, settings: PrivacySettings) -> None:
+    """What the same runs prove of ε, beside what is promised."""
+    layout.section("An audit beside the promise")
+    rows = [
+        {
+            "Noise": NAMES[kind],
+            "Promised ε": f"{result.promised[kind]:.3g}",
+            "Proved: ε is at least": f"{audit.epsilon:.2g}",
+            "Confidence": f"{audit.confidence:.0%}",
+            "Runs": str(audit.runs),
+            "By": audit.way,
+        }
+        for kind, test in result.tests.items()
+        for audit in test.audits(settings.delta)
+    ]
+    numbers = ["Promised ε", "Proved: ε is at least", "Confidence", "Runs"]
+    layout.small_table(pd.DataFrame(rows), label="Audits", numbers=numbers)
+    st.caption(
+        "A lower bound on ε from the runs above, with the best test there is; an audit that ends "
+        f"above the promise would refute it. Unit: one record, replaced; δ = "
+        f"{short(settings.delta)}. More runs prove more: the bound nears the promise from below."
     )
 
 

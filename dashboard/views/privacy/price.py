@@ -18,7 +18,7 @@ from fedpca_core.studies.sweep import Swept
 def draw_budgets(settings: PrivacySettings, result: Swept) -> None:
     """The final distance against the budget."""
     layout.section("Against the budget")
-    curves = [_curve(result, kind) for kind in ("exact", "published") if kind in result.series]
+    curves = [_curve(result, kind) for kind in result.series if kind != "none"]
     if not curves:
         return
     quiet = last_value(result, "none")
@@ -38,13 +38,13 @@ def draw_budgets(settings: PrivacySettings, result: Swept) -> None:
                 follows=False,
                 height=400,
                 description="Distance after the last communication against the privacy budget, "
-                "median and range, for exact and published noise.",
+                "median and range, for each kind of noise.",
             )
         ],
     )
     st.caption(
         "ε per record (replaced), total over all products; sampling gives no amplification; "
-        "accountant: exact composition for exact noise, Theorem 6 for published noise, which is "
+        "accountant: exact composition, but Theorem 6 for published noise, which is "
         "placed at the ε it claims (its true ε is smaller). Bands span "
         f"{settings.repetitions} repetitions."
     )
@@ -97,6 +97,8 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
             "length: its probes are orthogonal to each other, so one record cannot move all of "
             "them. Published noise knows nothing of that and grows with T (not in the papers)."
         )
+    if settings.calibration == "source":
+        return "At the source a product costs nothing: all noise is paid before the first one."
     spread = "The budget is spread over all products, so each product more makes all noisier. "
     best = best_length(result, settings.calibration)
     if best is None:

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
+from dashboard.shell.guarantee import EPSILON, FALSE_ALARMS, NOTICED
 from fedpca_core.settings import short
 from fedpca_core.studies.private.guarantee import Promises, Stated
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -23,12 +24,27 @@ def show_guarantee(promises: Promises, settings: PrivacySettings) -> None:
         _cards(promises, settings)
     else:
         _table(promises.stated)
+    if promises.others:
+        _others(promises)
     beside = " · ".join(f"**{label}** {text}" for label, text in _shared(promises.stated).items())
     st.markdown(beside)
     if promises.record:
         layout.sentence(promises.record, kind="note")
     if promises.warning:
         layout.sentence(promises.warning)
+
+
+def _others(promises: Promises) -> None:
+    """The same noise towards each adversary, and for other units."""
+    rows = [
+        {
+            "The same noise": text[:1].upper() + text[1:],
+            EPSILON: found.budget,
+            NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g} %",
+        }
+        for text, found in promises.others.items()
+    ]
+    layout.small_table(pd.DataFrame(rows), label="Other eyes", numbers=[EPSILON, NOTICED])
 
 
 def _refused(reason: str, *, masked: bool) -> None:
@@ -77,6 +93,7 @@ def _table(stated: Sequence[Stated]) -> None:
 def _cards(promises: Promises, settings: PrivacySettings) -> None:
     found = promises.stated[0].guarantee
     published = settings.calibration == "published" and found.private
+    at_source = settings.calibration == "source" and found.private
     layout.metric_cards(
         [
             layout.Card(
@@ -90,14 +107,17 @@ def _cards(promises: Promises, settings: PrivacySettings) -> None:
             layout.Card(
                 "Noise ν",
                 f"{found.noise:.2e}" if found.private else "off",
-                "standard deviation of every entry of a product",
-                help="Sensitivity of a product here: "
-                f"{found.sensitivity:.2e} (exact, Frobenius norm).",
+                "standard deviation, "
+                + ("diagonal of a client's matrix" if at_source else "every entry of a product"),
+                help=f"Sensitivity here: {found.sensitivity:.2e} (exact, Frobenius norm).",
             ),
             layout.Card(
-                "Products released",
+                "Releases" if at_source else "Products released",
                 str(found.releases),
-                "count as one: orthogonal probes"
+                "the matrix"
+                + (" and a noisy mean" if found.releases > 1 else "; products cost nothing")
+                if at_source
+                else "count as one: orthogonal probes"
                 if found.composition == 1 < found.releases
                 else "hidden ones included",
                 help="Every product with S_i reads the data, so each is composed. The probes of "
@@ -129,7 +149,8 @@ def protection_card(promises: Promises, settings: PrivacySettings) -> None:
         "An honest-but-curious server, alone or together with other clients",
         sees="every upload of every client, one by one"
         + (" (with the client's own frame, where gaps are longer than one)" if hidden else ""),
-        does="anything at all with them, knowing every record but one",
+        does="anything at all with them, knowing every record but "
+        + {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit],
         outcome=_outcome(promises.stated[0])
         if private
         else "whatever the messages say; nothing is promised",
@@ -138,17 +159,23 @@ def protection_card(promises: Promises, settings: PrivacySettings) -> None:
     left, right = st.columns(2)
     left.markdown(
         "**Protected**\n\n"
-        "- Whether one record is in a client's data, and what it says.\n"
-        "- However the uploads are averaged, aligned or combined later, and whoever else "
-        "conspires: each client adds the whole noise by itself."
+        f"- Whether {promises.stated[0].guarantee.unit.split(',')[0].split(':')[0]} is in the "
+        "data, and what it says.\n"
+        + (
+            "- However the sums are used later, as long as as many clients as stated are honest "
+            "and secure aggregation hides single uploads."
+            if settings.trusted == "clients"
+            else "- However the uploads are averaged, aligned or combined later, and whoever else "
+            "conspires: each client adds the whole noise by itself."
+        )
         if private
         else "**Protected**\n\n- Nothing formally."
     )
     right.markdown(
         "**Not protected**\n\n"
         "- The matrix Sᵢ as such: with many records its coarse shape stays visible.\n"
-        "- A person with several records, an edge of a network (it sits in two rows), or the "
-        "number of records.\n"
+        "- More than the stated unit: an edge of a network sits in two rows; or the number of "
+        "records.\n"
         "- Anything read off raw data: angles, η, ρ and spectra on this page are simulation only.\n"
         "- Floating point: sampled noise is not exactly Gaussian."
     )
@@ -168,6 +195,7 @@ def explain() -> None:
         r"\Phi\!\left(-\frac{\varepsilon}{\mu}-\frac{\mu}{2}\right)",
         source="FedPower, Theorem 6 (published calibration, corrected here); Dong, Roth and Su, "
         "Gaussian differential privacy.",
+        papers=("fedpower",),
     )
 
 
@@ -175,6 +203,7 @@ def _outcome(stated: Stated) -> str:
     epsilon = stated.guarantee.epsilon
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
     return (
-        f"no message that is more than {factor} times (e to the ε) as likely with a record as with "
-        f"another in its place, save for a chance of {short(stated.guarantee.delta)}"
+        f"no message that is more than {factor} times (e to the ε) as likely with the data as with "
+        f"others in their place ({stated.guarantee.unit}), save for a chance of "
+        f"{short(stated.guarantee.delta)}"
     )

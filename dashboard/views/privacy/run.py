@@ -60,7 +60,7 @@ def draw(settings: PrivacySettings, result: PrivateRuns) -> None:
 def verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
     """One line on where the run ends and what noise has cost."""
     (first, run), *others = result.runs.items()
-    budget = f"ε = {short(settings.epsilon)}, " if first in ("exact", "published") else ""
+    budget = f"ε = {short(settings.epsilon)}, " if first in ("exact", "published", "source") else ""
     text = (
         f"**{METHODS[settings.method].title}** ends at distance **{run.final:.2g}** "
         f"({budget}{NAMES[first]}) after {len(run.middle) - 1} communications and "

@@ -18,6 +18,8 @@ from fedpca_core.studies.sweep import Swept
 COLOURS = {
     "published": "series 1",
     "exact": "formal",
+    "single": "series 8",
+    "remembered": "series 9",
     "orthogonal": "series 4",
     "source": "series 0",
     "covariance": "series 5",

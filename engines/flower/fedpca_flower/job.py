@@ -14,9 +14,8 @@ import numpy as np
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.gaussian_privacy import mu_of
-from fedpca_core.guarantee import ANY_SAMPLING, ANYBODY, AT_THE_SOURCE, RECORD, Guarantee, guarantee
-from fedpca_core.problems.records import second_moment_sensitivity
+from fedpca_core.guarantee import Guarantee
+from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.described import describe
@@ -162,21 +161,7 @@ class Job:
         if self.budget is None:
             return None
         epsilon, delta, bound = (self.budget[name] for name in ("epsilon", "delta", "clip"))
-        changed = np.array([RECORD.changed(int(count)) for count in samples])
-        step = float(second_moment_sensitivity(samples, bound, changed)[0])
-        noise = step / float(mu_of(epsilon, delta))
-        return guarantee(
-            noise,
-            delta,
-            1,
-            step,
-            bound,
-            composition=1.0,
-            unit=RECORD,
-            sampling=ANY_SAMPLING,
-            released=AT_THE_SOURCE,
-            towards=ANYBODY,
-        )
+        return source_guarantee(samples, self.shares(samples), Budget(epsilon, delta, bound))[1]
 
 
 def _text(settings: str) -> str:

@@ -17,7 +17,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.judged import Level, judge, level
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, TaskFacts, task
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import detector
 from fedpca_core.studies.limits import Cost
@@ -110,14 +110,14 @@ class Alarms(Topic[Alarmed]):
     key: ClassVar[str] = "alarms"
     title: ClassVar[str] = "Alarms"
     topic: ClassVar[str] = "alarms"
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
         return costs.detection(settings, data, runs=2)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Alarmed]:
         yield Step(0.0, "Reading the records")
-        on = task(settings, data)
+        on = noisy_task(settings, data)
         found = yield from part(detector("federated", settings, data), 0.0, 0.9)
         yield Step(0.9, "Judging every attack type")
         judged = judge(on, found)

@@ -13,9 +13,9 @@ from fedpca_core.anomaly.detectors import Detector
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, TaskFacts, task
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic
-from fedpca_core.studies.detection.trained import detector
+from fedpca_core.studies.detection.trained import UNCOVERED, detector
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, part
@@ -58,17 +58,20 @@ class Costs(Topic[Spent]):
     key: ClassVar[str] = "detection-costs"
     title: ClassVar[str] = "Costs"
     topic: ClassVar[str] = "costs"
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
         return costs.detection(settings, data, runs=3)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Spent]:
         yield Step(0.0, "Reading the records")
-        on = task(settings, data)
+        on = noisy_task(settings, data)
         exact = detectors.one_shot_covariance(on, settings.components)
         found = [exact]
-        for index, name in enumerate(("federated", "fedae", "fedae-2")):
+        noisy = on.problem.guarantee is not None
+        for index, name in enumerate(("federated", *UNCOVERED)):
+            if noisy and name in UNCOVERED:
+                continue
             if index:
                 yield Step(index / 3, "Counting", _spent(on, settings, found))
             share = index / 3, (index + 1) / 3
@@ -98,7 +101,8 @@ def _rows(on: DetectionTask, found: list[Detector]) -> Iterator[dict[str, Any]]:
     everything = len(on.training) * features
     a_client = round(everything / on.problem.clients)
     yield _row("Every record to the server", a_client, _FLOAT32 * everything, exact)
-    yield _row("One-shot covariance, exact", exact.upload_floats, exact.bytes_total, exact)
+    noise = "exact" if on.problem.guarantee is None else "with the same noise"
+    yield _row(f"One-shot covariance, {noise}", exact.upload_floats, exact.bytes_total, exact)
     for run in found[1:]:
         yield _row(run.name, run.upload_floats, run.bytes_total, run)
 

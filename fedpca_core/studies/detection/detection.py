@@ -17,8 +17,7 @@ from fedpca_core.studies.detection.judged import SHARES, Judged, judge, level
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic, told
-from fedpca_core.studies.detection.trained import COVERED, ESSENTIALS, RIVALS, detector
-from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.detection.trained import ESSENTIALS, RIVALS, UNCOVERED, detector
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, part
@@ -38,15 +37,12 @@ class Findings:
     local : SelfLearning or None
         Clients on their own; None without labels, or as long as they are not judged, or where
         the others have noise.
-    promised : Facts or None
-        What noise at the source guarantees, where there is any.
     """
 
     title: str
     judged: Mapping[str, Judged]
     facts: TaskFacts
     local: SelfLearning | None = None
-    promised: Facts | None = None
 
     def summary(self, settings: AnomalySettings) -> pd.DataFrame:
         """One row for each detector at the settings' threshold, the baselines included.
@@ -121,24 +117,21 @@ class Detection(Topic[Findings]):
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Findings]:
         yield Step(0.0, "Reading the records")
         on = noisy_task(settings, data)
-        noisy = on if on.problem.guarantee is not None else None
+        noisy = on.problem.guarantee is not None
         facts, title = TaskFacts.of(on), settings.algorithm().title
-        promised = None if noisy is None else Facts.of(on.problem)
         judged: dict[str, Judged] = {}
         for name in ESSENTIALS:
-            # The aim is what the records say without clipping and noise.
-            used = None if name == "centralised" else noisy
-            found = yield from part(detector(name, settings, data, used), 0.0, 0.3)
+            found = yield from part(detector(name, settings, data), 0.0, 0.3)
             judged[found.name] = judge(on, found)
         for index, (name, text) in enumerate(RIVALS.items()):
-            if noisy is not None and name not in COVERED:
+            if noisy and name in UNCOVERED:
                 continue
             begin = 0.3 + 0.2 * index
-            yield Step(begin, text, Findings(title, dict(judged), facts, promised=promised))
-            found = yield from part(detector(name, settings, data, noisy), begin, begin + 0.2)
+            yield Step(begin, text, Findings(title, dict(judged), facts))
+            found = yield from part(detector(name, settings, data), begin, begin + 0.2)
             judged[found.name] = judge(on, found)
-        if not facts.labelled or noisy is not None:
-            return Findings(title, judged, facts, promised=promised)
+        if not facts.labelled or noisy:
+            return Findings(title, judged, facts)
         yield Step(0.9, "Judging ten clients' own models", Findings(title, dict(judged), facts))
         alone = detectors.self_learning(on, settings.components)
         local = yield from part(told(alone, "Judging ten clients' own models"), 0.9, 1.0)

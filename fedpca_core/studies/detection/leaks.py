@@ -18,7 +18,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, TaskFacts, task
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task, task, with_noise
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import run
 from fedpca_core.studies.limits import Cost
@@ -90,14 +90,14 @@ class Leaks(Topic[Leaked]):
     key: ClassVar[str] = "leaks"
     title: ClassVar[str] = "Leaks"
     topic: ClassVar[str] = "leaks"
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | {"client"}
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"client"}
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
         return costs.detection(settings, data, runs=4, recorded=True)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Leaked]:
         yield Step(0.0, "Reading the records")
-        on = task(settings, data)
+        on = noisy_task(settings, data)
         problem, algorithm, client = on.problem, settings.algorithm(), settings.client
         require(
             client < problem.clients,
@@ -105,7 +105,9 @@ class Leaks(Topic[Leaked]):
             f"choose one from 0 to {problem.clients - 1}.",
         )
         trace = yield from part(_run(settings, problem), 0.0, 0.3)
-        truth = problem.client_data.only(np.array([client])).dense()[0]
+        # What the server is after is the client's own, not the noise on it.
+        held = problem.client_data if problem.source is None else problem.source.clipped
+        truth = held.only(np.array([client])).dense()[0]
         path = stationary.outside_path(trace.transcript, algorithm, client)
         rounds = [round_ for round_, _, _ in path]
         leaked = Leaked(
@@ -125,7 +127,8 @@ class Leaks(Topic[Leaked]):
         if leaked.found is None:
             return leaked
         last = rounds[len(leaked.fitted) - 1]
-        joined = yield from part(_joined(settings, problem, leaked.found, last), 0.9, 1.0)
+        found = leaked.found
+        joined = yield from part(_joined(settings, data, problem, found, last), 0.9, 1.0)
         return replace(leaked, joined=joined)
 
     def tables(self, result: Leaked, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
@@ -148,16 +151,27 @@ def _run(settings: AnomalySettings, problem: Problem) -> Part[Trace]:
 
 
 def _joined(
-    settings: AnomalySettings, problem: Problem, found: Array, last_round: int
+    settings: AnomalySettings,
+    data: OwnData | None,
+    problem: Problem,
+    found: Array,
+    last_round: int,
 ) -> Part[Joined | None]:
-    """The client's first record, read off the run with it and an earlier one without it."""
+    """The client's first record, read off the run with it and an earlier one without it.
+
+    With noise at the source the earlier run is a release of its own.
+    """
     client = settings.client
     assert problem.blocks is not None
     record = problem.blocks[client][:, 0]
     held = int(problem.client_data.samples[client])
     if held < 2 or not record.any():
         return None  # no earlier run, or a record that leaves no trace
-    trace = yield from _run(settings, without_record(problem, client, 0))
+    earlier = without_record(problem.unperturbed, client, 0)
+    if problem.source is not None:
+        on = replace(task(settings, data), problem=earlier)
+        earlier = with_noise(on, settings, release=1).problem
+    trace = yield from _run(settings, earlier)
     before = stationary.fit_runs(trace.transcript, settings.algorithm(), client, last_round)
     read = attacks.differencing(before, found, held - 1, held)
     sizes = float(np.linalg.norm(read.records) * np.linalg.norm(record))

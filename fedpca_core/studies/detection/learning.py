@@ -15,7 +15,7 @@ from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, TaskFacts, task
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import run
 from fedpca_core.studies.limits import Cost
@@ -55,14 +55,14 @@ class Learning(Topic[Learnt]):
     key: ClassVar[str] = "learning"
     title: ClassVar[str] = "Learning"
     topic: ClassVar[str] = "learning"
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
         return costs.detection(settings, data, runs=2, recorded=True)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Learnt]:
         yield Step(0.0, "Reading the records")
-        on = task(settings, data)
+        on = noisy_task(settings, data)
         values, k = on.problem.eigenvalues, settings.components
         facts, gap = TaskFacts.of(on), float(values[k - 1] / max(values[k], 1e-300))
         works = variants(settings)

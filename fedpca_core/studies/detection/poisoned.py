@@ -19,7 +19,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, TaskFacts, attack_types, labelled
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, attack_types, labelled
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -116,7 +116,7 @@ class Poisoned(Topic[Courses]):
     key: ClassVar[str] = "poisoned"
     title: ClassVar[str] = "Poisoning"
     topic: ClassVar[str] = "poisoning"
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | {"hidden", "malicious"}
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
         return costs.detection(settings, data, runs=3)

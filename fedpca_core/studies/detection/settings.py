@@ -186,14 +186,7 @@ class AnomalySettings(Settings):
     delta: float = shared("delta")
     clip_norm: float = shared("clip_norm", default=10.0)
     mean_share: float = shared("mean_share")
-    mean_clip: float = parameter(
-        50.0,
-        key="meanclip",
-        label="Clip norm for the mean",
-        help="Largest norm of a record before it is centred, where the noisy mean is formed. "
-        "Traffic lies far from the origin; a bound that is too short bends the mean.",
-        grid=(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0),
-    )
+    mean_clip: float = shared("mean_clip")
     # ---------------------------------------------------------------- alarm
     rule: str = parameter(
         "quantile",

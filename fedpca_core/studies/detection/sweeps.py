@@ -14,7 +14,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TASK, task
+from fedpca_core.studies.detection.task import NOISE, TASK, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING
 from fedpca_core.studies.detection.trained import detector, run
 from fedpca_core.studies.limits import Cost
@@ -41,7 +41,7 @@ class Sweeps(Sweep[AnomalySettings]):
     key: ClassVar[str] = "detection-sweep"
     title: ClassVar[str] = "Sweep"
     settings: ClassVar[type[AnomalySettings]] = AnomalySettings
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | {"sweep", "seeds"}
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"sweep", "seeds"}
     seconds: ClassVar[float] = 300.0
 
     def wanted(self, settings: AnomalySettings) -> bool:
@@ -62,7 +62,7 @@ class Sweeps(Sweep[AnomalySettings]):
         return range(settings.seed, settings.seed + settings.seeds)
 
     def measure(self, settings: AnomalySettings, data: OwnData | None) -> Part[Measured]:
-        on = task(settings, data)
+        on = noisy_task(settings, data)
         channel = Channel(dtype="float32")
         trace = yield from run(settings, settings.algorithm(), on.problem, channel)
         near = progress.approach(trace, on.problem).iloc[-1]

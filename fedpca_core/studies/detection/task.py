@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from fedpca_core.errors import require
@@ -21,6 +22,7 @@ from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.problems.traffic_table import NO_LABELS
 from fedpca_core.streams import Streams
 from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import content_key
 
@@ -55,6 +57,8 @@ class TaskFacts:
         Of the tested records; the accuracy of always raising the alarm.
     dropped : tuple of str
         Constant features that were left out.
+    promised : Facts or None
+        What noise at the source guarantees, where there is any.
     """
 
     name: str
@@ -67,6 +71,7 @@ class TaskFacts:
     tested: int
     attack_share: float
     dropped: tuple[str, ...]
+    promised: Facts | None = None
 
     @classmethod
     def of(cls, found: DetectionTask) -> TaskFacts:
@@ -85,6 +90,7 @@ class TaskFacts:
             tested=len(found.attack),
             attack_share=found.attack_share,
             dropped=found.dropped,
+            promised=None if found.problem.guarantee is None else Facts.of(found.problem),
         )
 
     @property
@@ -134,11 +140,8 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
         As `source`; more clients or components than the records allow.
     """
     traffic = source(settings, data)
-    chosen = replace(settings, problem=resolve(settings.problem))
-    drawn = frozenset({"seed"}) if settings.split == "iid" else frozenset()
-    file = data if settings.problem == "own" else None
     found = _TASKS.get(
-        content_key(chosen, _fields(chosen) | _SPLIT | drawn, file),
+        _key(settings, data),
         lambda: prepare(
             traffic,
             clients=settings.clients,
@@ -150,6 +153,15 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
     )
     check_components(settings.components, found.problem.features)
     return found
+
+
+def _key(
+    settings: AnomalySettings, data: OwnData | None, more: frozenset[str] = frozenset()
+) -> Hashable:
+    chosen = replace(settings, problem=resolve(settings.problem))
+    drawn = frozenset({"seed"}) if settings.split == "iid" else frozenset()
+    file = data if settings.problem == "own" else None
+    return content_key(chosen, _fields(chosen) | _SPLIT | drawn | more, file)
 
 
 def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
@@ -169,26 +181,33 @@ def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> Detect
         "others. Choose “Mean only” under “Standardising” (in “Corrected or as printed”), for "
         "which a noisy mean is paid, or switch the noise off (ε = ∞).",
     )
+    key = _key(settings, data, NOISE)
+    return _TASKS.get(key, lambda: with_noise(found, settings))
+
+
+def with_noise(on: DetectionTask, settings: AnomalySettings, release: int = 0) -> DetectionTask:
+    """The task with the settings' noise at the source; another release draws other noise."""
     c = settings
-    return found.private(
+    return on.private(
         c.epsilon,
         c.delta,
         c.clip_norm,
         Streams(c.seed),
         mean_share=c.mean_share,
         mean_clip=c.mean_clip,
+        release=release,
     )
 
 
 def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> DetectionTask:
-    """The task, for what cannot be done without labels.
+    """The task with its noise, if any, for what cannot be done without labels.
 
     Raises
     ------
     InvalidInput
         Nobody says which records are attacks.
     """
-    found = task(settings, data)
+    found = noisy_task(settings, data)
     require(
         found.source.labelled,
         f"{purpose} needs to know which records are attacks, but {found.problem.name} has no "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from fedpca_core.algorithms.admm import ConsensusADMM
@@ -14,7 +15,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NOISE, TASK, resolve, task
+from fedpca_core.studies.detection.task import NOISE, TASK, noisy_task, resolve, task
 from fedpca_core.studies.detection.topic import LEARNING, told
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part, Step, content_key
@@ -27,8 +28,10 @@ RIVALS = {
     "fedae": "Training the federated autoencoder",
     "fedae-2": "Training the deeper autoencoder",
 }
-#: Rivals that noise at the source covers: an autoencoder learns from the records themselves.
-COVERED = ("random",)
+#: What noise at the source does not reach: an autoencoder learns from the records themselves, and
+#: the aim is what they say without clipping and noise.
+UNCOVERED = ("fedae", "fedae-2")
+_EXACT = ("centralised", *UNCOVERED)
 #: Settings that a detector depends on besides the data.
 _READS = {
     "federated": LEARNING,
@@ -43,23 +46,20 @@ _EVERY = 10
 _DETECTORS: Remembered[Detector] = Remembered(16)
 
 
-def detector(
-    name: str,
-    settings: AnomalySettings,
-    data: OwnData | None = None,
-    on: DetectionTask | None = None,
-) -> Part[Detector]:
+def detector(name: str, settings: AnomalySettings, data: OwnData | None = None) -> Part[Detector]:
     """One of the detectors, by key; trained now if it is not remembered.
 
-    ``on`` is the settings' task with noise at the source, where that is wanted.
+    With the settings' noise at the source where that reaches it.
     """
     chosen = replace(settings, problem=resolve(settings.problem))
     file = data if settings.problem == "own" else None
     made: list[Detector] = []
-    fields = TASK | _READS[name] | (NOISE if on is not None else frozenset())
-    key = name, on is not None, *content_key(chosen, fields, file)
+    noisy = name not in _EXACT and math.isfinite(settings.epsilon)
+    fields = TASK | _READS[name] | (NOISE if noisy else frozenset())
+    key = name, noisy, *content_key(chosen, fields, file)
     if key not in _DETECTORS:
-        made.append((yield from _trained(name, settings, on or task(settings, data))))
+        on = noisy_task(settings, data) if noisy else task(settings, data)
+        made.append((yield from _trained(name, settings, on)))
     return _DETECTORS.get(key, lambda: made[0])
 
 

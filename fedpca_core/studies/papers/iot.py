@@ -6,9 +6,11 @@ scripts use rank 2 and 20 clients. Ours are stated with every row.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.papers.quoted import Quoted
 from fedpca_core.studies.preset import Preset
 
 
@@ -46,6 +48,33 @@ TABLE_I: dict[str, dict[str, Published]] = {
         "FedPG": Published(88.94, 92.79, 94.32, 93.55, 5.68, 0.82, 0.96),
     },
 }
+
+#: Their names in `QUOTED`, and units.
+_MEASURES = {"auc": "", "average_precision": ""} | dict.fromkeys(
+    ("accuracy", "precision", "recall", "f1", "fnr"), "%"
+)
+
+
+def name_of(data: str, method: str, measure: str) -> str:
+    """Name of one number of Table I."""
+    return f"iot/table-1-{data}/{method.lower().replace(' ', '-')}/{measure}"
+
+
+#: Every printed number: Table I, and the areas that the text gives for FedPG.
+QUOTED: tuple[Quoted, ...] = tuple(
+    Quoted(
+        name_of(data, method, measure),
+        "Table I" if unit else "Figures 10 and 11",
+        method,
+        measure,
+        f"{value:.2f}",
+        unit,
+    )
+    for data, rows in TABLE_I.items()
+    for method, row in rows.items()
+    for measure, unit in _MEASURES.items()
+    if math.isfinite(value := getattr(row, measure))
+)
 
 #: Normal and attack test records behind Table I.
 TEST_RECORDS = {"unsw": (20_000, 45_332), "ton": (10_000, 56_557)}

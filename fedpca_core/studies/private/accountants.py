@@ -72,28 +72,32 @@ class Accountants(Study[PrivacySettings, Accounts]):
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Accounts]:
         c = settings
         build.require_budget(c)
+        build.require_single_uploads(c)
         require(
             math.isfinite(c.epsilon),
             "At ε = ∞ there is no noise to account for; choose a finite ε.",
         )
         yield Step(0.1, "Asking every accountant")
-        width, records, norm = build.columns(c), build.samples(c), build.treatment(c)[1]
+        public, bought = build.public_setting(c, data), build.budget(c)
+        width, norm, records = build.columns(c), bought.clip, float(public.samples.mean())
+        several = float(bought.changed(public.samples).max())
         counted = build.counted(c)
         if counted < c.products:
-            width = max(2, width)  # all probes side by side
-        exact = float(exact_sensitivity(width, records, norm))
-        published = float(published_sensitivity(build.columns(c), records, norm))
-        table = comparison(c.epsilon, c.delta, counted).drop(columns=["ratio", "true_epsilon"])
+            width = max(2, width)  # all probes side by side, or the whole matrix
+        exact = several * float(exact_sensitivity(width, records, norm))
+        published = several * float(published_sensitivity(build.columns(c), records, norm))
+        left = bought.for_products
+        table = comparison(left, c.delta, counted).drop(columns=["ratio", "true_epsilon"])
         # The paper's theorem has its own sensitivity, and counts every product.
-        table.loc[0, "multiplier"] = published_multiplier(c.epsilon, c.delta, c.products)
+        table.loc[0, "multiplier"] = published_multiplier(left, c.delta, c.products)
         table["sensitivity"] = np.where(np.arange(len(table)) == 0, published, exact)
         table["noise"] = table["multiplier"] * table["sensitivity"]
         table["ratio"] = table["noise"] / table["noise"].iloc[-1]
         table["true_epsilon"] = true_epsilon(
-            table["noise"].to_numpy(), c.delta, counted, width, records, norm
+            table["noise"].to_numpy() / several, c.delta, counted, width, records, norm
         )
         given = c.multiplier * exact
-        back = float(true_epsilon(given, c.delta, counted, width, records, norm))
+        back = float(true_epsilon(given / several, c.delta, counted, width, records, norm))
         return Accounts(table, build.columns(c), counted, published, exact, norm, given, back)
 
     def tables(self, result: Accounts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:

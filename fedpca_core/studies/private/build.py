@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
-from fedpca_core.algorithms import BlockKrylov, FedPower, Noisy
+from fedpca_core.algorithms import BlockKrylov, DistributedPower, FedPower, Noisy
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.privacy import Calibration, Guarantee, Refusal, account, noisy
-from fedpca_core.problems import Problem, block_model, spiked_covariance
+from fedpca_core.guarantee import CLIENT, RECORD, Unit
+from fedpca_core.privacy import CALIBRATIONS, Calibration, Guarantee, Refusal, account, noisy
+from fedpca_core.privacy.accounting import within
+from fedpca_core.problems import Problem, Trust, block_model, from_table, spiked_covariance
+from fedpca_core.problems.images import LIVE_RESOLUTION, images
+from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.problems.remembered import Remembered
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.streams import Streams
+from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import task
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
 from fedpca_core.studies.private.distinct import distinct_clients
-from fedpca_core.studies.private.settings import PRIVATE, PrivacySettings
+from fedpca_core.studies.private.settings import PRIVATE, REAL, PrivacySettings
 
 #: Numbers to draw for one data set; more would take longer than a visitor waits.
 LARGEST_DATA = 250_000_000
@@ -25,13 +34,14 @@ DIRECTIONS = 4
 #: Fields that the data depend on.
 _PROBLEM_FIELDS = (
     "problem", "features", "clients", "samples", "networks", "treatment", "clip_norm", "seed",
+    "client_column", "columns", "scaling",
 )  # fmt: skip
 _PROBLEMS: Remembered[Problem] = Remembered(4)
 
 
 # ---------------------------------------------------------------------- data
 def samples(settings: PrivacySettings) -> int:
-    """Records of each client."""
+    """Records of each client, where they are drawn."""
     c = settings
     return c.features * c.networks if c.problem == "blocks" else c.samples
 
@@ -39,18 +49,71 @@ def samples(settings: PrivacySettings) -> int:
 def treatment(settings: PrivacySettings) -> tuple[str, float]:
     """What is done to records, and at which norm; Model II and "distinct" are normalised."""
     c = settings
+    if c.problem in REAL:
+        return "clipped", c.clip_norm
     return (c.treatment, c.clip_norm) if c.problem == "spiked" else ("normalised", 1.0)
 
 
-def build_problem(settings: PrivacySettings) -> Problem:
-    """The data of the settings; remembered, since several studies ask for them.
+def centred(settings: PrivacySettings) -> bool:
+    """Whether the records are centred, which a finite ε has to pay for."""
+    c = settings
+    return c.scaling == "centre" if c.problem == "table" else c.problem in REAL
+
+
+def build_problem(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
+    """The data of the settings, as a method with noise on its products meets them.
+
+    Drawn records are bounded where they are made. Real ones are clipped under a finite ε, and
+    centred on a noisy mean, one for all repetitions.
 
     Raises
     ------
     InvalidInput
-        More numbers than a visitor waits for.
+        As `records`.
+    """
+    return bounded(settings, records(settings, data), settings.seed)
+
+
+def bounded(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
+    """The records as noise on products needs them; drawn ones are bounded already."""
+    if settings.problem not in REAL or math.isinf(settings.epsilon):
+        return problem
+    return problem.bounded(budget(settings), Streams(seed))
+
+
+def private(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
+    """The problem with noise at the source, drawn from ``seed``."""
+    bought = budget(settings)
+    return problem.private(
+        bought.epsilon,
+        bought.delta,
+        bought.clip,
+        Streams(seed),
+        unit=bought.unit,
+        trust=bought.trust,
+        mean_share=bought.mean_share,
+        mean_clip=bought.mean_clip,
+    )
+
+
+def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
+    """The data of the settings before any ε; remembered, since several studies ask for them.
+
+    Raises
+    ------
+    InvalidInput
+        More numbers than a visitor waits for, or no file where the settings ask for one.
     """
     c = settings
+    if c.problem in REAL:
+        require(
+            c.problem != "table" or data is not None,
+            "These settings are for a table of your own, which a link cannot carry; choose the "
+            "CSV file again under “Data” (or give --table).",
+        )
+        digest = data.digest if c.problem == "table" and data is not None else ""
+        real = (digest, *(getattr(c, name) for name in _PROBLEM_FIELDS))
+        return _PROBLEMS.get(real, lambda: _real(c, data))
     numbers = c.features * c.clients * samples(c)
     require(
         numbers <= LARGEST_DATA,
@@ -60,6 +123,24 @@ def build_problem(settings: PrivacySettings) -> Problem:
     )
     key = tuple(getattr(c, name) for name in _PROBLEM_FIELDS)
     return _PROBLEMS.get(key, lambda: _drawn(c))
+
+
+def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
+    if c.problem == "table" and data is not None:
+        return from_table(
+            data.table,
+            columns=c.columns or None,
+            client_column=c.client_column or None,
+            clients=c.clients,
+            scaling=c.scaling,
+            seed=c.seed,
+            name=data.name,
+        )
+    if c.problem in IMAGES:
+        shape = LIVE_RESOLUTION[c.problem]
+        return images(c.problem, clients=c.clients, seed=c.seed, resolution=shape, download=True)
+    traffic = replace(c.carried(AnomalySettings), split="iid", standardising="centre")
+    return task(traffic).problem
 
 
 def _drawn(c: PrivacySettings) -> Problem:
@@ -73,10 +154,21 @@ def _drawn(c: PrivacySettings) -> Problem:
     )
 
 
-def public_setting(settings: PrivacySettings) -> Setting:
-    """What everybody knows about the run, without drawing any data."""
+def public_setting(settings: PrivacySettings, data: OwnData | None = None) -> Setting:
+    """What everybody knows about the run; sizes of real clients are public, the rest is drawn."""
     c = settings
     kind, norm = treatment(c)
+    if c.problem in REAL:
+        problem, private = records(c, data), math.isfinite(c.epsilon)
+        sizes = problem.client_data.samples
+        return Setting(
+            problem.features,
+            problem.clients,
+            sizes,
+            problem.client_data.weights,
+            record_norm=norm if private else None,
+            paid_mean=budget(c).paid_mean(sizes) if private else None,
+        )
     return even_setting(c.features, c.clients, samples(c), None if kind == "raw" else norm)
 
 
@@ -85,6 +177,32 @@ def even_setting(features: int, clients: int, records: int, norm: float | None) 
     sizes = np.full(clients, records, dtype=np.int64)
     weights = np.full(clients, 1.0 / clients)
     return Setting(features, clients, sizes, weights, record_norm=norm)
+
+
+# ---------------------------------------------------------------------- budget
+def unit(settings: PrivacySettings) -> Unit:
+    """What ε protects."""
+    return {"record": RECORD, "person": Unit(settings.held), "client": CLIENT}[settings.unit]
+
+
+def trust(settings: PrivacySettings) -> Trust | None:
+    """On whom the clients rely; None where each adds all its noise."""
+    shares = settings.trusted == "clients"
+    return Trust(settings.colluding, settings.dropouts) if shares else None
+
+
+def budget(settings: PrivacySettings) -> Budget:
+    """The budget that is set, a noisy mean included where the records are centred."""
+    c = settings
+    return Budget(
+        c.epsilon,
+        c.delta,
+        treatment(c)[1],
+        unit(c),
+        trust(c),
+        c.mean_share if centred(c) else 0.0,
+        c.mean_clip,
+    )
 
 
 # ---------------------------------------------------------------------- method
@@ -114,10 +232,19 @@ def method(settings: PrivacySettings, noise: float) -> Algorithm:
 
     Methods that cannot be accounted ignore nu; their noise is the channel's, see `channel`.
     """
-    made = plain(settings)
+    made, c = plain(settings), settings
+    shared = c.trusted == "clients" and accountable(c) and noise > 0
+    if shared and isinstance(made, FedPower):
+        require(
+            c.local_steps == 1 and not c.draws,
+            "Shared noise needs a server that sees sums over all clients only, and FedPower with "
+            "local steps or drawn clients reads single uploads; choose p = 1 and everybody, noise "
+            "at the source with a method of sums, or clients that trust nobody.",
+        )
+        made = DistributedPower(made.width, products=c.products)
     if isinstance(made, FedPower):
         return replace(made, noise=noise)
-    return noisy(made, noise, settings.products) if accountable(settings) else made
+    return noisy(made, noise, c.products, summed=shared) if accountable(c) else made
 
 
 def accountable(settings: PrivacySettings) -> bool:
@@ -134,7 +261,8 @@ def rounds(settings: PrivacySettings) -> int:
 def channel(settings: PrivacySettings) -> Channel:
     """The channel: masking noise for methods that cannot be accounted."""
     mask = 0.0 if accountable(settings) else settings.upload_noise
-    return Channel(upload_noise=mask, record="estimates")
+    summed = settings.trusted == "clients" and math.isfinite(settings.epsilon)
+    return Channel(upload_noise=mask, record="estimates", secure_aggregation=summed)
 
 
 # ---------------------------------------------------------------------- noise and guarantee
@@ -144,30 +272,62 @@ def columns(settings: PrivacySettings) -> int:
 
 
 def counted(settings: PrivacySettings) -> int:
-    """Products that count at full sensitivity: one where all probes are orthogonal, else T."""
+    """Releases that count at full sensitivity: one at the source and of orthogonal probes."""
+    if settings.calibration == "source":
+        return 1
     run = method(settings, 0.0)
     return 1 if isinstance(run, Noisy) and run.orthogonal else settings.products
 
 
-def noise_for(
-    settings: PrivacySettings, calibration: str | None = None, epsilon: float | None = None
-) -> float:
-    """nu that a budget and a calibration ask for, by default those that are set; 0 at ε = ∞."""
+def kinds(settings: PrivacySettings) -> tuple[str, ...]:
+    """Kinds of noise that the budget can buy for the method, the one that is set first.
+
+    On every product where that is accounted, published only where noise is not shared; at the
+    source for every method.
+    """
     c = settings
+    if math.isinf(c.epsilon):
+        return ()
+    on_products = CALIBRATIONS if c.trusted == "nobody" else ("exact",)
+    some = (*(on_products if accountable(c) else ()), "source")
+    return tuple(sorted(some, key=lambda kind: kind != c.calibration))
+
+
+def noise_for(
+    settings: PrivacySettings,
+    calibration: str | None = None,
+    epsilon: float | None = None,
+    data: OwnData | None = None,
+) -> float:
+    """nu on every product, of a client with the mean number of records; 0 at ε = ∞.
+
+    By default for the budget and the calibration that are set. What is left of the budget once a
+    noisy mean is paid for is spread over the products.
+    """
+    c = settings if epsilon is None else replace(settings, epsilon=epsilon)
     kind = calibration or c.calibration
-    budget = c.epsilon if epsilon is None else epsilon
-    if not np.isfinite(budget):
+    if math.isinf(c.epsilon) or kind == "source":
         return 0.0
+    public, bought = public_setting(c, data), budget(c)
+    several = float(bought.changed(public.samples).max())
+    if c.trusted == "clients":
+        run = method(c, 1.0)
+        assert isinstance(run, Noisy)
+        alone, left = replace(public, paid_mean=None), bought.for_products
+        norm = treatment(c)[1]
+        enough = within(run, alone, left, c.delta, clip_norm=norm, trust=bought.trust)
+        return several * float(enough.noise)
     count, width = c.products, columns(c)
-    if kind == "exact" and counted(c) == 1:
+    run = method(replace(c, calibration="exact"), 0.0)
+    if kind == "exact" and isinstance(run, Noisy) and run.orthogonal:
         count, width = 1, 2
-    chosen = Calibration(kind, budget, c.delta, count, width, treatment(c)[1])
-    return float(chosen.noise(samples(c)))
+    chosen = Calibration(kind, bought.for_products, c.delta, count, width, treatment(c)[1])
+    return several * float(chosen.noise(public.samples.mean()))
 
 
-def current_noise(settings: PrivacySettings) -> float:
-    """nu of the run as it is set: 0 without a budget, or where masking is all there is."""
-    return noise_for(settings) if accountable(settings) else 0.0
+def current_noise(settings: PrivacySettings, data: OwnData | None = None) -> float:
+    """nu of the run as it is set: 0 without a budget, or where products carry none."""
+    return noise_for(settings, data=data) if accountable(settings) else 0.0
 
 
 def refusal(settings: PrivacySettings) -> Refusal:
@@ -177,29 +337,63 @@ def refusal(settings: PrivacySettings) -> Refusal:
     remedies = [METHODS[key].title for key in PRIVATE if METHODS[key].accounts]
     return Refusal(
         f"Noise on the uploads of {entry.title} gives no ε: {why.replace('S_i', 'Sᵢ')}. "
-        f"Choose {', '.join(remedies[:-1])} or {remedies[-1]} to see budgets."
+        f"Choose {', '.join(remedies)}, or noise at the source, which covers every method."
     )
 
 
-def stated(settings: PrivacySettings) -> Guarantee | Refusal:
-    """The guarantee of the run that is set, or why there is none; needs no data.
+def stated(
+    settings: PrivacySettings, data: OwnData | None = None, *, towards: Trust | None = None
+) -> Guarantee | Refusal:
+    """The guarantee of the run that is set, or why there is none.
+
+    Parameters
+    ----------
+    towards : Trust, optional
+        Another adversary than the one the shared noise was made for.
 
     Raises
     ------
     InvalidInput
         Raw records with noise on: their norm has no bound.
     """
-    c, (kind, norm) = settings, treatment(settings)
-    run = method(c, current_noise(c))
-    run.check(public_setting(c))
-    if not accountable(c):
+    c, kind = settings, treatment(settings)[0]
+    public = public_setting(c, data)
+    nu = current_noise(c, data)
+    run = method(c, nu)
+    run.check(public)
+    at_source = c.calibration == "source" and math.isfinite(c.epsilon)
+    if not accountable(c) and not at_source:
         return refusal(c)
     if kind == "raw" and np.isfinite(c.epsilon):
         raise InvalidInput(
             "The records are left raw, so their norms have no bound and the stated noise protects "
             "nothing: no ε. Normalise or clip the records, or set ε to ∞."
         )
-    return account(run, public_setting(c), delta=c.delta, clip_norm=norm)
+    made_for = trust(c)
+    fewer = 1.0  # noise that hides from the adversary, relative to what it was made for
+    if towards is not None and made_for is not None:
+        fewer = math.sqrt(towards.honest(public.clients) / made_for.honest(public.clients))
+    if at_source:
+        once = source_guarantee(public.samples, public.weights, budget(c))[1]
+        if fewer == 1 or towards is None:
+            return once
+        return once.with_noise(fewer * once.noise, towards.sentence(public.clients))
+    if public.paid_mean is not None:
+        mean = replace(public.paid_mean, mu=public.paid_mean.mu / fewer)
+        public = replace(public, paid_mean=mean)
+    return accounted(c, run, public, towards or made_for)
+
+
+def accounted(
+    settings: PrivacySettings, run: Algorithm, public: Setting, believed: Trust | None = None
+) -> Guarantee | Refusal:
+    """What noise on the products of a run guarantees the unit that is set."""
+    largest, norm = int(np.argmax(public.samples)), treatment(settings)[1]
+    delta = settings.delta
+    found = account(run, public, delta=delta, clip_norm=norm, client=largest, trust=believed)
+    if isinstance(found, Refusal):
+        return found
+    return found.for_unit(unit(settings), int(public.samples[largest]))
 
 
 def require_budget(settings: PrivacySettings) -> None:
@@ -213,6 +407,21 @@ def require_budget(settings: PrivacySettings) -> None:
     if not accountable(settings):
         raise InvalidInput(refusal(settings).reason)
     require_bound(settings)
+
+
+def require_single_uploads(settings: PrivacySettings) -> None:
+    """Refuse to look at single clients' messages where secure sums hide them.
+
+    Raises
+    ------
+    InvalidInput
+        Clients that share their noise.
+    """
+    require(
+        settings.trusted == "nobody",
+        "Clients that trust each other send sums only, and this view reads single uploads; let "
+        "clients trust nobody here.",
+    )
 
 
 def require_bound(settings: PrivacySettings) -> None:

@@ -1,9 +1,9 @@
-"""How close does a private run come: with its noise, with the other calibration's, without."""
+"""How close does a private run come: with its noise, with noise of other kinds, without."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,13 +11,15 @@ import pandas as pd
 
 from fedpca_core.algorithms import FedPower
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.privacy import CALIBRATIONS, releases_made, spent
+from fedpca_core.errors import InvalidInput
+from fedpca_core.privacy import releases_made, spent
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
-from fedpca_core.studies.private.repeated import Repeated, repeat, run_seeds, traced
+from fedpca_core.studies.private.repeated import Repeated, run_seeds, traced
+from fedpca_core.studies.private.runs import MASKED, QUIET, noisy_runs
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.theory_terms import noise_floor
 from fedpca_core.studies.study import Run, Step, Study, part
@@ -51,7 +53,7 @@ class PrivateRuns:
     Attributes
     ----------
     runs : mapping of str to Repeated
-        By noise: "exact", "published", "masked" or "none"; the run as it is set comes first.
+        By noise: "exact", "published", "source", "masked" or "none"; as it is set comes first.
     floor : float or None
         Predicted sine of the final angle where one is predicted, at most that of tangent ½
         (simulation only).
@@ -70,7 +72,7 @@ class PrivateRuns:
 
 
 class PrivateRun(Study[PrivacySettings, PrivateRuns]):
-    """The run as it is set, the same with the other calibration, and without noise."""
+    """The run as it is set, the same with other kinds of noise, and without noise."""
 
     key: ClassVar[str] = "private_run"
     title: ClassVar[str] = "Convergence under a budget"
@@ -81,26 +83,28 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         return settings.view == "run"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
-        return costs.private(settings, 2 * settings.repetitions)
+        return costs.private(settings, data, 2 * settings.repetitions)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[PrivateRuns]:
         c = settings
         yield Step(0.0, "Drawing the data")
-        problem = build.build_problem(c)
+        problem = build.build_problem(c, data)
         seeds = run_seeds(c.seed, c.repetitions)
-        noises = _noises(c)
+        kinds = _kinds(c)
         runs: dict[str, Repeated] = {}
-        for position, (kind, noise) in enumerate(noises.items()):
-            wire = build.channel(c if kind == "masked" else replace(c, upload_noise=0.0))
-            text = "Without noise" if kind == "none" else f"With {kind} noise"
-            steps = repeat(problem, build.method(c, noise), build.rounds(c), wire, seeds, text)
-            share = position / len(noises), (position + 1) / len(noises)
-            runs[kind] = yield from part(steps, *share)
-            yield Step(share[1], text, PrivateRuns(dict(runs)))
-        run = build.method(c, build.current_noise(c))
+        for position, kind in enumerate(kinds):
+            share = position / len(kinds), (position + 1) / len(kinds)
+            try:
+                runs[kind] = yield from part(noisy_runs(c, kind, seeds, data), *share)
+            except InvalidInput:
+                if not runs:  # the run that is set, not one it is compared with
+                    raise
+                continue
+            yield Step(share[1], "Running the next", PrivateRuns(dict(runs)))
+        run = build.method(c, build.current_noise(c, data))
         if not (isinstance(run, FedPower) and run.noise > 0):
             return PrivateRuns(runs)
-        tangent = noise_floor(problem, run, build.public_setting(c))
+        tangent = noise_floor(problem, run, build.public_setting(c, data))
         floor = float(np.sin(np.arctan(tangent))) if tangent < 0.5 else None
         if not c.draws:
             return PrivateRuns(runs, floor)
@@ -130,13 +134,9 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         return tables
 
 
-def _noises(c: PrivacySettings) -> dict[str, float]:
-    """Standard deviation on every product by kind of noise, the run as it is set first."""
-    current = build.current_noise(c)
-    noises: dict[str, float] = {}
-    if current:
-        others = [kind for kind in CALIBRATIONS if kind != c.calibration]
-        noises = {kind: build.noise_for(c, kind) for kind in (c.calibration, *others)}
-    elif not build.accountable(c) and c.upload_noise:
-        noises["masked"] = 0.0
-    return {**noises, "none": 0.0}
+def _kinds(c: PrivacySettings) -> list[str]:
+    """Kinds of noise to compare, the run as it is set first."""
+    found = list(build.kinds(c))
+    if not build.accountable(c) and c.upload_noise and c.calibration != "source":
+        found.insert(0, MASKED)
+    return [*found, QUIET]

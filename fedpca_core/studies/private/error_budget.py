@@ -14,7 +14,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
@@ -135,17 +135,23 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
         return settings.view == "budget"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
-        return costs.private(settings, 4 * settings.repetitions)
+        return costs.private(settings, data, 4 * settings.repetitions)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Budget]:
-        run = build.method(settings, build.current_noise(settings))
+        build.require_single_uploads(settings)
+        run = build.method(settings, build.current_noise(settings, data))
+        require(
+            settings.calibration != "source",
+            "The error budget takes noise on every product apart; noise at the source is one more "
+            "effect on the data. Choose exact or published noise.",
+        )
         if not isinstance(run, FedPower):
             raise InvalidInput(
                 "The error budget takes FedPower apart; choose FedPower as the method (with p = 1 "
                 "it is the distributed power method)."
             )
         yield Step(0.0, "Drawing the data")
-        problem = build.build_problem(settings)
+        problem = build.build_problem(settings, data)
         seeds = run_seeds(settings.seed, settings.repetitions)
         found: list[Ablation] = []
         for index, seed in enumerate(seeds):

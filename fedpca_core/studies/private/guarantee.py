@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pandas as pd
 
+from fedpca_core.guarantee import meanings
 from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -52,6 +54,8 @@ class Promises:
         What is wrong with delta, if anything.
     record : str
         What a record is, where that needs saying.
+    others : mapping of str to Guarantee
+        What the same noise means for other units and towards other adversaries.
     """
 
     stated: tuple[Stated, ...]
@@ -59,6 +63,7 @@ class Promises:
     excess: float | None = None
     warning: str = ""
     record: str = ""
+    others: Mapping[str, Guarantee] = field(default_factory=dict)
 
     @property
     def private(self) -> bool:
@@ -80,7 +85,7 @@ class Promise(Study[PrivacySettings, Promises]):
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Promises]:
         yield Step(0.0, "Accounting")
-        return promised(settings)
+        return promised(settings, data)
 
     def tables(self, result: Promises, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         if result.refusal:
@@ -101,7 +106,7 @@ class Promise(Study[PrivacySettings, Promises]):
         return {"guarantee": pd.DataFrame(rows)}
 
 
-def promised(settings: PrivacySettings) -> Promises:
+def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises:
     """What the open view guarantees.
 
     Raises
@@ -109,19 +114,41 @@ def promised(settings: PrivacySettings) -> Promises:
     InvalidInput
         Raw records with noise on, or a run that cannot be made.
     """
-    return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings)
+    return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings, data)
 
 
-def _of_a_run(c: PrivacySettings) -> Promises:
-    found = build.stated(c)
+def _of_a_run(c: PrivacySettings, data: OwnData | None) -> Promises:
+    found = build.stated(c, data)
     if isinstance(found, Refusal):
         return Promises((), found.reason)
-    warning = warn_delta(c.delta, build.public_setting(c).samples) if found.private else None
-    excess = (
-        build.noise_for(c, "published") / build.noise_for(c, "exact") if found.private else None
-    )
     record = fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
-    return Promises((Stated("", c.epsilon, found),), "", excess, warning or "", record)
+    stated = (Stated("", c.epsilon, found),)
+    if not found.private:
+        return Promises(stated, record=record)
+    warning = warn_delta(c.delta, build.public_setting(c, data).samples) or ""
+    excess = None
+    if c.trusted == "nobody" and c.calibration != "source":
+        kinds = ("published", "exact")
+        published, exact = (build.noise_for(c, kind, data=data) for kind in kinds)
+        excess = published / exact
+    return Promises(stated, "", excess, warning, record, _others(c, data, found))
+
+
+def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[str, Guarantee]:
+    """The same noise in the eyes of each adversary, and for each unit."""
+    trust, samples = build.trust(c), build.public_setting(c, data).samples
+    neighbour = found
+    if trust is not None and not trust.colluding:
+        knows_its_own = build.stated(c, data, towards=replace(trust, colluding=1))
+        assert isinstance(knows_its_own, Guarantee)
+        neighbour = knows_its_own
+    largest = int(samples.max())
+    single = found.of_one_record(build.unit(c), largest)
+    return {
+        "towards the server": found,
+        "towards another client, which knows its own noise": neighbour,
+        **meanings(single, largest),
+    }
 
 
 def _of_a_figure(c: PrivacySettings) -> Promises:

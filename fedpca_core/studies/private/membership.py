@@ -18,6 +18,7 @@ from fedpca_core.algorithms import FedPower, Noisy
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import (
     empirical_auc,
+    matrix_scores,
     membership_score,
     membership_separation,
     permitted_auc,
@@ -25,18 +26,20 @@ from fedpca_core.attacks import (
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.gaussian_privacy import gaussian_roc, mu_of
+from fedpca_core.gaussian_privacy import epsilon_of, gaussian_roc, mu_of
 from fedpca_core.privacy import (
-    CALIBRATIONS,
     Audit,
+    Guarantee,
     gaussian_audit,
     plain_audit,
     ranking_audit,
 )
 from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.perturbation import source_guarantee, symmetric_noise
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.streams import Streams
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -49,6 +52,10 @@ from fedpca_core.studies.study import Part, Run, Step, Study, part
 
 #: Runs with the record, and as many without it, for one ROC curve.
 TESTS = 120
+#: The same for noise at the source, where a run is one draw.
+TESTS_AT_SOURCE = 1000
+#: Numbers of the matrices that are drawn at once.
+_RELEASED = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +161,31 @@ def membership(
     return Membership(np.array(scores[0]), np.array(scores[1]), float(np.sqrt(np.mean(squares))))
 
 
+def source_membership(
+    problem: Problem, noise: float, *, runs: int, client: int = CLIENT, clip_norm: float, seed: int
+) -> Membership:
+    """Test for one record from M_i itself, of which any method's messages are made.
+
+    Parameters
+    ----------
+    noise : float
+        nu_i of this client, on the diagonal of E_i.
+    runs : int
+        Releases with the record, and as many with its neighbour.
+    """
+    pair = worst_pair(problem, client, clip_norm)
+    step = max(1, _RELEASED // problem.features**2)
+    scores: list[Array] = []
+    for truth, matrix in enumerate(pair):
+        parts = []
+        for begin in range(0, runs, step):
+            spread = np.full(min(step, runs - begin), noise)
+            drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
+            parts.append(matrix_scores(matrix + drawn, *pair, spread))
+        scores.append(np.concatenate(parts))
+    return Membership(scores[0], scores[1], float(np.linalg.norm(pair[0] - pair[1])) / noise)
+
+
 def _with(problem: Problem, client: int, matrix: Array) -> Problem:
     grams = problem.client_data.dense().copy()
     grams[client] = matrix
@@ -174,10 +206,12 @@ class Tested:
 
     Attributes
     ----------
-    tests : calibration -> Membership
+    tests : kind of noise -> Membership
         Empty without noise.
+    promised : kind of noise -> float
+        The epsilon of one record that is stated for these runs.
     budgets : (budgets,) float64
-    expected : calibration -> (budgets,) float64
+    expected : kind of noise -> (budgets,) float64
         Areas under the curve, ``Phi(mu/sqrt(2))`` at the runs' mu.
     gaussian, permitted : (budgets,) float64
         The largest area that Gaussian noise with this guarantee permits, and (epsilon, delta)-DP
@@ -187,6 +221,7 @@ class Tested:
     """
 
     tests: Mapping[str, Membership]
+    promised: Mapping[str, float]
     budgets: Array
     expected: Mapping[str, Array]
     gaussian: Array
@@ -207,46 +242,71 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         return settings.view == "attacks"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
-        runs = len(CALIBRATIONS) * (2 * TESTS + len(BUDGETS))
-        return costs.private(settings, runs)
+        runs = costs.CALIBRATED * (2 * TESTS + len(BUDGETS))
+        return costs.private(settings, data, runs)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
-        c = settings
-        build.require_budget(c)
+        # Membership has an exact likelihood without hidden products, draws and sums.
+        c = replace(settings, local_steps=1, draws=0)
+        build.require_bound(c)
+        build.require_single_uploads(c)
         yield Step(0.0, "Drawing the data")
-        problem = build.build_problem(c)
-        norm = build.treatment(c)[1]
-        # Membership has an exact likelihood without hidden products and without draws.
-        plain = replace(c, local_steps=1, draws=0)
+        problem, public = build.build_problem(c, data), build.public_setting(c, data)
+        norm, held = build.treatment(c)[1], int(public.samples.max())
+        # The question is about one record, whatever the unit of the budget.
+        share = 1.0 / build.unit(c).changed(held)
+        means = [float(mu_of(epsilon, c.delta)) * share for epsilon in BUDGETS]
 
         def runs(kind: str, epsilon: float, count: int) -> Part[Membership]:
-            run = build.method(plain, build.noise_for(plain, kind, epsilon))
+            if kind == "source":
+                at = replace(c, epsilon=epsilon)
+                noise, _ = source_guarantee(public.samples, public.weights, build.budget(at))
+                count = TESTS_AT_SOURCE if count > 1 else 1
+                return _at_once(
+                    source_membership(
+                        problem, float(noise[CLIENT]), runs=count, clip_norm=norm, seed=c.seed
+                    )
+                )
+            run = build.method(c, build.noise_for(c, kind, epsilon, data))
             assert isinstance(run, FedPower | Noisy)
             return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
 
+        def promise(kind: str) -> float:
+            found = build.stated(replace(c, calibration=kind), data)
+            assert isinstance(found, Guarantee)
+            return found.of_one_record(build.unit(c), held).epsilon
+
         tests: dict[str, Membership] = {}
-        expected = {kind: np.full(len(BUDGETS), np.nan) for kind in CALIBRATIONS}
-        mus = [float(mu_of(epsilon, c.delta)) for epsilon in BUDGETS]
+        kinds = build.kinds(c)
+        promised = {kind: promise(kind) for kind in kinds}
+        expected = {kind: np.full(len(BUDGETS), np.nan) for kind in kinds}
         budgets, nothing = np.array(BUDGETS), (np.empty(0), np.empty(0))
-        private = math.isfinite(c.epsilon)
-        alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), _corners(c) if private else ())
-        ceilings = (
-            np.array([theoretical_auc(mu) for mu in mus]),
-            np.array([permitted_auc(epsilon, c.delta) for epsilon in BUDGETS]),
-            (alarms, gaussian_roc(float(mu_of(c.epsilon, c.delta)), alarms))
-            if private
-            else nothing,
-            (alarms, permitted_roc(c.epsilon, c.delta, alarms)) if private else nothing,
+        gaussian = np.array([theoretical_auc(mu) for mu in means])
+        permitted = np.array(
+            [permitted_auc(float(epsilon_of(mu, c.delta)), c.delta) for mu in means]
         )
-        for position, kind in enumerate(CALIBRATIONS if private else ()):
-            begin = position / 2
-            tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, begin + 0.4)
+        rocs = nothing, nothing
+        if kinds:
+            mu = float(mu_of(c.epsilon, c.delta)) * share
+            epsilon = float(epsilon_of(mu, c.delta))
+            alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), _corners(epsilon, c.delta))
+            rocs = (
+                (alarms, gaussian_roc(mu, alarms)),
+                (alarms, permitted_roc(epsilon, c.delta, alarms)),
+            )
+        for position, kind in enumerate(kinds):
+            begin, end = position / len(kinds), (position + 1) / len(kinds)
+            most = 0.8 * end + 0.2 * begin
+            tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, most)
             for index, epsilon in enumerate(BUDGETS):
-                yield Step(begin + 0.4 + 0.1 * index / len(BUDGETS), f"Expected at ε = {epsilon:g}")
-                single = yield from part(runs(kind, epsilon, 1), begin + 0.4, begin + 0.5)
+                yield Step(most, f"Expected at ε = {epsilon:g}")
+                single = yield from part(runs(kind, epsilon, 1), most, end)
                 expected[kind][index] = single.expected_auc
-            yield Step(begin + 0.5, "", Tested(dict(tests), budgets, dict(expected), *ceilings))
-        return Tested(tests, budgets, expected, *ceilings)
+            found = Tested(
+                dict(tests), promised, budgets, dict(expected), gaussian, permitted, *rocs
+            )
+            yield Step(end, "", found)
+        return Tested(tests, promised, budgets, expected, gaussian, permitted, *rocs)
 
     def tables(self, result: Tested, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         rocs = [
@@ -279,10 +339,22 @@ class RecordMembership(Study[PrivacySettings, Tested]):
                     for kind, test in result.tests.items()
                 ]
             )
+            tables["audits"] = pd.DataFrame(
+                [
+                    {"noise": kind, "promised": result.promised[kind], **vars(audit)}
+                    for kind, test in result.tests.items()
+                    for audit in test.audits(settings.delta)
+                ]
+            )
             tables["roc"] = pd.concat(rocs, ignore_index=True)
         return tables
 
 
-def _corners(c: PrivacySettings) -> list[float]:
+def _corners(epsilon: float, delta: float) -> list[float]:
     """False alarms at which what (epsilon, delta) permits has corners."""
-    return [(1.0 - c.delta) / (1.0 + math.exp(c.epsilon)), 1.0 - c.delta]
+    return [(1.0 - delta) / (1.0 + math.exp(epsilon)), 1.0 - delta]
+
+
+def _at_once(found: Membership) -> Part[Membership]:
+    return found
+    yield

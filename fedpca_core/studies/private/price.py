@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.privacy import CALIBRATIONS
 from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
-from fedpca_core.studies.private.repeated import repeat, run_seeds
+from fedpca_core.studies.private.repeated import run_seeds
+from fedpca_core.studies.private.runs import QUIET, noisy_runs
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.study import Part, Run, part
 from fedpca_core.studies.sweep import Measured, Sweep, Swept
@@ -26,15 +26,6 @@ BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 WITH_INFINITE = (math.inf, *BUDGETS)
 #: Local products T, each with the whole budget spread over it.
 LENGTHS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)
-#: Name of the series without noise.
-QUIET = "none"
-
-
-def noises(settings: PrivacySettings) -> dict[str, float]:
-    """Noise of every calibration for the budget; one without noise where it is infinite."""
-    if math.isinf(settings.epsilon):
-        return {QUIET: 0.0}
-    return {kind: build.noise_for(settings, kind) for kind in CALIBRATIONS}
 
 
 class PrivateSweep(Sweep[PrivacySettings]):
@@ -48,11 +39,11 @@ class PrivateSweep(Sweep[PrivacySettings]):
 
     def check(self, settings: PrivacySettings) -> None:
         """Refuse settings that have no budget to sweep."""
-        build.require_budget(settings)
+        build.require_bound(settings)
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         points = len(self.values(settings)) * len(self.seeds(settings))
-        return costs.private(settings, len(CALIBRATIONS) * points, self.reading(settings))
+        return costs.private(settings, data, costs.CALIBRATED * points, self.reading(settings))
 
     def reading(self, settings: PrivacySettings) -> float:
         """Seconds that are spent on one run after it has ended."""
@@ -65,19 +56,17 @@ class PrivateSweep(Sweep[PrivacySettings]):
     def point(
         self, settings: PrivacySettings, value: Value, seed: int, data: OwnData | None
     ) -> Part[Measured]:
-        return self.once(self.at(settings, value, settings.seed), seed)
+        return self.once(self.at(settings, value, settings.seed), seed, data)
 
     def measure(self, settings: PrivacySettings, data: OwnData | None) -> Part[Measured]:
-        return self.once(settings, settings.seed)
+        return self.once(settings, settings.seed, data)
 
-    def once(self, settings: PrivacySettings, seed: int) -> Part[Measured]:
-        """The final distance by calibration, of the run from ``seed``."""
-        problem = build.build_problem(settings)
-        wire, rounds = build.channel(settings), build.rounds(settings)
+    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+        """The final distance by kind of noise, of the run from ``seed``."""
         found: dict[str, dict[str, float]] = {}
-        chosen = noises(settings)
-        for index, (kind, noise) in enumerate(chosen.items()):
-            steps = repeat(problem, build.method(settings, noise), rounds, wire, [seed], kind)
+        chosen = build.kinds(settings) or (QUIET,)
+        for index, kind in enumerate(chosen):
+            steps = noisy_runs(settings, kind, [seed], data)
             run = yield from part(steps, index / len(chosen), (index + 1) / len(chosen))
             found[kind] = {"sin_theta": run.final}
         return found

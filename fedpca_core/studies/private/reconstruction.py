@@ -19,9 +19,11 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import Value
 from fedpca_core.studies import costs
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
-from fedpca_core.studies.private.price import WITH_INFINITE, PrivateSweep, last_value, noises
+from fedpca_core.studies.private.price import WITH_INFINITE, PrivateSweep, last_value
 from fedpca_core.studies.private.repeated import run_seeds, traced
+from fedpca_core.studies.private.runs import QUIET
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.study import Part, part
 from fedpca_core.studies.sweep import Measured, Swept
@@ -99,17 +101,39 @@ class Reconstruction(PrivateSweep):
         size = costs.Size(settings.features, 1, 1)
         return len(_PRIOR_SHARES) * costs.solved(size)
 
-    def once(self, settings: PrivacySettings, seed: int) -> Part[Measured]:
-        problem = build.build_problem(settings)
+    def check(self, settings: PrivacySettings) -> None:
+        super().check(settings)
+        build.require_single_uploads(settings)
+
+    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+        c = settings
+        problem = build.build_problem(c, data)
         found = {name: {"error": error} for name, error in public_guesses(problem).items()}
-        chosen = noises(settings)
-        for index, (kind, noise) in enumerate(chosen.items()):
-            run = build.method(settings, noise)
+        chosen = build.kinds(c) or ((QUIET,) if build.accountable(c) else ())
+        for index, kind in enumerate(chosen):
+            if kind == "source":
+                private = build.private(c, build.records(c, data), seed)
+                found[kind] = {"error": shrunk_error(private)}
+                continue
+            run = build.method(c, build.noise_for(c, kind, data=data))
             assert isinstance(run, FedPower | Noisy)
-            steps = traced(problem, run, build.rounds(settings), seed, Channel(), kind)
+            steps = traced(problem, run, build.rounds(c), seed, Channel(), kind)
             trace = yield from part(steps, index / len(chosen), (index + 1) / len(chosen))
             found[kind] = {"error": best_error(problem, run, trace.transcript)}
         return found
+
+
+def shrunk_error(private: Problem, client: int = CLIENT) -> float:
+    """Relative error of S_i for a server that has all of M_i = S_i + E_i, the most that any method
+    lets out: it moves from the public answer S towards M_i by the share that is best in hindsight.
+    """
+    assert private.source is not None
+    truth = private.source.clipped.dense()[client]
+    public, seen = private.covariance, private.client_data.dense()[client]
+    towards = seen - public
+    share = max(0.0, float(((truth - public) * towards).sum() / (towards**2).sum()))
+    found = public + min(share, 1.0) * towards
+    return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
 
 
 def beats_guess_from(swept: Swept, calibration: str) -> tuple[float | None, bool]:

@@ -93,13 +93,14 @@ def repeat(
     wire: Channel,
     seeds: Sequence[int],
     text: str,
+    components: int | None = None,
 ) -> Part[Repeated]:
-    """Run a method from several seeds."""
+    """Run a method from several seeds; ``components`` are sought, by default the method's own."""
     traces = []
     for index, seed in enumerate(seeds):
         steps = traced(problem, run, rounds, seed, wire, text)
         traces.append((yield from part(steps, index / len(seeds), (index + 1) / len(seeds))))
-    return gathered(traces, problem.target(run.components))
+    return gathered(traces, problem.target(components or run.components))
 
 
 def gathered(traces: Sequence[Trace], target: Array) -> Repeated:

@@ -11,6 +11,8 @@ from fedpca_core.settings import INFINITY, Settings, parameter
 from fedpca_core.studies.papers.fedpower import FIGURES
 from fedpca_core.studies.world import PROBLEMS, shared
 
+#: Real records, and the visitor's own.
+REAL = ("digits", "olivetti", "auto", "table")
 #: What seeks the pooled subspace, whether its noise can be accounted or not.
 PRIVATE = Titles(lambda method: method.compared or bool(method.accounts))
 
@@ -51,10 +53,11 @@ class PrivacySettings(Settings):
     problem: str = shared(
         "problem",
         default="spiked",
-        choices={key: PROBLEMS[key] for key in ("spiked", "blocks", "distinct")},
+        choices={key: PROBLEMS[key] for key in ("spiked", "blocks", "distinct", *REAL)},
         help="Model I: Gaussian records with a few strong directions. Model II: rows of the "
         "adjacency matrices of two-community networks. Distinct clients: shared and private "
-        "directions, for attacks.",
+        "directions, for attacks. Or real records, clipped, and centred on a noisy mean that is "
+        "paid for.",
     )
     features: int = shared(
         "features",
@@ -96,6 +99,16 @@ class PrivacySettings(Settings):
         high=6,
         step=1,
     )
+    client_column: str = shared("client_column")
+    columns: tuple[str, ...] = shared("columns")
+    scaling: str = shared(
+        "scaling",
+        default="centre",
+        choices={"centre": "Centre", "none": "As they are"},
+        help="Centre: a share of the budget pays for a noisy mean. As they are: nothing is "
+        "subtracted, and nothing paid. Dividing by deviations of the records themselves is not "
+        "offered, because no ε covers it.",
+    )
     treatment: str = parameter(
         "normalised",
         key="records",
@@ -120,13 +133,60 @@ class PrivacySettings(Settings):
         "too. Smaller is more private: below 1 is strong, above 10 weak; ∞ switches the noise off.",
     )
     delta: float = shared("delta")
+    mean_share: float = shared("mean_share")
+    mean_clip: float = shared("mean_clip")
     calibration: str = parameter(
         "exact",
         key="calibration",
-        label="Calibration",
-        help="Published: FedPower's Theorem 6, valid but several times more noise than needed. "
-        "Exact: true sensitivity and exact composition.",
-        choices={"exact": "Exact", "published": "Published"},
+        label="Noise",
+        help="Exact: on every product, by true sensitivity and exact composition. Published: by "
+        "FedPower's Theorem 6, valid but several times more than needed. At the source: once, on "
+        "each client's matrix; covers every method and any number of rounds.",
+        choices={"exact": "Exact", "published": "Published", "source": "At the source"},
+    )
+    unit: str = parameter(
+        "record",
+        key="unit",
+        label="ε protects",
+        help="What an adversary cannot tell apart: one record, a person with several records at "
+        "one client, or all records of a client.",
+        choices={"record": "A record", "person": "A person", "client": "A client"},
+    )
+    held: int = parameter(
+        5,
+        key="held",
+        label="Records of a person",
+        help="All at one client. A person's ε costs as many times the noise of a record's.",
+        low=2,
+        high=100,
+        step=1,
+    )
+    trusted: str = parameter(
+        "nobody",
+        key="trusted",
+        label="Clients trust",
+        help="Nobody: each adds all the noise by itself. Each other: they share it, and secure "
+        "aggregation shows the server sums only; it then must not see single uploads.",
+        choices={"nobody": "Nobody", "clients": "Each other"},
+    )
+    colluding: int = parameter(
+        0,
+        key="colluding",
+        label="May collude",
+        help="Clients that tell the adversary their share of the noise; the others must add "
+        "enough. A curious client knows its own, so 1 also protects from each other.",
+        low=0,
+        high=49,
+        step=1,
+    )
+    dropouts: int = parameter(
+        0,
+        key="dropouts",
+        label="May drop out",
+        help="Clients whose share of the noise may be missing from the sums.",
+        low=0,
+        high=49,
+        step=1,
     )
     # ---------------------------------------------------------------- run
     method: str = parameter(

@@ -12,16 +12,16 @@ import pandas as pd
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.privacy import Guarantee
-from fedpca_core.problems import Problem
 from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.price import BUDGETS, PrivateSweep
-from fedpca_core.studies.private.repeated import Repeated, gathered, run_seeds, traced
+from fedpca_core.studies.private.repeated import Repeated, run_seeds
+from fedpca_core.studies.private.runs import spend
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.private.ways import WAYS, Way
+from fedpca_core.studies.private.ways import WAYS
 from fedpca_core.studies.study import Part, Run, Step, Study, part
 from fedpca_core.studies.sweep import Measured
 
@@ -77,20 +77,6 @@ class Ways:
         return min(alike, key=lambda one: one.bytes_up[-1], default=None)
 
 
-def spend(
-    way: Way, settings: PrivacySettings, problem: Problem, seeds: Sequence[int]
-) -> Part[tuple[Repeated, Guarantee]]:
-    """Run one way from several seeds, each with noise of its own."""
-    traces = []
-    for index, seed in enumerate(seeds):
-        trial = way.trial(settings, problem, seed)
-        steps = traced(
-            trial.problem, trial.algorithm, trial.rounds, seed, trial.channel, way.title(settings)
-        )
-        traces.append((yield from part(steps, index / len(seeds), (index + 1) / len(seeds))))
-    return gathered(traces, problem.target(settings.components)), trial.guarantee
-
-
 def _require(settings: PrivacySettings) -> None:
     build.require_bound(settings)
     require(
@@ -111,12 +97,12 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         return settings.view == "ways"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
-        return costs.private(settings, len(WAYS) * settings.repetitions)
+        return costs.private(settings, data, len(WAYS) * settings.repetitions)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Ways]:
         _require(settings)
         yield Step(0.0, "Drawing the data")
-        problem = build.build_problem(settings)
+        problem = build.records(settings, data)
         seeds = run_seeds(settings.seed, settings.repetitions)
         spent: dict[str, Spent] = {}
         refusals: dict[str, str] = {}
@@ -124,8 +110,8 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
             title = way.title(settings)
             share = index / len(WAYS), (index + 1) / len(WAYS)
             try:
-                run, stated = yield from part(spend(way, settings, problem, seeds), *share)
-                sent = run.bytes_up / settings.clients
+                run, stated = yield from part(spend(way, settings, problem, seeds, data), *share)
+                sent = run.bytes_up / problem.clients
                 spent[key] = Spent(title, way.trusting, run, sent, stated)
             except InvalidInput as refusal:
                 refusals[title] = str(refusal)
@@ -181,13 +167,13 @@ class WaysOverBudget(PrivateSweep):
     def check(self, settings: PrivacySettings) -> None:
         build.require_bound(settings)
 
-    def once(self, settings: PrivacySettings, seed: int) -> Part[Measured]:
-        problem = build.build_problem(settings)
+    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+        problem = build.records(settings, data)
         found: dict[str, dict[str, float]] = {}
         for index, (key, way) in enumerate(WAYS.items()):
             share = index / len(WAYS), (index + 1) / len(WAYS)
             try:
-                run, _ = yield from part(spend(way, settings, problem, [seed]), *share)
+                run, _ = yield from part(spend(way, settings, problem, [seed], data), *share)
             except InvalidInput:
                 continue  # said beside the runs at the budget that is set
             found[key] = {"sin_theta": run.final}

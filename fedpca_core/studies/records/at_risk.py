@@ -1,21 +1,29 @@
-"""How many records a client may hold until its matrix no longer gives them away, measured.
+"""How many records a client may hold, and how much noise it takes, until records stay secret.
 
-A row of the map is a kind of image at a size. Every complete reading of plain products ends in the
-same matrix, so it is formed directly here.
+A row of a map is a kind of data. Every complete reading of plain products ends in the same matrix,
+so the map of records forms it directly; the map of noise reads it off noisy messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
+from fedpca_core import attacks
+from fedpca_core.algorithms import SSI
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.records import record_stages
+from fedpca_core.attacks.records import Records, record_stages
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems import Problem, from_blocks, from_table
+from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.images import images
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import simulate
 from fedpca_core.settings import Value
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -23,22 +31,40 @@ from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.study import Part, Step
 from fedpca_core.studies.sweep import Measured, Sweep
 
-#: Name of a row: the images and the pixels along a side.
-ROWS: Mapping[str, tuple[str, int]] = {
-    "Digits, 4 × 4": ("digits", 4),
-    "Digits, 8 × 8": ("digits", 8),
-    "Olivetti faces, 16 × 16": ("olivetti", 16),
-    "Olivetti faces, 32 × 32": ("olivetti", 32),
-}
-RECORDS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0)
-#: Clients that share the images, and how many of them are attacked.
+#: Clients that share the data, and how many of them are attacked.
 CLIENTS, ATTACKED = 10, 2
-#: Work for one client: some ten seconds.
-WORK = 4e9
+#: Work for one client: a few seconds.
+WORK = 2e9
+#: Records of a client whose messages are noisy, and columns of a message.
+NOISY_RECORDS, COLUMNS = 10, 10
+#: What stood in the way: nothing, and the three things that can.
+RECOVERED, RANK, SEVERAL, PRECISION = range(4)
+
+
+def _images(source: str, side: int, count: int, seed: int) -> Problem:
+    wanted = CLIENTS * count
+    return images(source, CLIENTS, max_samples=wanted, seed=seed, resolution=side, download=False)
+
+
+def _heart(count: int, seed: int) -> Problem:
+    rows = heart_table().sample(n=CLIENTS * count, random_state=seed)
+    return from_table(rows, clients=CLIENTS, scaling="centre", seed=seed)
+
+
+#: Rows of the maps: data with so many records a client, from a seed.
+ROWS: Mapping[str, Callable[[int, int], Problem]] = {
+    "Digits, 4 × 4": partial(_images, "digits", 4),
+    "Digits, 8 × 8": partial(_images, "digits", 8),
+    "Faces, 16 × 16": partial(_images, "olivetti", 16),
+    "Faces, 32 × 32": partial(_images, "olivetti", 32),
+    "Heart, 25 columns": _heart,
+}
+RECORDS = (5.0, 10.0, 12.0, 15.0, 20.0, 25.0, 30.0, 40.0)
+NOISE = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
 class AtRisk(Sweep[AttackSettings]):
-    """Share of clients whose records are certified, by records a client and kind of image."""
+    """Share of clients whose records are certified, by records a client and kind of data."""
 
     key: ClassVar[str] = "at_risk"
     title: ClassVar[str] = "What is at risk"
@@ -56,44 +82,82 @@ class AtRisk(Sweep[AttackSettings]):
     def values(self, settings: AttackSettings) -> Sequence[Value]:
         return RECORDS
 
+    def records(self, settings: AttackSettings) -> int:
+        """Of every client."""
+        return int(settings.records_per_client)
+
+    def read(self, block: Array, settings: AttackSettings) -> Factor:
+        """S_i as the server comes by it: here the matrix itself, as its own factor."""
+        left, sizes, _ = np.linalg.svd(block / np.sqrt(block.shape[1]), full_matrices=False)
+        kept = sizes > 1e-7 * sizes[0]
+        error = float(np.finfo(float).eps * sizes[0])
+        return Factor(left[:, kept] * sizes[kept], block.shape[1], error)
+
+    def at(self, settings: AttackSettings, value: Value, seed: int) -> AttackSettings:
+        plain = replace(settings, upload_noise=0.0)
+        return super().at(plain, value, seed)
+
     def measure(self, settings: AttackSettings, data: OwnData | None) -> Part[Measured]:
-        count = int(settings.records_per_client)
+        count = self.records(settings)
         measured: dict[str, dict[str, float]] = {}
-        for position, (name, (source, side)) in enumerate(ROWS.items()):
-            begin = position / len(ROWS)
-            yield Step(begin, f"{name}, {count} records a client")
+        for position, (name, made) in enumerate(ROWS.items()):
+            begin = Step[None](position / len(ROWS), name)
+            yield begin
             try:
-                problem = images(
-                    source,
-                    max_samples=CLIENTS * count,
-                    clients=CLIENTS,
-                    seed=settings.seed,
-                    resolution=side,
-                    download=False,
-                )
-            except InvalidInput:  # images that are not on this machine
+                problem = made(count, settings.seed)
+            except (InvalidInput, ValueError):  # not on this machine, or not so many
                 continue
             public = problem.announced
             assert public is not None and problem.blocks is not None
-            hits = []
+            ends = []
             for block in problem.blocks[:ATTACKED]:
-                certified = False
-                for stage in record_stages(
-                    _matrix(block), public.grid, public.mean, public.records_total, budget=WORK
+                factor = self.read(block, settings)
+                stage = None
+                for stage in record_stages(  # noqa: B007 (the last one counts)
+                    factor, public.grid, public.mean, public.records_total, budget=WORK
                 ):
-                    certified = stage.certified
-                    yield Step(begin, f"{name}, {count} records a client")
-                hits.append(certified)
-            rank = float(
-                np.mean([np.linalg.matrix_rank(block) for block in problem.blocks[:ATTACKED]])
-            )
-            measured[name] = {"recovered": float(np.mean(hits)), "rank": rank}
+                    yield begin
+                assert stage is not None
+                ends.append(obstacle(factor, stage, exact=settings.upload_noise == 0))
+            measured[name] = {
+                "recovered": float(np.mean([end == RECOVERED for end in ends])),
+                "obstacle": float(max(ends)),
+            }
         return measured
 
 
-def _matrix(block: Array) -> Factor:
-    """S_i as its own factor, without an n × n matrix."""
-    left, sizes, _ = np.linalg.svd(block / np.sqrt(block.shape[1]), full_matrices=False)
-    kept = sizes > 1e-7 * sizes[0]
-    error = float(np.finfo(float).eps * sizes[0])
-    return Factor(left[:, kept] * sizes[kept], block.shape[1], error)
+class NoiseAtRisk(AtRisk):
+    """The same by noise on uploads, for ten records a client read off SSI's messages."""
+
+    key: ClassVar[str] = "noise_at_risk"
+    title: ClassVar[str] = "What noise stops it"
+
+    def parameter(self, settings: AttackSettings) -> str:
+        return "upload_noise"
+
+    def values(self, settings: AttackSettings) -> Sequence[Value]:
+        return NOISE
+
+    def records(self, settings: AttackSettings) -> int:
+        return NOISY_RECORDS
+
+    def read(self, block: Array, settings: AttackSettings) -> Factor:
+        run = simulate(
+            from_blocks([block, block[:, ::-1] * 0.5]),
+            SSI(min(COLUMNS, len(block) - 1)),
+            rounds=2,
+            seed=settings.seed,
+            channel=Channel(upload_noise=settings.upload_noise),
+        )
+        return attacks.low_rank(run.transcript, 0, noise=settings.upload_noise)
+
+
+def obstacle(factor: Factor, found: Records, *, exact: bool) -> int:
+    """What stood in the way, from the attack's own account; ``exact`` matrices keep their rank."""
+    if found.certified:
+        return RECOVERED
+    if exact and factor.rank < factor.samples:
+        return RANK
+    if found.attempts and found.attempts[-1].final:
+        return SEVERAL
+    return PRECISION

@@ -64,6 +64,17 @@ def column_tiles(columns: Array, shape: tuple[int, int]) -> AnyArray:
     return 0.5 + 0.5 * scaled.T.reshape(-1, *shape)
 
 
+def of_either_sign(found: Array, private: Array) -> Array:
+    """Recovered differences in the order and with the common sign that suit the true ones best.
+
+    Both (features, records), above the smallest value of each feature; sign and order are lost, so
+    this is for the eye (simulation only).
+    """
+    signs = (found, found.max(axis=1, keepdims=True) - found)
+    ordered = [in_order_of(one, private) for one in signs]
+    return min(ordered, key=lambda one: float(np.linalg.norm(one - private)))
+
+
 def in_order_of(found: Array, private: Array) -> Array:
     """Recovered records, (features, records), each put where the true one stands.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,12 +12,13 @@ from fedpca_core import attacks
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.low_rank import factor_of
-from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import Problem
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.studies.adversary import Onlooker, observed, stated_trace
-from fedpca_core.studies.build import build_algorithm
-from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.build import build_algorithm, build_problem, with_noise
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.records.held import Held, held
 from fedpca_core.studies.study import Part, Step, part
 
@@ -55,19 +57,92 @@ def watched(
     earlier : Problem or None
         The same before some records joined: then the server compares two runs.
     """
-    share = 0.3 if method == "faps" and settings.unmask else 0.8
+    share = 0.3 if replays(method, settings) else 0.8
     running = observed(problem, method, settings, by)
     _, view, table = yield from part(running, 0.0, 0.5 * share)
     received = [_received(view, settings.client, k) for k in range(len(view.exchanges) + 1)]
+    before = None
     if earlier is not None:
         _, before, _ = yield from part(observed(earlier, method, settings, by), 0.5 * share, share)
-        states = yield from part(_compared(before, view, settings), share, 1.0)
-    elif method == "faps" and settings.unmask and not view.secure_aggregation:
-        states = yield from part(_replayed(problem, view, settings), share, 1.0)
-    else:
-        reading = held(view, METHODS[method], settings.client, noise=settings.upload_noise)
-        states = yield from part(_listed(reading, len(received)), share, 1.0)
+    states = yield from part(made_of(problem, view, method, settings, before), share, 1.0)
     return Watched(received, states, float(table["sin_theta"].iloc[-1]))
+
+
+def replays(method: str, settings: ConvergeSettings) -> bool:
+    """Whether the server reruns the method's public update until it fits."""
+    return method == "faps" and settings.unmask and not settings.secure_aggregation
+
+
+def made_of(
+    problem: Problem,
+    view: Transcript,
+    method: str,
+    settings: ConvergeSettings,
+    before: Transcript | None = None,
+) -> Part[list[Held]]:
+    """What the server makes of the messages of a run, after each round, the start first.
+
+    Parameters
+    ----------
+    problem
+        Only what its clients state is read.
+    view : Transcript
+    method, settings
+    before : Transcript, optional
+        Of an earlier run, before some records joined: then the two are compared.
+    """
+    if before is not None:
+        return (yield from _compared(before, view, settings))
+    if replays(method, settings):
+        replaying = attacks.Replaying(
+            view,
+            build_algorithm("faps", settings),
+            settings.client,
+            trace=stated_trace(problem, settings.client),
+            seeded=settings.seeded,
+            noise=settings.upload_noise,
+            evaluations=settings.budget,
+        )
+        return (yield from replayed(replaying, view, settings.client, settings.budget))
+    reading = held(view, METHODS[method], settings.client, noise=settings.upload_noise)
+    return (yield from _listed(reading, len(view.exchanges) + 1))
+
+
+def problems(
+    settings: ConvergeSettings, data: OwnData | None = None
+) -> tuple[Problem, Problem | None]:
+    """The problem, and the same before some records joined where some did.
+
+    Each run releases once, with noise of its own.
+
+    Raises
+    ------
+    InvalidInput
+        More newcomers than the client holds.
+    """
+    honest = build_problem(replace(settings, epsilon=math.inf), data)
+    earlier = _before(honest, settings)
+    if math.isinf(settings.epsilon):
+        return honest, earlier
+    if earlier is None:
+        return build_problem(settings, data), None
+    return with_noise(honest, settings, release=1), with_noise(earlier, settings)
+
+
+def _before(problem: Problem, settings: ConvergeSettings) -> Problem | None:
+    """The problem before the last of the client's records joined; None where none did."""
+    if settings.joined == 0:
+        return None
+    assert problem.blocks is not None
+    held = problem.blocks[settings.client].shape[1]
+    require(
+        settings.joined < held,
+        f"{settings.joined} records cannot have joined a client that holds {held} now; choose at "
+        f"most {held - 1}, or more records per client.",
+    )
+    for number in range(held - 1, held - 1 - settings.joined, -1):
+        problem = without_record(problem, settings.client, number)
+    return problem
 
 
 def _listed(reading: Iterator[Held], rounds: int) -> Part[list[Held]]:
@@ -94,7 +169,9 @@ def _received(view: Transcript, client: int, number: int) -> Array:
     return next((a for a in arrays if a.ndim == 2 and a.shape[0] == view.features), nothing)
 
 
-def _compared(before: Transcript, after: Transcript, settings: AttackSettings) -> Part[list[Held]]:
+def _compared(
+    before: Transcript, after: Transcript, settings: ConvergeSettings
+) -> Part[list[Held]]:
     """Two runs between which records joined, after each round of both."""
     rounds = min(len(before.exchanges), len(after.exchanges))
     states = [Held(np.zeros((after.features, 0)), None, "nothing")]
@@ -114,28 +191,21 @@ def _compared(before: Transcript, after: Transcript, settings: AttackSettings) -
     return states
 
 
-def _replayed(problem: Problem, view: Transcript, settings: AttackSettings) -> Part[list[Held]]:
+def replayed(
+    replaying: attacks.Replaying, view: Transcript, client: int, budget: int
+) -> Part[list[Held]]:
     """FAPS' public update rerun until it fits; the masked messages until then."""
-    replaying = attacks.Replaying(
-        view,
-        build_algorithm("faps", settings),
-        settings.client,
-        trace=stated_trace(problem, settings.client),
-        seeded=settings.seeded,
-        noise=settings.upload_noise,
-        evaluations=settings.budget,
-    )
     best = np.inf
     for count, stage in enumerate(replaying, 1):
         if stage.start > 0 and best <= _CLOSE:
             break
         best = min(best, stage.residual)
-        yield Step(count / settings.budget, f"Replaying FAPS: residual {stage.residual:.1e}")
-    states = list(held(view, METHODS["faps"], settings.client))
+        yield Step(count / budget, f"Replaying FAPS: residual {stage.residual:.1e}")
+    states = list(held(view, METHODS["faps"], client))
     found = replaying.result
     # The certificate tells by itself whether the fit was close enough.
     size = float(np.linalg.norm(found.estimate)) / view.features
     error = size * (found.uncertainty if np.isfinite(found.uncertainty) else found.residual)
-    factor = factor_of(found.estimate, int(view.samples[settings.client]), error=error)
+    factor = factor_of(found.estimate, int(view.samples[client]), error=error)
     states[-1] = Held(factor.matrix, factor, "replay")
     return states

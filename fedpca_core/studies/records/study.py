@@ -12,19 +12,22 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
+from fedpca_core.attacks.records import Records
+from fedpca_core.attacks.without_mean import Differences
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems import Problem, without_record
+from fedpca_core.problems import Problem
+from fedpca_core.problems.images import FINE_RESOLUTION
 from fedpca_core.studies import costs
 from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
-from fedpca_core.studies.build import build_problem, with_noise
+from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
-from fedpca_core.studies.records.routes import Watched, watched
+from fedpca_core.studies.records.routes import Watched, problems, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Run, Step, Study, part
 
 #: Records of every client where spectra, which lie on no grid, are replaced by digits.
 FEW = 30.0
@@ -53,6 +56,11 @@ class MethodRecords:
         The step of the grid where the server had to guess it.
     exact : int
         Recovered records that are the private ones, value for value (simulation only).
+    differences : bool
+        Whether only differences are known, because the mean is not: shown are the records above
+        the smallest value of each feature.
+    pending : bool
+        Whether the matrix is still being taken apart.
     answer : float
         Sine of the largest angle that the method's own answer is off by (simulation only).
     received, held : (rounds + 1, tiles, rows, columns) float32 in [0, 1]
@@ -72,6 +80,8 @@ class MethodRecords:
     unique: bool
     step: float | None
     exact: int
+    differences: bool
+    pending: bool
     answer: float
     received: AnyArray
     held: AnyArray
@@ -124,12 +134,14 @@ class ClientRecords(Study[AttackSettings, Recovered]):
     title: ClassVar[str] = "The records"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
-        "mean_known", "grid_known", "joined", "unmask", "seeded", "budget",
+        "mean_known", "grid_known", "joined", "fine", "unmask", "seeded", "budget",
     }  # fmt: skip
     seconds: ClassVar[float] = 600.0
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
         chosen = stand_in(settings)
+        if chosen.fine and chosen.problem in IMAGES:
+            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
         size = costs.Size.of(chosen, data)
         one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
         if settings.unmask and "faps" in settings.attacked:
@@ -140,6 +152,9 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the records")
         chosen = stand_in(settings)
+        stands_in = chosen is not settings
+        if chosen.fine and chosen.problem in IMAGES:
+            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
         honest = build_problem(replace(chosen, epsilon=math.inf), data)
         truth = honest.unperturbed
         client = chosen.client
@@ -152,12 +167,8 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             raise InvalidInput(
                 "The records of this problem are not kept; choose a smaller problem."
             )
-        before = _before(honest, chosen)
+        problem, earlier = problems(chosen, data)
         private = truth.blocks[client][:, -chosen.joined :]
-        problem, earlier = honest, before
-        if not math.isinf(chosen.epsilon):
-            problem = with_noise(honest, chosen, release=1 if before is not None else 0)
-            earlier = None if before is None else with_noise(before, chosen)
         by = onlooker(chosen, truth.clients)
         found: dict[str, MethodRecords] = {}
         refusals: dict[str, str] = {}
@@ -167,7 +178,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             return Recovered(
                 Facts.of(problem),
                 by,
-                chosen is not settings,
+                stands_in,
                 private.shape[1],
                 _small(pictures.tiles(private[:, : pictures.SHOWN], truth)),
                 None if image else _rows(private + pictures.subtracted(truth)[:, None], truth),
@@ -176,14 +187,26 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             )
 
         for position, method in enumerate(chosen.attacked):
-            ends = (position + np.array([0.0, 1.0])) / len(chosen.attacked)
+            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(chosen.attacked)
             try:
-                found[method] = yield from part(
-                    _read(problem, earlier, method, chosen, by, private), *ends
+                seen = yield from part(watched(problem, method, chosen, by, earlier), begin, middle)
+                found[method] = _described(seen, TakenApart(), truth, private, pending=True)
+                yield Step(float(middle), METHODS[method].title, result())
+                taken = yield from part(
+                    take_apart(
+                        seen.states,
+                        truth.announced,
+                        guarantee=problem.guarantee,
+                        grid_known=chosen.grid_known,
+                        mean_known=chosen.mean_known,
+                    ),
+                    middle,
+                    end,
                 )
+                found[method] = _described(seen, taken, truth, private)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
-            yield Step(float(ends[1]), METHODS[method].title, result())
+            yield Step(float(end), METHODS[method].title, result())
         return result()
 
     def tables(self, result: Recovered, settings: AttackSettings) -> dict[str, pd.DataFrame]:
@@ -200,6 +223,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
                 "log10_chance": [one.log10_chance for one in found.values()],
                 "unique": [one.unique for one in found.values()],
                 "exact": [one.exact for one in found.values()],
+                "differences_only": [one.differences for one in found.values()],
                 "method_sine": [one.answer for one in found.values()],
             }
         )
@@ -223,75 +247,49 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         }
 
 
-def _before(problem: Problem, settings: AttackSettings) -> Problem | None:
-    """The problem before the last of the client's records joined; None where none did."""
-    if settings.joined == 0:
-        return None
-    assert problem.blocks is not None
-    held = problem.blocks[settings.client].shape[1]
-    require(
-        settings.joined < held,
-        f"{settings.joined} records cannot have joined a client that holds {held} now; choose at "
-        f"most {held - 1}, or more records per client.",
-    )
-    for number in range(held - 1, held - 1 - settings.joined, -1):
-        problem = without_record(problem, settings.client, number)
-    return problem
-
-
-def _read(
-    problem: Problem,
-    earlier: Problem | None,
-    method: str,
-    settings: AttackSettings,
-    by: Onlooker,
-    private: Array,
-) -> Part[MethodRecords]:
-    """One method: run, read, take apart, and compare with the truth."""
-    truth = problem.unperturbed
+def _described(
+    seen: Watched, taken: TakenApart, truth: Problem, private: Array, *, pending: bool = False
+) -> MethodRecords:
+    """What came of one method, compared with the truth."""
     assert truth.announced is not None
-    seen: Watched = yield from part(watched(problem, method, settings, by, earlier), 0.0, 0.6)
-    taken: TakenApart = yield from part(
-        take_apart(
-            seen.states,
-            truth.announced,
-            guarantee=problem.guarantee,
-            grid_known=settings.grid_known,
-            mean_known=settings.mean_known,
-        ),
-        0.6,
-        1.0,
-    )
     found, mean = taken.found, pictures.subtracted(truth)[:, None]
-    certificate = None if found is None else found.certificate
-    ordered = None
-    if taken.round is not None and found is not None and found.values is not None:
-        ordered = pictures.in_order_of(found.values - mean, private)
+    differences = isinstance(found, Differences)
+    compared, ordered = private + mean, None
+    if taken.round is not None and isinstance(found, Differences) and found.whole is not None:
+        step = truth.announced.grid if taken.step is None else taken.step
+        compared = private - private.min(axis=1, keepdims=True)
+        ordered = pictures.of_either_sign(found.whole * np.reshape(step, (-1, 1)), compared)
+    elif taken.round is not None and isinstance(found, Records) and found.values is not None:
+        ordered = pictures.in_order_of(found.values, compared)
     cells = np.zeros(private.shape, dtype=bool)
     if ordered is not None:
-        cells = exactly(ordered, private, truth.announced.grid)
+        cells = exactly(ordered, compared, truth.announced.grid)
     image = truth.image_shape is not None
     shape, shown = pictures.shape_of(truth), min(pictures.SHOWN, private.shape[1])
     held = [pictures.eigen_tiles(state.factor, shown, shape) for state in seen.states]
     if ordered is not None and taken.round is not None:
-        last = pictures.tiles(ordered[:, :shown], truth)
+        last = pictures.tiles(ordered[:, :shown] - mean, truth)
         held[taken.round :] = [last] * (len(held) - taken.round)
     widest = max((one.shape[1] for one in seen.received), default=0)
     came = [_padded(pictures.column_tiles(one, shape), widest) for one in seen.received]
+    certificate = found.certificate if isinstance(found, Records) else None
+    judged = found if isinstance(found, Differences) else certificate
     return MethodRecords(
         directions=np.array([state.factor.shape[1] for state in seen.states]),
         attack=seen.states[-1].attack,
         certified=taken.round,
         note="" if found is None else found.note,
-        distance=math.nan if certificate is None else certificate.largest_distance,
-        log10_chance=math.nan if certificate is None else certificate.log10_chance,
+        distance=math.nan if judged is None else judged.largest_distance,
+        log10_chance=math.nan if judged is None else judged.log10_chance,
         unique=certificate is not None and certificate.unique,
         step=taken.step,
         exact=int(cells.all(axis=0).sum()),
+        differences=differences,
+        pending=pending,
         answer=seen.answer,
         received=_small(np.stack(came)) if image else np.zeros((0, 0, 0, 0), np.float32),
         held=_small(np.stack(held)) if image else np.zeros((0, 0, 0, 0), np.float32),
-        table=None if image or ordered is None else _rows(ordered + mean, truth),
+        table=None if image or ordered is None else _rows(ordered, truth),
         exact_cells=cells.T,
     )
 

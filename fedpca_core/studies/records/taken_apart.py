@@ -10,6 +10,7 @@ import numpy as np
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.records import BUDGET, Records, record_stages
+from fedpca_core.attacks.without_mean import Differences, records_without_mean
 from fedpca_core.guarantee import Guarantee
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.studies.records.held import Held
@@ -28,15 +29,16 @@ class TakenApart:
 
     Attributes
     ----------
-    found : Records or None
-        Of the round below, or of the last one that was tried; None where nothing was.
+    found : Records or Differences or None
+        Of the round below, or of the last one that was tried; None where nothing was. Differences
+        where a mean was subtracted that the server is not told.
     round : int or None
         The round after whose messages the records are certified.
     step : float or None
         The guessed step that led there, where no grid was announced.
     """
 
-    found: Records | None = None
+    found: Records | Differences | None = None
     round: int | None = None
     step: float | None = None
 
@@ -74,14 +76,24 @@ def take_apart(
     if not factors:
         return TakenApart()
     mean = public.mean if mean_known else None
+    kept_back = public.mean is not None and not mean_known
     grids = [public.grid] if grid_known else list(USUAL_STEPS)
 
     def tried(number: int) -> Part[TakenApart]:
-        found = None
+        found: Records | Differences | None = None
         for grid in grids:
+            factor = factors[number][1]
+            if kept_back and factor.samples >= 3:
+                found = records_without_mean(factor, grid)
+                yield Step(0.5, "Taking the matrix apart into differences")
+                if found.certified:
+                    return TakenApart(
+                        found, factors[number][0], None if grid_known else float(grid)
+                    )
+                continue
             budget = BUDGET if grid_known else _GUESSED * BUDGET
             total = None if mean is None else public.records_total
-            for stage in record_stages(factors[number][1], grid, mean, total, budget=budget):
+            for stage in record_stages(factor, grid, mean, total, budget=budget):
                 found = stage
                 share = 1.0 - 1.0 / (1 + len(stage.attempts))
                 yield Step(share, "Taking the matrix apart into records")

@@ -8,19 +8,18 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fedpca_core import metrics
-from fedpca_core.algorithms.method import Method
-from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.attacks.records import Records
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.settings import short
 from fedpca_core.studies import costs
-from fedpca_core.studies.build import build_problem, simulation
+from fedpca_core.studies.build import attacked_run, build_problem
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.records.held import Held, held
+from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.pictures import (
     SHOWN,
     eigen_tiles,
@@ -29,8 +28,10 @@ from fedpca_core.studies.records.pictures import (
     subtracted,
     tiles,
 )
+from fedpca_core.studies.records.routes import made_of, problems, replays
 from fedpca_core.studies.records.taken_apart import TakenApart, take_apart
 from fedpca_core.studies.scene.settings import SceneSettings
+from fedpca_core.studies.scene.story import CHAPTERS
 from fedpca_core.studies.study import Part, Run, Step, Study, part
 
 #: Records of the clients that are not attacked.
@@ -65,6 +66,8 @@ class Scene:
         How many the client has.
     distance : float or None
         The largest distance of a recovered value from the grid, where certified.
+    prices : pandas.DataFrame or None
+        ε and the sine of the largest angle that the answer has with it, where asked for.
     """
 
     facts: Facts
@@ -79,6 +82,20 @@ class Scene:
     certified: int | None
     records: int
     distance: float | None
+    prices: pd.DataFrame | None = None
+
+    @property
+    def beginning(self) -> Scene:
+        """The same before anything has been sent: what a question is asked beside."""
+        return replace(
+            self,
+            metrics=self.metrics.iloc[:1],
+            present=self.present[:1],
+            pictures=self.pictures[:1],
+            directions=self.directions[:1],
+            certified=None,
+            distance=None,
+        )
 
     @property
     def rounds(self) -> int:
@@ -92,27 +109,38 @@ class LivePicture(Study[SceneSettings, Scene]):
     key: ClassVar[str] = "scene"
     title: ClassVar[str] = "The live picture"
     settings: ClassVar[type[SceneSettings]] = SceneSettings
+    seconds: ClassVar[float] = 600.0
 
     def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
         size = costs.Size.of(settings, data)
+        runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
-        return costs.prepare(size) + one.times(2)
+        if replays(settings.method, settings):
+            one += costs.replay(size, settings)
+        return costs.prepare(size) + one.times(runs)
 
     def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[Scene]:
         yield Step(0.0, "Preparing the records")
-        problem = build_problem(settings, data)
-        client = min(settings.client, problem.clients - 1)
-        run = simulation(problem, settings.method, settings)
-        for entry in run:
-            if entry.index % 5 == 0:
-                yield Step(0.4 * entry.index / settings.rounds, f"Round {entry.index}")
-        trace = run.trace()
-        frame = metrics.frame(trace, problem)
-        method = METHODS[settings.method]
-        states = yield from part(_states(trace.transcript, method, client, settings), 0.4, 0.6)
-        scene = _scene(problem, frame, trace.transcript, states, client)
-        yield Step(0.6, "Taking the matrix apart into records", scene)
-        return (yield from _with_records(scene, problem, states, client))
+        problem, earlier = problems(settings, data)
+        running = attacked_run(problem, settings.method, settings)
+        trace, frame = yield from part(running, 0.0, 0.3)
+        before = None
+        if earlier is not None:
+            running = attacked_run(earlier, settings.method, settings)
+            before, _ = yield from part(running, 0.3, 0.4)
+        prices = None
+        if settings.price:
+            prices = yield from part(_prices(settings, data), 0.3, 0.5)
+        view, joined = trace.transcript, None if before is None else before.transcript
+        if replays(settings.method, settings):  # which takes a while: the masked messages first
+            plain = replace(settings, unmask=False)
+            states = yield from made_of(problem, view, settings.method, plain)
+            yield Step(0.5, "Replaying", _scene(problem, frame, view, states, settings))
+        reading = made_of(problem, view, settings.method, settings, joined)
+        states = yield from part(reading, 0.5, 0.7)
+        scene = replace(_scene(problem, frame, view, states, settings), prices=prices)
+        yield Step(0.7, "Taking the matrix apart into records", scene)
+        return (yield from _with_records(scene, problem, states, settings))
 
     def tables(self, result: Scene, settings: SceneSettings) -> dict[str, pd.DataFrame]:
         rows = result.metrics.assign(
@@ -122,21 +150,39 @@ class LivePicture(Study[SceneSettings, Scene]):
                 for k in range(result.rounds + 1)
             ],
         )
-        return {"rounds": rows}
+        tables = {"rounds": rows}
+        if result.prices is not None:
+            tables["prices"] = result.prices
+        if settings.step in CHAPTERS:
+            chapter = CHAPTERS[settings.step]
+            tables["story"] = pd.DataFrame(
+                {
+                    "step": [chapter.key],
+                    "asked": [chapter.filled(chapter.asked, settings)],
+                    "ending": [chapter.ending(tables, settings)],
+                }
+            )
+        return tables
 
 
-def _states(
-    transcript: Transcript, method: Method, client: int, settings: SceneSettings
-) -> Part[list[Held]]:
-    states = []
-    for state in held(transcript, method, client, noise=settings.upload_noise):
-        states.append(state)
-        yield Step(len(states) / (settings.rounds + 1), "Reading the messages")
-    return states
+def _prices(settings: SceneSettings, data: OwnData | None) -> Part[pd.DataFrame]:
+    """The error of the answer at every ε on offer, without noise last."""
+    budgets = settings.parameters()["epsilon"].grid
+    sines = []
+    for position, epsilon in enumerate(budgets):
+        yield Step(position / len(budgets), f"ε = {short(epsilon)}")
+        problem = build_problem(replace(settings, epsilon=epsilon), data)
+        _, frame = yield from part(attacked_run(problem, settings.method, settings), 0.0, 0.0)
+        sines.append(float(frame["sin_theta"].iloc[-1]))
+    return pd.DataFrame({"epsilon": budgets, "sin_theta": sines})
 
 
 def _scene(
-    problem: Problem, frame: pd.DataFrame, transcript: Transcript, states: list[Held], client: int
+    problem: Problem,
+    frame: pd.DataFrame,
+    transcript: Transcript,
+    states: list[Held],
+    settings: SceneSettings,
 ) -> Scene:
     facts, problem = Facts.of(problem), problem.unperturbed  # whose records are shown
     require(
@@ -144,7 +190,8 @@ def _scene(
         "The records of this problem are too many to be shown; choose fewer records per client.",
     )
     assert problem.blocks is not None
-    shown = min(SHOWN, problem.blocks[client].shape[1])
+    private = problem.blocks[settings.client][:, -settings.joined :]
+    shown = min(SHOWN, private.shape[1])
     present = np.zeros((len(frame), problem.clients), dtype=bool)
     for row, exchange in enumerate(transcript.exchanges, 1):
         present[row, exchange.participants] = True
@@ -155,30 +202,32 @@ def _scene(
         upload_bytes=max((e.upload_bytes for e in transcript.exchanges), default=0),
         present=present,
         thumbnails=np.stack([tiles(block[:, :THUMBNAILS], problem) for block in problem.blocks]),
-        truth=tiles(problem.blocks[client][:, :shown], problem),
+        truth=tiles(private[:, :shown], problem),
         pictures=np.stack([eigen_tiles(s.factor, shown, shape_of(problem)) for s in states]),
         directions=np.array([state.factor.shape[1] for state in states]),
         attack=states[-1].attack,
         certified=None,
-        records=int(problem.client_data.samples[client]),
+        records=private.shape[1],
         distance=None,
     )
 
 
-def _with_records(scene: Scene, problem: Problem, states: list[Held], client: int) -> Run[Scene]:
+def _with_records(
+    scene: Scene, problem: Problem, states: list[Held], settings: SceneSettings
+) -> Run[Scene]:
     """Go on from the first matrix that is whole to the records behind it."""
     truth = problem.unperturbed
     if truth.announced is None:
         return scene
     taken: TakenApart = yield from part(
-        take_apart(states, truth.announced, guarantee=problem.guarantee), 0.6, 1.0
+        take_apart(states, truth.announced, guarantee=problem.guarantee), 0.7, 1.0
     )
     found = taken.found
-    if taken.round is None or found is None or found.values is None:
+    if taken.round is None or not isinstance(found, Records) or found.values is None:
         return scene
     assert truth.blocks is not None
     mean = subtracted(truth)[:, None]
-    ordered = in_order_of(found.values, truth.blocks[client] + mean)
+    ordered = in_order_of(found.values, truth.blocks[settings.client][:, -settings.joined :] + mean)
     pictures = scene.pictures.copy()
     pictures[taken.round :] = tiles(ordered[:, : len(scene.truth)] - mean, truth)
     distance = None if found.certificate is None else found.certificate.largest_distance

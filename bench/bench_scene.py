@@ -1,0 +1,92 @@
+"""How long a visitor waits at the front page: for the first moving picture, and after every dial.
+
+The server is warm; the profile is fresh; browser and server share this machine's cores, whose load
+is printed with the figures.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from typing import Any
+
+from bench.bench_pages import _browser
+
+REPEAT = 5
+#: Moves of every slider, there and back.
+MOVES = 6
+DIALS = ("clients", "heterogeneity", "penalty", "participation")
+#: Notes when the picture has moved on from its start, in milliseconds since the navigation began.
+_MOVING = """new MutationObserver((_, watch) => {
+  if (!(Number(document.querySelector('.fp-replay.fp-scene')?.dataset.round) > 0)) return;
+  window.moving = performance.now();
+  watch.disconnect();
+}).observe(document, { childList: true, subtree: true, attributes: true });"""
+_DRAWN = """(before) => {
+  const digest = document.querySelector('.fp-replay').dataset.digest;
+  const plots = [...document.querySelectorAll('.fp-plot')];
+  return digest !== before && plots.every((plot) => plot.dataset.drawn === digest);
+}"""
+
+
+def main() -> None:
+    """Print the waits."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        print("The waits are measured in a browser: run `make browser` first.")
+        return
+    from scripts.browser import NoBrowser, find
+    from tests.browser.tools import ROOT, drawn, serve
+
+    try:
+        executable = find()
+    except NoBrowser as reason:
+        print(reason)
+        return
+    with serve(ROOT / "app.py", ROOT) as address, sync_playwright() as driver:
+        with _browser(driver, executable) as browser:
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.goto(address)
+            drawn(page)
+            for dial in DIALS:
+                waits = _turned(page, dial)
+                worst = statistics.quantiles(waits, n=20, method="inclusive")[-1]
+                print(f"  {dial:<14} median {statistics.median(waits):5.0f}   p95 {worst:5.0f} ms")
+        moving = []
+        for _ in range(REPEAT):
+            with _browser(driver, executable) as browser:
+                moving.append(_first(browser, address))
+    print(f"first moving picture, fresh profile: {statistics.median(moving):.0f} ms", end=" ")
+    print(f"({min(moving):.0f} to {max(moving):.0f})")
+    print(f"load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+def _turned(page: Any, dial: str) -> list[float]:
+    """From a key on a slider to the last chart drawn; runs that no one has seen before."""
+    page.locator(f".st-key-{dial} input[type=range]").focus()
+    waits = []
+    back = "ArrowLeft" if dial == "participation" else "ArrowRight"
+    for _ in range(MOVES):
+        before = page.locator(".fp-replay").get_attribute("data-digest")
+        began = time.perf_counter()
+        page.keyboard.press(back)
+        page.wait_for_function(_DRAWN, arg=before, polling=5, timeout=30_000)
+        waits.append(1e3 * (time.perf_counter() - began))
+        time.sleep(0.7)
+    return waits
+
+
+def _first(browser: Any, address: str) -> float:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.add_init_script(_MOVING)
+    page = context.new_page()
+    time.sleep(1.0)  # the browser itself has come to rest
+    page.goto(address, wait_until="commit")
+    page.wait_for_function("window.moving", timeout=60_000)
+    return float(page.evaluate("window.moving"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+// The run on show, the run before it as a ghost, and one that a reader has pinned to compare with.
+
+class Runs {
+  constructor(view) {
+    this.view = view;
+    this.list = element("ul", {});
+    this.pin = element("button", { type: "button", class: "fp-pin", "data-testid": "replay-pin" });
+    this.pin.onclick = () => this.toggle();
+    this.node = element("div", { class: "fp-runs" }, this.list, this.pin);
+  }
+
+  // What a later run is compared with.
+  static kept(data) {
+    const curves = new Map(data.panels.map((panel) => [panel.key, panel.curves[0]]));
+    return { ...data.run, curves, sentence: data.sentences.at(-1) ?? "" };
+  }
+
+  change(before, after) {
+    if (!before?.run || !after.run || before.run.identity === after.run.identity) return;
+    // A run of which only the start was shown has nothing to compare with.
+    this.ghost = before.rounds > 0 ? Runs.kept(before) : undefined;
+  }
+
+  toggle() {
+    const { data } = this.view;
+    this.pinned = this.pinned ? undefined : Runs.kept(data);
+    this.update();
+    for (const panel of this.view.panels.values()) panel.draw();
+  }
+
+  // The others, nearest last; a pinned run needs no ghost of itself.
+  others() {
+    const { run } = this.view.data;
+    if (!run) return [];
+    const found = [];
+    if (this.ghost && this.ghost.identity !== this.pinned?.identity) found.push({ ...this.ghost, word: "before" });
+    if (this.pinned && this.pinned.identity !== run.identity) found.push({ ...this.pinned, word: "pinned" });
+    return found;
+  }
+
+  traces(panel) {
+    const { theme } = this.view;
+    return this.others().filter((other) => other.curves.has(panel.key)).map((other) => {
+      const curve = other.curves.get(panel.key);
+      const pinned = other.word === "pinned";
+      return { type: "scatter", mode: "lines", x: curve.x, y: curve.y, name: escaped(`${other.word}: ${other.label}`), showlegend: false,
+        hovertemplate: `<b>${escaped(`${other.word}: ${other.label}`)}</b><br>%{y:.4~g}<extra></extra>`,
+        line: { color: pinned ? theme.text : theme.quiet, width: pinned ? 1.8 : 3, dash: pinned ? "dot" : "solid" },
+        opacity: pinned ? 0.9 : 0.35 };
+    });
+  }
+
+  update() {
+    const { data, grid, theme } = this.view;
+    if (!data.run) return this.node.remove();
+    if (!this.node.isConnected) grid.before(this.node);
+    const entry = (word, label, look) => {
+      const svg = drawing("svg", { viewBox: "0 0 22 8", width: 22, height: 8, "aria-hidden": "true" });
+      svg.append(drawing("line", { x1: 1, x2: 21, y1: 4, y2: 4, ...look }));
+      return element("li", { title: label, class: `fp-run-${word}` }, svg, element("span", { text: word === "now" ? label : `${word}: ${label}` }));
+    };
+    const [curve] = data.panels[0]?.curves ?? [];
+    const looks = {
+      before: { stroke: theme.quiet, "stroke-width": 3, "stroke-opacity": 0.35 },
+      pinned: { stroke: theme.text, "stroke-width": 1.8, "stroke-dasharray": "2 3" },
+    };
+    this.list.replaceChildren(
+      entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4 }),
+      ...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
+    this.pin.textContent = this.pinned ? "Unpin" : "Pin";
+    this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`
+      : "Keep this run on the charts and compare the next ones with it";
+    this.pin.setAttribute("aria-pressed", String(Boolean(this.pinned)));
+    return undefined;
+  }
+}

@@ -1,0 +1,308 @@
+"""A view on paper: every panel, heat map and row of pictures as SVG, PNG and PDF, and as numbers.
+
+Matplotlib draws from the same values as the browser, so nothing but Python is needed: no browser,
+no fonts of the system, no network. Figures are on white, in the colours of light paper, with the
+legend inside and the settings below.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.player.encode import extent, styles
+from dashboard.player.model import Curve, Heat, Images, Panel, _floats, _is_text
+from dashboard.shell import palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure, SubFigure
+
+FORMATS = ("svg", "png", "pdf")
+DOTS_PER_INCH = 200
+_WIDTH = 7.2
+#: Matplotlib's fonts and formulas are shared by all of a process.
+_ONE_AT_A_TIME = threading.Lock()
+_MARKERS = {
+    "circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "triangle-down": "v",
+    "x": "X", "cross": "P", "star": "*", "hexagon": "h",
+}  # fmt: skip
+_DASHES: Mapping[str, Any] = {
+    "solid": "-", "dash": (0, (4, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (4, 1.5, 1, 1.5)),
+    "longdash": (0, (7, 2)), "longdashdot": (0, (7, 1.5, 1, 1.5)),
+}  # fmt: skip
+_SIMULATION = " ◇"
+
+
+def printed(
+    key: str,
+    panels: Sequence[Panel | Heat],
+    images: Sequence[Sequence[Images]],
+    caption: str,
+) -> dict[str, bytes]:
+    """All figures of a view as files, as they stand in its last round.
+
+    Parameters
+    ----------
+    key : str
+        Of the view; names the rows of pictures.
+    caption : str
+        Goes below every figure: where it is from and with which settings.
+
+    Returns
+    -------
+    dict of str to bytes
+        ``NAME.svg``, ``NAME.png``, ``NAME.pdf`` and ``NAME.csv`` of each figure.
+    """
+    files: dict[str, bytes] = {}
+    with _ONE_AT_A_TIME:
+        for panel in panels:
+            figure = _sheet(caption, 4.4 if isinstance(panel, Panel) else 5.0, _drawer(panel))
+            table = heat_numbers(panel) if isinstance(panel, Heat) else numbers(panel)
+            files |= _files(panel.key, figure, table)
+        for at, row in enumerate(images):
+            if row:
+                name = f"{key}-pictures-{at + 1}"
+                figure = _sheet(caption, 1.4 + _WIDTH / max(len(row), 2), _gallery(row))
+                files |= _files(name, figure, pd.concat(map(image_numbers, row)))
+    return files
+
+
+def numbers(panel: Panel) -> pd.DataFrame:
+    """The curves of a panel as a tidy table: one point a row, quantities with their units."""
+    rows = []
+    for curve in panel.curves:
+        y = _floats(curve.y, "y")
+        for shown, values in enumerate(y) if y.ndim == 2 else [(None, y)]:
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "curve": curve.name,
+                        "round": shown,
+                        "x": list(curve.x),
+                        "y": values,
+                        "lower": np.nan if curve.lower is None else _floats(curve.lower, "lower"),
+                        "upper": np.nan if curve.upper is None else _floats(curve.upper, "upper"),
+                        "simulation_only": curve.simulation_only or panel.simulation_only,
+                    }
+                )
+            )
+    table = pd.concat(rows).dropna(axis=1, how="all")
+    return table.assign(x_quantity=panel.x_title, y_quantity=panel.y_title)
+
+
+def heat_numbers(heat: Heat) -> pd.DataFrame:
+    """The last matrix of a heat map as a tidy table: one entry a row."""
+    values = _last(heat.values)
+    rows, columns = np.indices(values.shape)
+    return pd.DataFrame(
+        {
+            "row": np.asarray(heat.row_labels, dtype=object)[rows.ravel()],
+            "column": np.asarray(heat.column_labels, dtype=object)[columns.ravel()],
+            "value": values.ravel(),
+            "quantity": heat.title,
+        }
+    )
+
+
+def image_numbers(images: Images) -> pd.DataFrame:
+    """The last frame of a picture as a tidy table, in the values that its bytes stand for."""
+    values = _frame(images)
+    rows, columns = np.indices(values.shape)
+    named = {"row": rows.ravel() + 1, "column": columns.ravel() + 1, "value": values.ravel()}
+    return pd.DataFrame({"picture": images.title, **named})
+
+
+# ------------------------------------------------------------------ sheets and files
+def _sheet(caption: str, height: float, draw: Any) -> Figure:
+    from matplotlib.figure import Figure
+
+    lines = textwrap.wrap(caption, 118)
+    below = 0.14 * len(lines) + 0.1
+    figure = Figure(figsize=(_WIDTH, height + below), layout="constrained", facecolor="white")
+    top, bottom = figure.subfigures(2, 1, height_ratios=[height, below])
+    draw(top)
+    bottom.text(0.01, 1.0, "\n".join(lines), fontsize=6.5, color="#444444", va="top")
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not for every format anew
+    return figure
+
+
+def _files(name: str, figure: Figure, table: pd.DataFrame) -> dict[str, bytes]:
+    from matplotlib import rc_context
+
+    files = {f"{name}.csv": table.to_csv(index=False).encode()}
+    # Text stays text, and equal settings make equal files.
+    with rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": name}):
+        for kind in FORMATS:
+            out = io.BytesIO()
+            dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+            figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=dated)
+            files[f"{name}.{kind}"] = out.getvalue()
+    return files
+
+
+# ------------------------------------------------------------------ charts
+def _drawer(panel: Panel | Heat) -> Any:
+    def draw(place: SubFigure) -> None:
+        axes = place.subplots()
+        (_heat if isinstance(panel, Heat) else _panel)(axes, panel)  # type: ignore[operator]
+        if isinstance(panel, Panel) and axes.get_legend_handles_labels()[1]:
+            place.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+
+    return draw
+
+
+def _panel(axes: Axes, panel: Panel) -> None:
+    if panel.log_x:
+        axes.set_xscale("log")
+    if panel.log_y:
+        axes.set_yscale("log")
+    curves = list(zip(panel.curves, styles(panel.curves), strict=True))
+    if panel.kind == "bars":
+        _bars(axes, panel, curves)
+    elif panel.kind == "area":
+        axes.stackplot(
+            np.asarray(panel.curves[0].x, dtype=float),
+            [_last(curve.y, 1) for curve in panel.curves],
+            labels=[_named(curve, panel) for curve in panel.curves],
+            colors=[style.light for _, style in curves],
+            alpha=0.6,
+        )
+    else:
+        for curve, style in curves:
+            _curve(axes, panel, curve, style)
+    for at, line in enumerate(panel.baselines):
+        role = "simulation" if line.simulation_only else "guide"
+        axes.axhline(
+            line.value,
+            color=palette.style(line.colour or role).light,
+            linewidth=1.1,
+            linestyle=list(_DASHES.values())[1 + at % 5],
+            label=line.label + (_SIMULATION if line.simulation_only else ""),
+        )
+    if panel.x_range:
+        axes.set_xlim(*panel.x_range)
+    if panel.y_range:
+        axes.set_ylim(*panel.y_range)
+    marked = any(c.simulation_only for c in panel.curves) or panel.simulation_only
+    remark = "  (◇ simulation only)" if marked else ""
+    axes.set_title((panel.title or panel.y_title) + remark, loc="left", fontsize=10)
+    axes.set_xlabel(panel.x_title)
+    axes.set_ylabel(panel.y_title)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _curve(axes: Axes, panel: Panel, curve: Curve, style: palette.Style) -> None:
+    x = list(curve.x) if _is_text(curve.x) else _floats(curve.x, "x")
+    dots = panel.kind == "scatter"
+    line: Any = "none" if dots else _DASHES[curve.dash or ("dash" if curve.guide else style.dash)]
+    axes.plot(
+        x,
+        _last(curve.y, 1),
+        color=style.light,
+        linestyle=line,
+        linewidth=1.0 if curve.guide else 1.7,
+        marker=_MARKERS[style.marker] if dots or curve.marker else None,
+        markersize=5 if dots else 3.5,
+        label=_named(curve, panel),
+    )
+    if curve.lower is not None:
+        band = _floats(curve.lower, "lower"), _floats(curve.upper, "upper")
+        axes.fill_between(x, *band, color=style.light, alpha=0.16, linewidth=0)
+
+
+def _bars(axes: Axes, panel: Panel, curves: list[tuple[Curve, palette.Style]]) -> None:
+    labels = [str(x) for x in curves[0][0].x]
+    places, base = np.arange(len(labels)), np.zeros(len(labels))
+    width = 0.8 if panel.stack else 0.8 / len(curves)
+    for at, (curve, style) in enumerate(curves):
+        values = np.nan_to_num(_last(curve.y, 1))
+        shift = 0.0 if panel.stack else width * (at - (len(curves) - 1) / 2)
+        look = {"color": style.light, "label": _named(curve, panel), "edgecolor": "white"}
+        axes.bar(places + shift, values, width, bottom=base if panel.stack else None, **look)
+        base = base + values
+    tight = sum(map(len, labels)) > 60
+    axes.set_xticks(
+        places, labels, rotation=40 if tight else 0, ha="right" if tight else "center", fontsize=8
+    )
+
+
+def _heat(axes: Axes, heat: Heat) -> None:
+    values, (low, high) = _last(heat.values), extent(heat)
+    shown = axes.imshow(
+        values, cmap=_colours(heat.palette), vmin=low, vmax=high, aspect="auto",
+        interpolation="nearest",
+    )  # fmt: skip
+    axes.set_title(heat.title, loc="left", fontsize=10)
+    axes.set_xlabel(heat.x_title)
+    axes.set_ylabel(heat.y_title)
+    for axis, labels in ((axes.xaxis, heat.column_labels), (axes.yaxis, heat.row_labels)):
+        step = -(-len(labels) // 25)
+        axis.set_ticks(range(0, len(labels), step), list(labels)[::step], fontsize=7)
+    if heat.show_values:
+        for (row, column), value in np.ndenumerate(values):
+            red, green, blue, _ = shown.cmap(shown.norm(value))
+            pale = 0.3 * red + 0.6 * green + 0.1 * blue > 0.5
+            colour = "black" if pale else "white"
+            axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour)
+    axes.figure.colorbar(shown, ax=axes)
+
+
+def _gallery(row: Sequence[Images]) -> Any:
+    def draw(place: SubFigure) -> None:
+        cells = np.atleast_1d(place.subplots(1, len(row)))
+        for axes, one in zip(cells, row, strict=True):
+            shown = axes.imshow(
+                _frame(one),
+                cmap=_colours(one.palette), vmin=one.low, vmax=one.high, interpolation="nearest",
+            )  # fmt: skip
+            title = one.title + (_SIMULATION if one.simulation_only else "")
+            axes.set_title(textwrap.fill(title, 60 // len(row)), loc="left", fontsize=8)
+            axes.set_xlabel(
+                textwrap.fill(one.captions[-1] if one.captions else "", 84 // len(row)),
+                fontsize=6.5,
+                loc="left",
+            )
+            axes.set_xticks([])
+            axes.set_yticks([])
+            if one.show_scale:
+                bar = place.colorbar(shown, ax=axes, orientation="horizontal", shrink=0.9)
+                bar.ax.tick_params(labelsize=6)
+
+    return draw
+
+
+# ------------------------------------------------------------------ small things
+def _named(curve: Curve, panel: Panel) -> str:
+    return curve.name + (_SIMULATION if curve.simulation_only and not panel.simulation_only else "")
+
+
+def _last(values: Any, dimensions: int = 2) -> np.ndarray:
+    """The values of the last round, where there is a row or a matrix for each."""
+    found = _floats(values, "values")
+    return found[-1] if found.ndim > dimensions else found
+
+
+def _frame(images: Images) -> np.ndarray:
+    """The last frame in the values that its bytes stand for."""
+    return images.low + (images.high - images.low) * (images.frames[-1] / 255.0)
+
+
+def _colours(name: str) -> Colormap | str:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if name == "grey":
+        return "gray"
+    stops: list[str] = st.get_option(f"theme.light.chart{name.capitalize()}Colors")
+    return LinearSegmentedColormap.from_list(name, stops)

@@ -1,0 +1,111 @@
+"""Everything of a page in one archive: figures, numbers, settings, script, citations."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell import figures, script
+from dashboard.shell.document import PRODUCT
+from fedpca_core.settings import Settings
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.papers.cited import cited
+from fedpca_core.studies.papers.sources import software_bibtex
+from fedpca_core.studies.study import Study
+from fedpca_core.studies.units import described
+
+_READ_ME = """{caption}
+
+{link}
+
+figures/       every figure of the page in its last round: SVG, PNG and PDF on white, and its
+               numbers, one point a row; x_quantity and y_quantity say what they are, with units
+tables/        the results of the page's studies, one observation a row
+columns.csv    the unit of every column in tables/
+settings.json  python -m fedpca_core run settings.json --out results{table}
+script.py      the same in a notebook
+references.bib the papers, and this software
+◇ marks what only a simulation can know, because it needs the clients' private data.
+"""
+
+
+def caption(settings: Settings, data: OwnData | None = None) -> str:
+    """What stands below every figure: product, page, all settings that are not the default, seed.
+
+    A setting of the view is left out where it does not change the numbers.
+    """
+    parameters = settings.parameters()
+    values = {name: value for name, value in settings.changed().items() if name != "seed"}
+    told = []
+    for name, value in values.items():
+        many = value if isinstance(value, tuple) else (value,)
+        texts = [parameters[name].text(one) for one in many] or ["none"]
+        told.append(f"{parameters[name].label} {' + '.join(texts)}")
+    if data is not None:
+        told.append(f"own file {data.name}, SHA-256 {data.digest[:12]}…")
+    seed = getattr(settings, "seed", None)
+    told.append("all else at its default" if told else "all settings at their defaults")
+    told += [] if seed is None else [f"seed {seed}"]
+    return f"{PRODUCT}, {settings.kind}: {'; '.join(told)}."
+
+
+def archive(
+    settings: Settings,
+    results: Mapping[Study[Any, Any], Any],
+    printers: Mapping[str, figures.Printer],
+    *,
+    link: str = "",
+    data: OwnData | None = None,
+) -> bytes:
+    """The ZIP file; slow (about a third of a second for a figure), so made only when asked for."""
+    below = caption(settings, data)
+    files: dict[str, bytes] = {}
+    for printer in list(printers.values()):
+        files |= {f"figures/{name}": content for name, content in printer(below).items()}
+    tables = {
+        f"{study.key}-{title}": table
+        for study, result in results.items()
+        for title, table in study.tables(result, settings).items()
+    }
+    for title, table in tables.items():
+        files[f"tables/{title}.csv"] = table.to_csv(index=False).encode()
+    bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), software_bibtex()])
+    table_option = "" if data is None else f" --table {data.name}"
+    texts = {
+        "columns.csv": described(tables).to_csv(index=False),
+        "settings.json": settings.to_json(),
+        "script.py": script.text(settings, list(results), data) + "\n",
+        "references.bib": bibliography,
+        "README.txt": _READ_ME.format(caption=below, link=link, table=table_option),
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in {**files, **texts}.items():
+            packed.writestr(name, content)
+    return out.getvalue()
+
+
+def download(
+    settings: Settings,
+    results: Mapping[Study[Any, Any], Any],
+    *,
+    link: str,
+    data: OwnData | None = None,
+) -> None:
+    """Offer the archive; the figures are those that stand on the page when it is asked for."""
+    printers = figures.kept()
+    st.download_button(
+        "Download everything",
+        data=lambda: archive(settings, results, printers, link=link, data=data),
+        file_name=f"{settings.kind}.zip",
+        mime="application/zip",
+        icon=":material/folder_zip:",
+        on_click="ignore",
+        key=f"everything-{settings.kind}",
+        help="Figures as SVG, PNG and PDF, all numbers with their units, settings, script and "
+        "BibTeX in one archive. It takes some seconds to draw them.",
+    )

@@ -1,0 +1,98 @@
+"""The document that the server sends before any script runs: title, description, preview picture.
+
+Streamlit's own page is called “Streamlit” until its script has run, and says nothing to those who
+only read the document: search engines, and whoever shows a preview of a link.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PRODUCT = "Federated-PCA laboratory"
+DESCRIPTION = (
+    "Turn clients, heterogeneity, penalty, privacy budget and participation, and watch federated "
+    "PCA converge, what it sends, and what the server reconstructs of one client's data."
+)
+#: Size of the preview picture, which lies among the static files.
+PREVIEW, WIDTH, HEIGHT = "app/static/preview.png", 1200, 630
+
+_TITLE = b"<title>Streamlit</title>"
+
+
+def page_title(title: str) -> str:
+    """What a tab with a page of that title is called."""
+    return f"{title} · {PRODUCT}"
+
+
+def head(address: str) -> bytes:
+    """The elements that stand in place of Streamlit's title.
+
+    Parameters
+    ----------
+    address : str
+        Where the application is, with a slash at its end: a preview picture needs a whole address.
+    """
+    named = {"og:title": PRODUCT, "og:description": DESCRIPTION, "og:type": "website"}
+    named |= {"og:image": address + PREVIEW, "og:image:width": str(WIDTH)}
+    named["og:image:height"] = str(HEIGHT)
+    lines = [
+        f"<title>{escape(PRODUCT)}</title>",
+        f'<meta name="description" content="{escape(DESCRIPTION)}" />',
+        '<meta name="twitter:card" content="summary_large_image" />',
+        *(f'<meta property="{name}" content="{escape(str(v))}" />' for name, v in named.items()),
+    ]
+    return "\n    ".join(lines).encode()
+
+
+class Document:
+    """Middleware that writes our own `head` into the document, and touches nothing else."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; hold back an HTML answer until it is whole and rewrite it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+        body = b""
+
+        async def rewritten(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start":
+                kind = Headers(scope=message).get("content-type", "")
+                if kind.startswith("text/html") and message["status"] == 200:
+                    start = message
+                    return
+            elif start is not None and message["type"] == "http.response.body":
+                body += message.get("body", b"")
+                if message.get("more_body"):
+                    return
+                changed = body.replace(_TITLE, head(_address(scope)), 1)
+                headers = MutableHeaders(scope=start)
+                # They are of Streamlit's file: another length, and unchanged when ours is not.
+                for name in ("content-length", "etag", "last-modified"):
+                    if name in headers:
+                        del headers[name]
+                if scope["method"] != "HEAD":
+                    headers["content-length"] = str(len(changed))
+                await send(start)
+                await send({"type": "http.response.body", "body": changed})
+                start = None
+                return
+            await send(message)
+
+        await self._app(scope, receive, rewritten)
+
+
+def _address(scope: Scope) -> str:
+    """Where the visitor reached the application, with a slash at its end."""
+    headers = Headers(scope=scope)
+    scheme = headers.get("x-forwarded-proto", scope.get("scheme", "http")).split(",")[0]
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"{scheme}://{headers.get('host', 'localhost')}/{base}{'/' if base else ''}"

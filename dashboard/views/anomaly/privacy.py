@@ -1,0 +1,41 @@
+"""What ε means on the Anomalies page: the same for every topic that learns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell import guarantee, layout
+from fedpca_core.settings import short
+from fedpca_core.studies.detection.settings import AnomalySettings
+
+#: What the card's guarantee is about, and what it leaves out.
+COVERED = (
+    "ε covers the mean and the subspace that are learnt. Centralised PCA and distances to it are "
+    "shown without clipping and noise. A threshold at a training quantile is read off the records "
+    "afterwards and is not covered: let every client keep its own. The names of the features count "
+    "as public. Autoencoders learn from the records themselves, which this noise does not reach, "
+    "and are left out."
+)
+
+
+def draw(settings: AnomalySettings, result: Any) -> None:
+    """The guarantee beside a topic's result, or why it has none under a finite ε."""
+    if math.isinf(settings.epsilon) or result is None:
+        return
+    if settings.topic == "published":
+        layout.sentence(
+            "The paper prints its table without noise, so these runs have none either and no ε.",
+            kind="note",
+        )
+    elif settings.topic == "sweeps":
+        st.caption(
+            f"Every point is a run with noise at the source at ε = {short(settings.epsilon)}; "
+            "looking at several of them spends it as many times. The topic “Detection” states the "
+            "whole guarantee of one."
+        )
+    elif result.facts.promised is not None:
+        guarantee.card(result.facts.promised)
+        st.caption(COVERED)

@@ -1,0 +1,146 @@
+"""A run from its file: the upload, and what everybody may read of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.player import Curve, Images, Panel, replay, to_uint8
+from dashboard.shell import guarantee, layout
+from dashboard.views.convergence import ROUNDING
+from fedpca_core.settings import short
+from fedpca_core.studies.opened.opened import Opened
+from fedpca_core.studies.opened.settings import OpenedSettings
+from fedpca_core.studies.own_data import OwnData
+
+_STATE = "_opened_run"
+
+
+def choose() -> OwnData | None:
+    """The upload; returns the file of this session, if there is one."""
+    file = st.file_uploader(
+        "File of a run (.npz)",
+        type=["npz"],
+        help="What a run on Flower has written, or `save_trace` of a run in a script. It is read "
+        "without executing anything in it and stays in this session.",
+    )
+    if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:
+        st.session_state[f"{_STATE}_file"] = file.file_id
+        st.session_state[_STATE] = OwnData(file.name, file.getvalue())
+    found: OwnData | None = st.session_state.get(_STATE)
+    if found is not None and file is None:
+        st.caption(f"Open: {found.name}")
+    return found
+
+
+def draw(found: Opened, settings: OpenedSettings) -> None:
+    """The verdict, the rounds to play, the recovered records and the run's facts."""
+    st.markdown(verdict(found, settings))
+    if found.note:
+        layout.sentence(found.note, kind="note")
+    table = found.rounds
+    replay(
+        key="opened_view",
+        rounds=len(table) - 1,
+        images=[[_matrix(found, settings)]],
+        panels=[_progress(table), _directions(table), _bytes(table)],
+    )
+    guarantee.card(found)
+    if found.records is not None:
+        layout.section(
+            "The records",
+            "Certified from the messages alone, in no order; each "
+            "up to its sign, as a matrix of second moments is the same for both.",
+        )
+        st.dataframe(found.records, hide_index=True)
+    layout.section("The run")
+    facts = pd.DataFrame({"": found.facts.keys(), "of this run": found.facts.values()})
+    layout.small_table(facts, label="Facts of the run")
+
+
+def verdict(found: Opened, settings: OpenedSettings) -> str:
+    """What whoever holds this file has of the client."""
+    held = int(found.rounds["directions_held"].iloc[-1])
+    released = "what it released (its matrix with noise)" if found.guarantee else "its matrix"
+    if found.certified is not None and found.records is not None:
+        return (
+            f"Whoever holds this file has **all {len(found.records)} records of client "
+            f"{settings.client}** from round {found.certified} on, and can prove it."
+        )
+    if found.complete is not None:
+        more = f" {found.ended}" if found.ended else ""
+        return (
+            f"Whoever holds this file has **the whole matrix of client {settings.client}**, "
+            f"exactly {released}, from round {found.complete} on.{more}"
+        )
+    if found.attack == "sums":
+        return (
+            f"Only sums crossed the wire: they hold {held} of {found.features} directions of all "
+            f"clients together, and nothing of client {settings.client} alone while the same "
+            "clients take part."
+        )
+    return (
+        f"From the messages of client {settings.client} {held} of {found.features} directions "
+        "are read; they do not determine its matrix."
+    )
+
+
+def _matrix(found: Opened, settings: OpenedSettings) -> Images:
+    top = float(np.abs(found.matrices[-1]).max()) or 1.0
+    whose = "all clients" if found.attack == "sums" else f"client {settings.client}"
+    return Images(
+        title=f"The server's matrix of {whose}",
+        frames=to_uint8(found.matrices, -top, top),
+        low=-top,
+        high=top,
+        palette="diverging",
+        captions=[f"{held} directions" for held in found.rounds["directions_held"]],
+        description=f"Heat map of the second-moment matrix of {whose} as the messages give it.",
+    )
+
+
+def _progress(table: pd.DataFrame) -> Panel:
+    return Panel(
+        key="movement",
+        title="How far the answer moves",
+        x_title="communication round",
+        y_title="sine of the largest principal angle",
+        curves=(
+            Curve("from the round before", table["round"], table["moved_sine"].clip(ROUNDING)),
+            Curve("from the last answer", table["round"], table["sine_to_last"].clip(ROUNDING)),
+        ),
+        integer_x=True,
+        description="Angle between the answer of a round and those of the round before and the "
+        "last one; without the data nobody can say how far it is from the truth.",
+    )
+
+
+def _directions(table: pd.DataFrame) -> Panel:
+    return Panel(
+        key="directions",
+        title="What the server holds",
+        x_title="communication round",
+        y_title="directions read off the messages",
+        curves=(Curve("directions", table["round"], table["directions_held"]),),
+        log_y=False,
+        integer_x=True,
+        description="Directions of the client's matrix that the messages give, round by round.",
+    )
+
+
+def _bytes(table: pd.DataFrame) -> Panel:
+    return Panel(
+        key="bytes",
+        title="What crossed the wire",
+        x_title="communication round",
+        y_title="bytes so far",
+        curves=(
+            Curve("up", table["round"], table["bytes_up"]),
+            Curve("down", table["round"], table["bytes_down"]),
+        ),
+        log_y=False,
+        integer_x=True,
+        description=f"Bytes so far over all clients; {short(float(table['bytes_up'].iloc[-1]))} up "
+        "at the end.",
+    )

@@ -1,0 +1,169 @@
+"""Drawing one experiment of a paper: rows, a chart with the published values marked, costs."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.player import Baseline, Curve, Panel, chart
+from dashboard.shell import layout, palette
+from dashboard.shell.controls import packed
+from dashboard.views.papers import rows
+from fedpca_core.settings import Settings
+from fedpca_core.studies.papers.experiment import Experiment
+from fedpca_core.studies.papers.page import PapersSettings, Shown
+from fedpca_core.studies.papers.registry import EXPERIMENTS
+
+SIZES = {"paper": "the paper's size", "live": "live size"}
+#: Pages by the kind of the settings that open an experiment there.
+PAGES = {
+    "converge": ("../pages/converge.py", ":material/show_chart:"),
+    "attack": ("../pages/attack.py", ":material/visibility:"),
+    "privacy": ("../pages/privacy.py", ":material/verified_user:"),
+    "anomaly": ("../pages/anomaly.py", ":material/sensors:"),
+    "personalise": ("../pages/personalise.py", ":material/diversity_3:"),
+    "theory": ("../pages/theory.py", ":material/function:"),
+}
+#: Measures of a summary, as the page calls them; others keep their names.
+TITLES = {
+    "rounds": "Rounds",
+    "bytes": "MB",
+    "products": "Products a client",
+    "seconds": "Seconds",
+    "time_ratio": "Time over bare products",
+    "stop_rounds": "Rounds to rule (27)",
+    "stop_relative_error": "Error there",
+    "stop_kkt": "KKT there",
+    "kkt": "KKT at the printed error",
+    "linearity": "R² of a line",
+    "seeds": "Seeds",
+}
+
+
+def draw(found: Shown, settings: PapersSettings) -> None:
+    """Rows, chart and costs of one experiment."""
+    entry = EXPERIMENTS[settings.experiment]
+    rows.small(found.rows)
+    if not found.size:
+        layout.sentence(
+            "No results of this experiment come with the program yet; run it live, or on your own "
+            f"machine: python -m fedpca_core reproduce {entry.key} --paper-size.",
+            kind="note",
+        )
+        return
+    size = found.size
+    panels = [*_measured(entry, found, size), *_curves(entry, found, size)]
+    if panels:
+        chart(key=f"paper_{entry.key}", panels=panels)
+    for one in found.cells:
+        fold = st.expander(f"What every method needed, at {SIZES[one]}", expanded=one == size)
+        with fold:
+            st.dataframe(summary(found.summary(one)), hide_index=True, width="stretch")
+            st.caption(f"Medians over the seeds. {entry.described(one)}.")  # type: ignore[arg-type]
+    for one, made in found.origins.items():
+        st.caption(
+            f"Results at {SIZES[one]}: made on {made['finished'][:10]} by `python -m fedpca_core "
+            f"reproduce {entry.key}{' --paper-size' if one == 'paper' else ''}`, commit "
+            f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}, "
+            f"at most {made['peak_memory_mb']:.0f} MB."
+        )
+
+
+def doors(settings: PapersSettings) -> None:
+    """The way to the page where this experiment can be played with, and to the formulas there."""
+    live: Settings | None = EXPERIMENTS[settings.experiment].live()
+    if live is None or live.kind not in PAGES:
+        return
+    page, icon = PAGES[live.kind]
+    st.page_link(
+        page,
+        label="Open it on its own page, with its formulas",
+        icon=icon,
+        query_params=packed(live),
+    )
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Medians as texts, with the page's names."""
+    shown = pd.DataFrame({"Method": table["series"]})
+    if table["part"].astype(bool).any():
+        shown.insert(0, "Value", table["part"])
+    for name in table.columns.drop(["part", "series"]):
+        scale = 1e-6 if name == "bytes" else 1.0
+        shown[TITLES.get(name, name)] = [
+            "–" if pd.isna(value) else f"{scale * value:.4g}" for value in table[name]
+        ]
+    return shown
+
+
+def _styled(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame, str]]:
+    """Series of a table with their rows and colours; the first variant of a method has its own."""
+    names = [str(name) for name in table["series"].unique()]
+    firsts = {name.split(",")[0]: name for name in reversed(names)}
+    own = {name: method for method, name in firsts.items() if palette.knows(method)}
+    return [
+        (name, table[table["series"] == name], own.get(name, f"series {index}"))
+        for index, name in enumerate(names)
+    ]
+
+
+def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
+    """The experiment's measure against what it varies; at its own size with the paper's values."""
+    table = found.spread(size, entry.measure)
+    if table.empty:
+        return []
+    curves = [
+        Curve(
+            name,
+            list(part["part"].replace("", SIZES[size])),
+            part["middle"],
+            colour=colour,
+        )
+        for name, part, colour in _styled(table)
+    ]
+    marks = {
+        f"published, {row.quoted.row}: {row.quoted.text}": row.quoted.value
+        for row, _ in found.rows.rows
+        if row.quoted is not None and row.quoted.measure == entry.measure and size == "paper"
+    }
+    return [
+        Panel(
+            key=f"{entry.key}-{entry.measure}",
+            title=entry.title,
+            x_title=entry.varied,
+            y_title=TITLES.get(entry.measure, entry.measure).lower(),
+            curves=tuple(curves),
+            baselines=tuple(Baseline(label, value) for label, value in marks.items()),
+            kind="bars",
+            follows=False,
+            log_y=False,
+            height=420,
+            description=f"{entry.title}: medians over the seeds at {SIZES[size]}"
+            + (f"; {'; '.join(marks)}." if marks else "."),
+        )
+    ]
+
+
+def _curves(entry: Experiment, found: Shown, size: str) -> list[Panel]:
+    """Curves of the experiment: a panel for each part."""
+    points = found.curves(size)
+    panels = []
+    for part in map(str, points["part"].unique()):
+        lines = tuple(
+            Curve(name, line["x"], line["result"], colour=colour)
+            for name, line, colour in _styled(points[points["part"] == part])
+        )
+        panels.append(
+            Panel(
+                key=f"{entry.key}-curves-{part}",
+                title=f"{entry.varied} {part}".strip(),
+                x_title=entry.x_title,
+                y_title=entry.y_title,
+                curves=lines,
+                follows=False,
+                integer_x=True,
+                simulation_only=True,
+                description=f"{entry.y_title} against {entry.x_title}, {part or entry.title}.",
+            )
+        )
+    return panels

@@ -1,0 +1,96 @@
+"""Drawing the rows of the papers: a claim, the printed number, ours, the verdict."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.shell import layout
+from fedpca_core.studies.papers.page import Judged, PapersSettings
+from fedpca_core.studies.papers.row import Verdict
+
+MARKS = {
+    "reproduced": "✓ reproduced",
+    "with a correction": "✓ with a correction",
+    "not reproduced": "✗ not reproduced",
+    "values unreadable": "? values unreadable",
+    "out of scope": "– out of scope",
+    "not run yet": "… not run yet",
+}
+
+
+def counts(found: Judged) -> None:
+    """How many rows have each verdict."""
+    layout.metric_cards(
+        [
+            layout.Card(word.removeprefix("values ").capitalize(), str(many))
+            for word, many in found.counts.items()
+        ],
+        columns=6,
+    )
+
+
+def draw(found: Judged, settings: PapersSettings) -> None:
+    """The rows of one paper or with one verdict, to sort and search."""
+    table = texts(found.only(settings.paper, settings.verdict))
+    if table.empty:
+        layout.sentence("No row has this verdict; choose another.", kind="note")
+        return
+    st.dataframe(
+        table[["Verdict", "Paper", "Place", "Claim", "Published", "Ours", "Why"]],
+        hide_index=True,
+        width="stretch",
+        height=min(38 + 35 * len(table), 600),
+        column_config={
+            "Verdict": st.column_config.TextColumn(width=140),
+            "Paper": st.column_config.TextColumn(width=60),
+            "Place": st.column_config.TextColumn(width=130),
+            "Claim": st.column_config.TextColumn(width=330),
+            "Published": st.column_config.TextColumn(width=85),
+            "Ours": st.column_config.TextColumn(width=210),
+        },
+    )
+
+
+def small(found: Judged) -> None:
+    """A few rows as a plain table; folded away, what counts as agreement and what explains it."""
+    table = texts(found)
+    layout.small_table(
+        table[["Verdict", "Claim", "Published", "Ours"]],
+        label="Claims, published numbers and ours",
+    )
+    lines = [
+        f"- **{row['Claim']}** {row['Verdict']}. "
+        + (f"Agreement: {row['Agreement means']}. " if row["Agreement means"] else "")
+        + row["Why"]
+        for row in table.to_dict("records")
+    ]
+    layout.about("What counts as agreement, and why each verdict", "\n".join(lines))
+
+
+def texts(found: Judged) -> pd.DataFrame:
+    """The rows as texts for the page."""
+    table = found.table()
+    if table.empty:
+        return table
+    return pd.DataFrame(
+        {
+            "Paper": table["paper"],
+            "Place": table["place"],
+            "Claim": table["claim"],
+            "Published": table["published"].replace("", "in words"),
+            "Ours": [ours(verdict) for _, verdict in found.rows],
+            "Verdict": table["verdict"].map(MARKS),
+            "Agreement means": table["agreement"],
+            "Why": table["why"],
+        }
+    )
+
+
+def ours(found: Verdict) -> str:
+    """The median, what the seeds span, and at which size."""
+    if not found.seeds:
+        return "–"
+    spread = "" if found.seeds == 1 else f" ({found.low:.3g} to {found.high:.3g})"
+    seeds = f"{found.seeds} seed{'' if found.seeds == 1 else 's'}"
+    return f"{found.middle:.3g}{spread}; {seeds}{', live size' if found.size == 'live' else ''}"

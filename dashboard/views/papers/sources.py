@@ -1,0 +1,26 @@
+"""The papers themselves, and how to cite them and this software."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell import layout
+from fedpca_core.studies.papers.sources import SOURCES, Source, software_bibtex
+
+
+def section() -> None:
+    """The papers with their links, and BibTeX entries to copy."""
+    layout.section("The papers")
+    st.markdown("\n".join(f"- {_said(one)}" for one in SOURCES.values()))
+    fold = st.expander("Cite them, and this software", key="cite", on_change="rerun")
+    if fold.open:
+        with fold:
+            entries = [*(one.bibtex for one in SOURCES.values()), software_bibtex()]
+            st.code("\n".join(entries), language="bibtex")
+
+
+def _said(one: Source) -> str:
+    title = f"[{one.title}]({one.link})" if one.link else one.title
+    where = f"{one.venue}, {one.year}" if one.venue else str(one.year)
+    authors = ", ".join(one.authors) or "Authors not verified"
+    return f"**{one.name}.** {authors}: {title}. {where}. {one.unsure}".strip()

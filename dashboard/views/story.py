@@ -1,0 +1,151 @@
+"""The story above the picture: told, asked, guessed, shown, and one door to go deeper."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell import layout
+from dashboard.shell.controls import Controls, packed
+from dashboard.shell.doors import PAGE_OF
+from dashboard.views import terms
+from fedpca_core.settings import short
+from fedpca_core.studies.scene.scene import LivePicture, Scene
+from fedpca_core.studies.scene.settings import FREE, STEPS, SceneSettings
+from fedpca_core.studies.scene.story import CHAPTERS, STORY, Chapter
+
+#: The guess that it does not happen, and a place for it beyond every axis.
+NEVER, BEYOND = "never", 1e9
+
+
+def arrive(controls: Controls[SceneSettings]) -> None:
+    """Open a step as it is told where the link names nothing but the step."""
+    step = st.query_params.get("step", FREE)
+    if step not in CHAPTERS or "step" in st.session_state:
+        return
+    given = {name: st.query_params.get_all(name) for name in st.query_params}
+    controls.open(SceneSettings.from_query(given, ("embed", "embed_options")).configuration)
+
+
+def choose(controls: Controls[SceneSettings]) -> Chapter | None:
+    """The way into the story and along it; returns the step that is open."""
+    described = controls.parameters["step"]
+    st.segmented_control(
+        "Story",
+        [FREE, *STEPS],
+        key="step",
+        bind="query-params",
+        default=FREE,
+        required=True,
+        format_func=described.text,
+        label_visibility="collapsed",
+        on_change=lambda: _go(controls, st.session_state["step"]),
+        help=described.help,
+    )
+    controls.values["step"] = st.session_state["step"]
+    controls.values["shown"] = st.query_params.get("shown") == "true"
+    return CHAPTERS.get(st.session_state["step"])
+
+
+def _go(controls: Controls[SceneSettings], step: str) -> None:
+    """Set the scene for a step; without one the run stays as it is."""
+    st.query_params.pop("shown", None)
+    st.session_state.pop("story_guess", None)
+    if step in CHAPTERS:
+        keep = {"lecture": False, "hidden": (), "section": "scene", "autoplay": True}
+        kept = {name: controls.values.get(name, default) for name, default in keep.items()}
+        controls.apply(SceneSettings(**{**CHAPTERS[step].sets, **kept, "step": step}))
+    else:
+        st.session_state["step"] = FREE
+
+
+def guessed(chapter: Chapter | None) -> float | None:
+    """What the reader has guessed in this step."""
+    step, value = st.session_state.get("story_guess", (FREE, 0.0))
+    return float(value) if chapter is not None and step == chapter.key else None
+
+
+def tell(chapter: Chapter, settings: SceneSettings) -> None:
+    """On the left: the words of the step, and a picture of every new term."""
+    with st.container(key="story_told"):
+        st.markdown(chapter.filled(chapter.told, settings))
+        terms.row(chapter.terms)
+
+
+def after(
+    chapter: Chapter,
+    controls: Controls[SceneSettings],
+    settings: SceneSettings,
+    scene: Scene | None,
+) -> None:
+    """On the right: the question and the guess, or the sentence that the run bears out."""
+    with st.container(key="story_asked"):
+        st.markdown(f"**{chapter.filled(chapter.asked, settings)}**")
+        if not settings.shown:
+            _ask(chapter, settings)
+        elif scene is not None:
+            _end(chapter, settings, scene)
+        _turn(chapter, controls, settings)
+
+
+def _ask(chapter: Chapter, settings: SceneSettings) -> None:
+    if chapter.guess == "round":
+        options = [*map(str, range(1, settings.rounds + 1)), NEVER]
+    else:
+        options = [*map(short, settings.parameters()["epsilon"].grid[:-1]), NEVER]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        chosen = st.select_slider(
+            "Your guess",
+            options,
+            value=options[len(options) // 2],
+            key=f"guess_{chapter.key}_{len(options)}",
+        )
+        value = BEYOND if chosen == NEVER else float(chosen)
+        st.button(
+            "Show me",
+            key="story_show",
+            type="primary",
+            on_click=_show,
+            args=(chapter.key, value),
+        )
+
+
+def _show(step: str, value: float) -> None:
+    st.session_state["story_guess"] = step, value
+    st.query_params["shown"] = "true"
+
+
+def _end(chapter: Chapter, settings: SceneSettings, scene: Scene) -> None:
+    tables = LivePicture().tables(scene, settings)
+    with st.container(key="story_ending"):
+        st.markdown(str(tables["story"]["ending"].iloc[0]))
+
+
+def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSettings) -> None:
+    """The door, back and on; the keys p and n press the buttons in a lecture."""
+    at = STEPS.index(chapter.key)
+    before, on = STEPS[max(at - 1, 0)], STEPS[at + 1] if at + 1 < len(STEPS) else FREE
+    name = CHAPTERS[on].title if on in CHAPTERS else "The end: turn the parameters yourself"
+    with st.container(horizontal=True, vertical_alignment="center", key="story_turn"):
+        if settings.shown:
+            other = chapter.opens(settings)
+            st.page_link(
+                PAGE_OF[other.kind],
+                label=chapter.door,
+                icon=":material/arrow_outward:",
+                query_params=packed(other),
+            )
+        st.button("Back", key="story_back", disabled=at == 0, on_click=_go, args=(controls, before))
+        st.button("Next", key="story_next", help=name, on_click=_go, args=(controls, on))
+
+
+def contents() -> None:
+    """All steps, each a link."""
+    layout.section("The story", "Seven steps, five minutes: guess, then see.")
+    grid = st.grid(4, min_column_width=200, gap="small")
+    for chapter in STORY:
+        with grid.cell():
+            st.page_link(
+                "../pages/home.py",
+                label=f"{chapter.key} · {chapter.title}",
+                query_params=packed(chapter.settings),
+            )

@@ -1,0 +1,30 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fedpca_core.errors import InvalidInput
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write under another name first, then rename: a reader never sees half a file.
+
+    Raises
+    ------
+    InvalidInput
+        The folder cannot be written.
+    """
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            unfinished.write_text(content, encoding="utf-8")
+        else:
+            unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"{path} cannot be written ({error.strerror}); choose another folder with --out."
+        ) from None

@@ -1,0 +1,152 @@
+"""One run of one candidate on the problem that is set, without or with an ε."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from fedpca_core import metrics
+from fedpca_core.algorithms import FedPower
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.errors import InvalidInput
+from fedpca_core.guarantee import Guarantee
+from fedpca_core.privacy import account
+from fedpca_core.privacy.accounting import within
+from fedpca_core.problems import Problem
+from fedpca_core.problems.perturbation import Trust
+from fedpca_core.protocol.algorithm import Algorithm, Setting
+from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.streams import Streams
+from fedpca_core.studies.build import build_algorithm, build_channel, build_problem
+from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.own_data import OwnData
+
+#: Products over which FedPower may spread a budget; it gets the best of them.
+LENGTHS = (10, 20, 40, 80)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A finished run and what stands behind it.
+
+    Attributes
+    ----------
+    problem : Problem
+        As the method saw it.
+    algorithm : Algorithm
+    trace : Trace
+    table : pandas.DataFrame
+        Metrics of every round.
+    guarantee : Guarantee or None
+    note : str
+        What was chosen for this run, where something was.
+    """
+
+    problem: Problem
+    algorithm: Algorithm
+    trace: Trace
+    table: pd.DataFrame
+    guarantee: Guarantee | None = None
+    note: str = ""
+
+
+def problem_of(settings: FrontierSettings, data: OwnData | None = None) -> Problem:
+    """The problem of the settings, its clients' noise shared where they share it."""
+    if math.isinf(settings.epsilon) or not settings.shared_noise:
+        return build_problem(settings, data)
+    honest = build_problem(replace(settings, epsilon=math.inf), data)
+    return honest.private(
+        settings.epsilon,
+        settings.delta,
+        settings.clip_norm,
+        Streams(settings.seed),
+        trust=Trust(0),
+        mean_share=0.0 if honest.own_mean is None else settings.mean_share,
+    )
+
+
+def made(method: str, settings: FrontierSettings, problem: Problem) -> Made:
+    """Run a candidate.
+
+    Parameters
+    ----------
+    method : str
+    settings : FrontierSettings
+    problem : Problem
+        Of `problem_of`, or one that differs from it by records.
+
+    Raises
+    ------
+    InvalidInput
+        The method does not run on this channel, or has no ε there.
+    """
+    if method == "fedpower":
+        return _fedpower(settings, problem)
+    run = _run(build_algorithm(method, settings), settings, problem, settings.rounds)
+    return replace(run, guarantee=problem.guarantee)
+
+
+def _run(algorithm: Algorithm, settings: FrontierSettings, problem: Problem, rounds: int) -> Made:
+    run = Simulation(
+        problem,
+        algorithm,
+        rounds=rounds,
+        seed=settings.seed,
+        participation=settings.participation,
+        absent=settings.absent,
+        channel=build_channel(settings),
+    )
+    for _ in run:
+        pass
+    trace = run.trace()
+    return Made(problem, algorithm, trace, metrics.frame(trace, problem))
+
+
+def _fedpower(settings: FrontierSettings, problem: Problem) -> Made:
+    """FedPower with noise on every product, calibrated exactly, over the best number of them."""
+    made_for = METHODS["fedpower"].make(settings)
+    assert isinstance(made_for, FedPower)
+    if problem.source is None:
+        long = replace(made_for, products=settings.rounds)
+        return _run(long, settings, problem, long.rounds)
+    if settings.shared_noise or problem.truth is None or problem.truth.own_mean is not None:
+        raise InvalidInput(
+            "FedPower's own noise is each client's, on products with records that nobody centred; "
+            "switch shared noise off, and choose data without a mean of their own."
+        )
+    clipped = replace(problem, client_data=problem.source.clipped, source=None)
+    public = _public(settings, clipped)
+    best: Made | None = None
+    tried = ", ".join(map(str, LENGTHS))
+    for products in LENGTHS:
+        plain = replace(made_for, products=products)
+        noisy = within(
+            plain, public, settings.epsilon, settings.delta, clip_norm=settings.clip_norm
+        )
+        assert isinstance(noisy, FedPower)
+        run = _run(noisy, settings, clipped, noisy.rounds)
+        if best is None or _final(run) < _final(best):
+            said = account(noisy, public, delta=settings.delta, clip_norm=settings.clip_norm)
+            assert isinstance(said, Guarantee)
+            best = replace(run, guarantee=said, note=f"{products} products, the best of {tried}")
+    assert best is not None
+    return best
+
+
+def _final(run: Made) -> float:
+    return float(run.table["sin_theta"].iloc[-1])
+
+
+def _public(settings: FrontierSettings, problem: Problem) -> Setting:
+    data = problem.client_data
+    return Setting(
+        problem.features,
+        problem.clients,
+        data.samples,
+        data.weights,
+        participation=settings.participation,
+        record_norm=settings.clip_norm,
+    )

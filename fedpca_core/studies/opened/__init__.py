@@ -1,0 +1,1 @@
+"""A run from somewhere else, opened from its file: what everybody may make of it."""

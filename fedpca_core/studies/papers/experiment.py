@@ -1,0 +1,129 @@
+"""An experiment of a paper: cells that are run one by one, each giving a few numbers.
+
+A cell is one part of the experiment (a value, a method) from one seed. Cells know nothing of each
+other, so a run may stop after any of them and go on later.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import pandas as pd
+
+from fedpca_core.settings import Settings
+from fedpca_core.studies.study import Part
+
+Size = Literal["paper", "live"]
+
+#: Columns of the tidy table of cells; ``x`` is NaN for a number that is no point of a curve.
+COLUMNS = ("experiment", "size", "part", "seed", "series", "measure", "x", "result")
+
+
+@dataclass(frozen=True)
+class Number:
+    """One measured number: a point of a curve where ``x`` is given."""
+
+    series: str
+    measure: str
+    result: float
+    x: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The smallest piece of an experiment that is run.
+
+    Attributes
+    ----------
+    part : str
+        The value that varies, or empty.
+    series : str
+        Method or curve; empty where one cell measures all of them.
+    seed : int
+    configuration : mapping
+        All that the numbers depend on, as JSON has it: a cell kept from an earlier run counts only
+        where this is the same.
+    """
+
+    part: str
+    series: str
+    seed: int
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        words = [word for word in (self.part, self.series, f"seed-{self.seed}") if word]
+        return "".join(c if c.isalnum() or c in ".-" else "_" for c in "--".join(words))
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Its identity as JSON has it."""
+        return {
+            "part": self.part,
+            "series": self.series,
+            "seed": self.seed,
+            "configuration": json.loads(json.dumps(dict(self.configuration))),
+        }
+
+
+class Experiment(ABC):
+    """A table or figure of a paper.
+
+    Class attributes
+    ----------------
+    key, title : str
+        ``key`` is what the command line calls it.
+    source : str
+        Key of the paper.
+    measure, varied : str
+        The measure of its chart, and what it varies; no chart of numbers without a measure.
+    x_title, y_title : str
+        Axes of its curves.
+    sizes : tuple of {"paper", "live"}
+        Those that there are.
+    """
+
+    key: str
+    title: str
+    source: str
+    x_title: ClassVar[str] = ""
+    y_title: ClassVar[str] = ""
+    measure: str = ""
+    varied: str = ""
+    sizes: tuple[Size, ...] = ("live", "paper")
+
+    @abstractmethod
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        """What is run, the most telling first.
+
+        Raises
+        ------
+        InvalidInput
+            There is no such size.
+        """
+
+    @abstractmethod
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        """Run one cell; yields progress."""
+
+    @abstractmethod
+    def described(self, size: Size) -> str:
+        """The size in a sentence: features, records, clients, rounds."""
+
+    def live(self) -> Settings | None:
+        """Settings that open it on its own page; None where it has none."""
+        return None
+
+
+def tidy(experiment: Experiment, size: Size, cell: Cell, numbers: Sequence[Number]) -> pd.DataFrame:
+    """A cell's numbers as rows of the table of cells."""
+    rows = [
+        (experiment.key, size, cell.part, cell.seed, one.series, one.measure, one.x, one.result)
+        for one in numbers
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"x": float, "result": float})

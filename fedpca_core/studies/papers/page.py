@@ -1,0 +1,244 @@
+"""What the Papers page shows: every row with its verdict, and one experiment with its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from fedpca_core.settings import Settings, parameter
+from fedpca_core.studies.limits import Cost
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS, experiment
+from fedpca_core.studies.papers.reproduce import reproduce
+from fedpca_core.studies.papers.results import origin, shipped
+from fedpca_core.studies.papers.row import WORDS, Row, Verdict, judge
+from fedpca_core.studies.papers.sources import SOURCES
+from fedpca_core.studies.study import Run, Step, Study
+
+ALL = {"all": "All"}
+_ROWS: Mapping[str, Row] = {row.name: row for row in ROWS}
+
+
+@dataclass(frozen=True)
+class PapersSettings(Settings):
+    """Which rows are listed, and which experiment is looked at."""
+
+    kind: ClassVar[str] = "papers"
+    family: ClassVar[str] = "papers"
+
+    paper: str = parameter(
+        "all",
+        key="paper",
+        label="Paper",
+        help="List the rows of one paper.",
+        choices=ALL | {key: source.name for key, source in SOURCES.items()},
+        view=True,
+    )
+    verdict: str = parameter(
+        "all",
+        key="verdict",
+        label="Verdict",
+        help="List the rows with one verdict. Verdicts are worked out from the numbers.",
+        choices=ALL | {word: word.capitalize() for word in WORDS},
+        view=True,
+    )
+    experiment: str = parameter(
+        "table-1",
+        key="experiment",
+        label="Table or figure",
+        help="The experiment behind some rows.",
+        choices={
+            key: f"{SOURCES[one.source].name}: {one.title}" for key, one in EXPERIMENTS.items()
+        },
+    )
+    run_live: bool = parameter(
+        False,
+        key="live",
+        label="Run it live",
+        help="Run the experiment here and now, at a size that answers at once.",
+    )
+    seeds: int = parameter(
+        3,
+        key="seeds",
+        label="Seeds",
+        help="Seeds of the live run; the shipped results state theirs.",
+        low=1,
+        high=10,
+        step=1,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Verdicts by the name of their row, in the registry's order (rows cannot leave a process)."""
+
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def rows(self) -> tuple[tuple[Row, Verdict], ...]:
+        """The rows with their verdicts."""
+        return tuple((_ROWS[name], found) for name, found in self.verdicts.items())
+
+    def only(self, paper: str, verdict: str) -> Judged:
+        """Those of one paper or with one verdict ("all" for any)."""
+        return Judged(
+            {
+                row.name: found
+                for row, found in self.rows
+                if paper in ("all", row.source) and verdict in ("all", found.word)
+            }
+        )
+
+    def of(self, key: str) -> Judged:
+        """Those of one experiment."""
+        return Judged({row.name: found for row, found in self.rows if row.experiment == key})
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows have each verdict."""
+        words = [found.word for _, found in self.rows]
+        return {word: words.count(word) for word in WORDS}
+
+    def table(self) -> pd.DataFrame:
+        """All that is known of each row; NaN and empty where there is nothing."""
+        return pd.DataFrame(
+            [
+                {
+                    "paper": SOURCES[row.source].name,
+                    "place": row.place,
+                    "claim": row.claim,
+                    "published": "" if row.quoted is None else str(row.quoted),
+                    "ours": found.middle,
+                    "low": found.low,
+                    "high": found.high,
+                    "unit": row.unit or ("" if row.quoted is None else row.quoted.unit),
+                    "seeds": found.seeds,
+                    "size": found.size,
+                    "verdict": found.word,
+                    "agreement": "" if row.agreement is None else row.agreement.sentence,
+                    "why": reason(row),
+                    "experiment": row.experiment,
+                }
+                for row, found in self.rows
+            ]
+        )
+
+
+def reason(row: Row) -> str:
+    """Why the verdict is what it is, in one paragraph."""
+    return " ".join(
+        text for text in (row.out_of_scope, row.unreadable, row.correction, row.why) if text
+    )
+
+
+def judged(results: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> Judged:
+    """Every row with its verdict, from the shipped results or from others by experiment."""
+    tables = {key: shipped(key) for key in EXPERIMENTS} if results is None else results
+    return Judged({row.name: judge(row, tables.get(row.experiment, {})) for row in ROWS})
+
+
+class PaperRows(Study[PapersSettings, Judged]):
+    """Every row of every paper, judged by the results that come with the program."""
+
+    key: ClassVar[str] = "paper-rows"
+    title: ClassVar[str] = "Published numbers beside ours"
+    settings: ClassVar[type[Settings]] = PapersSettings
+    most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
+    reads: ClassVar[frozenset[str] | None] = frozenset({"paper", "verdict"})
+
+    def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Judged]:
+        yield Step(0.0, "Judging the rows")
+        return judged()
+
+    def tables(self, result: Judged, settings: PapersSettings) -> dict[str, pd.DataFrame]:
+        return {"rows": result.only(settings.paper, settings.verdict).table()}
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """An experiment's results and the rows that rest on them.
+
+    Attributes
+    ----------
+    cells : mapping of {"paper", "live"} to tidy tables
+    rows : Judged
+    origins : mapping of size to what the files say of their making
+        Empty for a run made here.
+    """
+
+    cells: Mapping[str, pd.DataFrame]
+    rows: Judged
+    origins: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def size(self) -> str:
+        """The size that is drawn: the paper's where it was run."""
+        return "paper" if "paper" in self.cells else "live" if "live" in self.cells else ""
+
+    def summary(self, size: str) -> pd.DataFrame:
+        """Medians over the seeds: part, series, then a column for each measure, and seeds."""
+        cells = self.cells[size]
+        numbers = cells[cells["x"].isna()]
+        table = numbers.pivot_table(
+            index=["part", "series"], columns="measure", values="result", aggfunc="median",
+            sort=False,
+        )  # fmt: skip
+        seeds = numbers.groupby(["part", "series"], sort=False)["seed"].nunique()
+        return table.assign(seeds=seeds).reset_index().rename_axis(columns=None)
+
+    def spread(self, size: str, measure: str) -> pd.DataFrame:
+        """Median and range over the seeds of one measure: part, series, middle, low, high."""
+        cells = self.cells[size]
+        chosen = cells[cells["x"].isna() & (cells["measure"] == measure)]
+        found = chosen.groupby(["part", "series"], sort=False)["result"]
+        table = found.agg(middle="median", low="min", high="max")
+        return table.reset_index()
+
+    def curves(self, size: str) -> pd.DataFrame:
+        """Points of curves: part, series, measure, x, and the median over the seeds."""
+        cells = self.cells[size]
+        points = cells[cells["x"].notna()]
+        names = ["part", "series", "measure", "x"]
+        return points.groupby(names, sort=False)["result"].median().reset_index()
+
+
+class PaperExperiment(Study[PapersSettings, Shown]):
+    """One experiment: the results that come with the program, or a live run of it."""
+
+    key: ClassVar[str] = "paper-experiment"
+    title: ClassVar[str] = "An experiment of a paper"
+    settings: ClassVar[type[Settings]] = PapersSettings
+    most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
+    seconds: ClassVar[float] = 300.0
+
+    def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Shown]:
+        key = settings.experiment
+        if not settings.run_live:
+            yield Step(0.0, "Reading the results")
+            cells = shipped(key)
+            return self._shown(key, cells, {size: origin(key, size) for size in cells})
+        running = reproduce(experiment(key), "live", settings.seeds)
+        while True:
+            try:
+                step = next(running)
+            except StopIteration as end:
+                return self._shown(key, {"live": end.value}, {})
+            so_far = None if step.result is None else self._shown(key, {"live": step.result}, {})
+            yield Step(step.fraction, step.text, so_far)
+
+    def _shown(
+        self,
+        key: str,
+        cells: Mapping[str, pd.DataFrame],
+        origins: Mapping[str, Mapping[str, Any]],
+    ) -> Shown:
+        return Shown(cells, judged({key: cells}).of(key), origins)
+
+    def tables(self, result: Shown, settings: PapersSettings) -> dict[str, pd.DataFrame]:
+        return {
+            "rows": result.rows.table(),
+            **{f"cells_{size}": cells for size, cells in result.cells.items()},
+        }

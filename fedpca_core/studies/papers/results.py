@@ -1,0 +1,115 @@
+"""Results of experiments as files: written by the command, shipped with the program, read here."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedpca_core.studies.files import write_whole
+from fedpca_core.studies.papers.experiment import Experiment, Size
+
+#: Results that come with the program: made by ``python -m fedpca_core reproduce``, never by hand.
+SHIPPED = Path(__file__).parent / "data"
+_PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn")
+
+
+def provenance() -> dict[str, Any]:
+    """When, with what and on what a result was made."""
+    return {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in _PACKAGES},
+        },
+        "machine": f"{platform.system()} {platform.machine()}",
+        "peak_memory_mb": _peak_memory(),
+    }
+
+
+def _commit() -> str:
+    """The program's commit, with "+" where files differ from it; empty outside a clone."""
+    here = Path(__file__).parent
+    try:
+        said = [
+            subprocess.run(
+                ["git", *words], cwd=here, capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for words in (
+                ["rev-parse", "--short=10", "HEAD"],
+                ["status", "--porcelain", "--untracked-files=no"],
+            )
+        ]
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return said[0] + ("+" if said[1] else "")
+
+
+def _peak_memory() -> float | None:
+    """Largest memory of this process so far, MB; None where the system does not say."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(largest / (1e6 if sys.platform == "darwin" else 1e3), 1)
+
+
+def write_results(
+    table: pd.DataFrame, experiment: Experiment, size: Size, out: Path
+) -> tuple[str, ...]:
+    """Write the tidy table as CSV and Parquet, and a JSON file that says where it comes from.
+
+    Returns
+    -------
+    tuple of str
+        Names of the files.
+    """
+    name = f"{experiment.key}-{size}"
+    packed = BytesIO()
+    table.to_parquet(packed, index=False)
+    content = {
+        "experiment": experiment.key,
+        "size": size,
+        "described": experiment.described(size),
+        "seeds": sorted({int(seed) for seed in table["seed"]}),
+        **provenance(),
+    }
+    files: Mapping[str, str | bytes] = {
+        f"{name}.csv": table.to_csv(index=False, float_format="%.6g"),
+        f"{name}.parquet": packed.getvalue(),
+        f"{name}.json": json.dumps(content, indent=2) + "\n",
+    }
+    for file, written in files.items():
+        write_whole(out / file, written)
+    return tuple(files)
+
+
+@cache
+def shipped(experiment: str) -> Mapping[str, pd.DataFrame]:
+    """The results that come with the program for an experiment, by size; do not change them."""
+    return {
+        size: pd.read_csv(file, dtype={"part": str, "series": str}, keep_default_na=False,
+                          na_values={"x": [""], "result": [""]})
+        for size in ("paper", "live")
+        if (file := SHIPPED / f"{experiment}-{size}.csv").exists()
+    }  # fmt: skip
+
+
+@cache
+def origin(experiment: str, size: str) -> Mapping[str, Any]:
+    """Where a shipped result comes from: date, commit, versions, machine; empty for none."""
+    file = SHIPPED / f"{experiment}-{size}.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found

@@ -1,0 +1,59 @@
+"""Every published number beside ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell import jobs, layout, script, share
+from dashboard.shell.controls import Controls
+from dashboard.views.papers import experiments, rows, sources
+from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
+from fedpca_core.studies.study import Study
+
+ROWS, EXPERIMENT = PaperRows(), PaperExperiment()
+
+controls = Controls(PapersSettings)
+layout.heading(
+    "Do the papers hold?",
+    "Every number that the source papers print, beside ours with its spread over seeds. Verdicts "
+    "are worked out from the numbers; what cannot be compared is said to be so, with the reason.",
+)
+controls.show_notes()
+results: dict[Study[Any, Any], Any] = {}
+
+place = st.container(key="papers_counts")
+with st.container(horizontal=True, gap="medium"):
+    with st.container(width=260):
+        controls.parameter("paper")
+    with st.container(width=260):
+        controls.parameter("verdict")
+listed = st.container(key="papers_rows")
+
+layout.section(
+    "One table or figure",
+    "Its rows, what every method needed, and the way to a run of your own.",
+)
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(width=420):
+        controls.parameter("experiment")
+    with st.container(width=260):
+        controls.parameter("seeds", disabled=not st.session_state.get("live", False))
+    controls.parameter("run_live")
+settings = controls.settings()
+
+with listed:
+    job = jobs.study(ROWS, settings, lambda found: rows.draw(found, settings))
+    results[ROWS] = job.result
+if job.result is not None:
+    with place:
+        rows.counts(job.result)
+job = jobs.study(EXPERIMENT, settings, lambda found: experiments.draw(found, settings))
+results[EXPERIMENT] = job.result
+experiments.doors(settings)
+
+sources.section()
+script.fold(settings, [ROWS, EXPERIMENT])
+with st.container(horizontal=True, vertical_alignment="center"):
+    share.take_away(settings, results)

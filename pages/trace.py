@@ -1,0 +1,41 @@
+"""Open the file of a run, from a federation of one's own, and read it as its server could."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell import jobs, layout, script, share
+from dashboard.shell.controls import Controls
+from dashboard.views import opened
+from fedpca_core.studies.opened.opened import OpenedRun
+from fedpca_core.studies.opened.settings import OpenedSettings
+
+STUDY = OpenedRun()
+
+controls = Controls(OpenedSettings)
+layout.heading(
+    "Open a run",
+    "A federation on real machines leaves a file of everything its server saw. Look at what it "
+    "gives away before it goes anywhere; reading it needs nobody's private data.",
+)
+controls.show_notes()
+data = opened.choose()
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    controls.draw("client", "grid", "unmask")
+    if controls.values["unmask"]:
+        controls.draw("stated_trace", "budget")
+
+settings = controls.settings()
+found = None
+if data is None:
+    layout.sentence(
+        "No run is open. One is written by `flwr run engines/flower` (docs/flower.md), or in a "
+        'script by `fedpca_core.protocol.trace_file.save_trace(trace, "trace.npz")`.',
+        kind="note",
+    )
+else:
+    found = jobs.study(
+        STUDY, settings, lambda result: opened.draw(result, settings), data=data
+    ).result
+script.fold(settings, [STUDY], data)
+share.take_away(settings, {STUDY: found})

@@ -1,0 +1,34 @@
+"""A run's file is uploaded, read, and read again at another client."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import fedpca_core as fp
+from fedpca_core.protocol.trace_file import save_trace
+from tests.browser.tools import drawn
+
+
+@pytest.fixture
+def file(tmp_path):
+    generator = np.random.default_rng(3)
+    blocks = [generator.integers(0, 10, (16, m)).astype(float) for m in (5, 7, 6)]
+    trace = fp.simulate(fp.problems.from_blocks(blocks), fp.SSI(3), rounds=6)
+    save_trace(replace(trace, states=None), tmp_path / "trace.npz")
+    return tmp_path / "trace.npz"
+
+
+def test_a_file_shows_what_it_gives_away(open_page, file, tmp_path):
+    page = open_page("/trace", {"grid": 1})
+    expect(page.get_by_text("No run is open")).to_be_visible()
+    (tmp_path / "wrong.npz").write_text("nothing of the kind")
+    upload = page.locator("input[type=file]")
+    upload.set_input_files(tmp_path / "wrong.npz")
+    expect(page.get_by_text("This is not the file of a trace")).to_be_visible()
+    upload.set_input_files(file)
+    expect(page.get_by_text("all 5 records of client 0")).to_be_visible()
+    drawn(page)
+    page.get_by_role("slider", name="Attacked client").press("ArrowRight")
+    expect(page.get_by_text("all 7 records of client 1")).to_be_visible()

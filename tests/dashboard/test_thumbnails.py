@@ -1,0 +1,20 @@
+"""Thumbnails are drawn from results: there is one for every card, and it is that of its run."""
+
+from __future__ import annotations
+
+from dashboard.shell.doors import DOORS
+from fedpca_core.studies.catalogue import PRESETS
+from fedpca_core.studies.papers import faps
+from scripts import thumbnails
+
+
+def test_every_card_of_the_front_page_has_one_and_nothing_else_does():
+    cards = {preset.name for preset in faps.PRESETS if preset.name != "default"}
+    pages = {door.page.rpartition("/")[2].removesuffix(".py") for door in DOORS}
+    assert {file.stem for file in thumbnails.FOLDER.iterdir()} == cards | pages
+    assert {name for name, _ in thumbnails.wanted()} == cards | pages
+
+
+def test_one_drawn_again_is_the_one_on_the_page():
+    drawn = thumbnails.drawing(PRESETS["people-joined"].settings)
+    assert drawn == (thumbnails.FOLDER / "people-joined.svg").read_text(encoding="utf-8")

@@ -1,0 +1,200 @@
+"""The registry of printed numbers and rows, and runs that are killed and go on."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core.__main__ import main
+from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.papers import reproduce as runner
+from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
+from fedpca_core.studies.papers.quoted import Quoted, by_name
+from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote
+from fedpca_core.studies.papers.reproduce import reproduce
+from fedpca_core.studies.papers.row import (
+    WORDS,
+    Row,
+    at_least,
+    averaged,
+    judge,
+    number,
+    ratio,
+    within,
+    within_factor,
+)
+from fedpca_core.studies.study import Step, outcome
+
+
+class Squares(Experiment):
+    """Squares of a few numbers, and a list of what was really computed."""
+
+    key, title, source = "squares", "Squares", "faps"
+
+    def __init__(self):
+        self.computed = []
+
+    def cells(self, size, seeds):
+        return [
+            Cell(str(value), "square", seed, {"value": value, "size": size})
+            for value in (2, 3)
+            for seed in range(seeds)
+        ]
+
+    def described(self, size):
+        return size
+
+    def run(self, cell, size):
+        yield Step(0.5, "squaring")
+        self.computed.append(cell.name)
+        return [Number("square", "result", cell.configuration["value"] ** 2 + cell.seed)]
+
+
+def test_names_are_unique_and_every_row_has_its_experiment():
+    assert [n for n, times in Counter(row.name for row in ROWS).items() if times > 1] == []
+    assert all(row.experiment in EXPERIMENTS for row in ROWS if row.experiment)
+    assert all(row.quoted is None or QUOTED[row.quoted.name] is row.quoted for row in ROWS)
+    assert all(row.place and row.claim.endswith(".") for row in ROWS)
+    assert all(judge(row, {}).word in WORDS for row in ROWS)
+
+
+def test_every_printed_number_has_a_row():
+    assert set(QUOTED) == {row.quoted.name for row in ROWS if row.quoted is not None}
+
+
+def test_a_number_is_quoted_once_and_by_its_name():
+    one = Quoted("faps/here/row/measure", "Table 9", "row", "measure", "1.50", "s")
+    assert (one.value, str(one), one.source) == (1.5, "1.50 s", "faps")
+    with pytest.raises(InvalidInput, match="quoted twice"):
+        by_name([one, one])
+    with pytest.raises(InvalidInput, match="No number called “faps/nowhere”"):
+        quote("faps/nowhere")
+    with pytest.raises(InvalidInput, match="There is no paper “other”"):
+        Quoted("other/here/row/measure", "Table 9", "row", "measure", "1")
+
+
+def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path):
+    first, second, whole = Squares(), Squares(), Squares()
+    finished = []
+    outcome(
+        reproduce(first, "live", 2, tmp_path),
+        lambda step: finished.append(step) or sum("done" in s.text for s in finished) < 3,
+    )
+    assert len(first.computed) == 3
+    found = outcome(reproduce(second, "live", 2, tmp_path))
+    assert second.computed == ["3--square--seed-1"]
+    pd.testing.assert_frame_equal(found, outcome(reproduce(whole, "live", 2)))
+
+
+def test_a_cell_of_another_configuration_is_run_again(tmp_path):
+    outcome(reproduce(Squares(), "live", 1, tmp_path))
+    file = next(tmp_path.rglob("2--square*.json"))
+    content = json.loads(file.read_text())
+    content["configuration"]["value"] = 7
+    file.write_text(json.dumps(content))
+    again = Squares()
+    outcome(reproduce(again, "live", 1, tmp_path))
+    assert again.computed == ["2--square--seed-0"]
+
+
+def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch):
+    """The process dies while a cell is being written: its file is not there, the others are."""
+    command = ["reproduce", "table-1", "--seeds", "2", "--only", "SSI", "--out", str(tmp_path)]
+    code = (
+        "import os, sys\nfrom pathlib import Path\n"
+        "from fedpca_core.studies import files\n"
+        "from fedpca_core.__main__ import main\n"
+        "real, count = Path.replace, []\n"
+        "def replace(self, target):\n"
+        "    count.append(target)\n"
+        "    if len(count) == 2: os._exit(9)\n"
+        "    return real(self, target)\n"
+        "Path.replace = replace\n"
+        f"main({command!r})"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    died = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    assert died.returncode == 9
+    cells = tmp_path / "cells" / "table-1-live"
+    assert [file.name for file in cells.glob("*.json")] == ["SSI--seed-0.json"]
+    before = (cells / "SSI--seed-0.json").read_bytes()
+    ran = []
+    real = runner.keep
+    monkeypatch.setattr(
+        runner, "keep", lambda file, *rest: ran.append(file.name) or real(file, *rest)
+    )
+    assert (
+        main(["reproduce", "table-1", "--seeds", "2", "--only", "SSI", "--out", str(tmp_path)]) == 0
+    )
+    assert ran == ["SSI--seed-1.json"]
+    assert (cells / "SSI--seed-0.json").read_bytes() == before
+    table = pd.read_csv(tmp_path / "table-1-live.csv")
+    assert sorted(table["seed"].unique()) == [0, 1]
+    assert pd.read_parquet(tmp_path / "table-1-live.parquet").shape == table.shape
+    record = json.loads((tmp_path / "table-1-live.json").read_text())
+    assert record["seeds"] == [0, 1] and record["versions"]["numpy"] and record["machine"]
+
+
+def table(*results, part="", series="A", measure="m"):
+    cell = [Cell(part, series, seed) for seed in range(len(results))]
+    return pd.concat(
+        [
+            tidy(Squares(), "paper", c, [Number(series, measure, r)])
+            for c, r in zip(cell, results, strict=True)
+        ]
+    )
+
+
+def row(agreement, text="10", **changes):
+    quoted = Quoted("faps/x/y/z", "Table 9", "y", "z", text)
+    given = {"quoted": quoted, "ours": number("A", "m"), "agreement": agreement} | changes
+    return Row("name", "faps", "Table 9", "A claim.", **given)
+
+
+def test_verdicts_follow_from_numbers():
+    cells = {"paper": table(9.0, 10.0, 12.0)}
+    assert judge(row(within_factor(1.0)), cells).word == "reproduced"
+    assert judge(row(within_factor(1.0), "12.5"), cells).word == "not reproduced"
+    assert judge(row(within_factor(1.1), "12.5"), cells).word == "reproduced"
+    assert judge(row(within(0.5), "10.4", correction="Ours."), cells).word == "with a correction"
+    assert judge(row(at_least(9.5), quoted=None), cells).word == "not reproduced"
+    assert judge(row(within(1.0), unreadable="No digits."), cells).word == "values unreadable"
+    assert judge(row(within(1.0), out_of_scope="No data."), cells).word == "out of scope"
+    found = judge(row(within(1.0)), cells)
+    assert (found.middle, found.low, found.high, found.seeds, found.size) == (10, 9, 12, 3, "paper")
+
+
+def test_live_results_judge_only_what_does_not_depend_on_the_size():
+    cells = {"live": table(10.0)}
+    assert judge(row(within(1.0)), cells).word == "not run yet"
+    assert judge(row(within(1.0), scale_free=True), cells).word == "reproduced"
+    assert judge(row(within(1.0), scale_free=True), {}).word == "not run yet"
+
+
+def test_what_is_read_off_the_cells():
+    both = pd.concat([table(2.0, 4.0, part="a"), table(4.0, part="b")])
+    assert averaged("A", "m")(both).dropna().to_dict() == {0: 3.0}
+    other = pd.concat([both, table(1.0, 2.0, part="a", series="B")])
+    halves = ratio(number("A", "m", "a"), number("B", "m", "a"))(other)
+    assert halves.to_dict() == {0: 2.0, 1: 2.0}
+    assert np.isnan(judge(row(within(1.0)), {"paper": both.iloc[:0]}).middle)
+
+
+def test_a_row_without_a_judgement_must_say_why():
+    with pytest.raises(InvalidInput, match="nor why not"):
+        Row("name", "faps", "Table 9", "A claim.")
+
+
+def test_what_cannot_be_run_is_a_sentence(capsys, tmp_path):
+    assert main(["reproduce", "figure-9", "--out", str(tmp_path)]) == 2
+    assert "There is no experiment “figure-9”" in capsys.readouterr().err
+    assert main(["reproduce", "table-1", "--only", "X", "--out", str(tmp_path)]) == 2
+    assert "“table-1” has no series “X”; choose among" in capsys.readouterr().err
+    assert main(["reproduce", "table-1", "--seeds", "0", "--out", str(tmp_path)]) == 2
+    assert main(["reproduce", "--list"]) == 0
+    assert "table-1" in capsys.readouterr().out

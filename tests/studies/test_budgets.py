@@ -1,0 +1,56 @@
+"""ε × heterogeneity: what the map must obey whatever the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard.views.budgets import panels
+from fedpca_core.studies.budgets import BUDGETS, BudgetsAndHeterogeneity, levels, measure_at
+from fedpca_core.studies.catalogue import studies_of
+from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.study import outcome
+
+SMALL = ConvergeSettings(
+    features=10, components=2, samples=200, clients=3, rounds=20, starts=1,
+    methods=("ssi", "block_krylov"), budgets=True,
+)  # fmt: skip
+STUDY = BudgetsAndHeterogeneity()
+
+
+@pytest.fixture(scope="module")
+def swept():
+    return outcome(STUDY.run(SMALL))
+
+
+def test_a_smaller_budget_costs_more_and_none_costs_nothing(swept):
+    for eta in levels(SMALL):
+        band = swept.band("Block Krylov", measure_at(eta))
+        assert tuple(band.x) == BUDGETS
+        assert band.middle[0] > 5 * band.middle[-2] > 0 and band.middle[-1] < 1e-6
+
+
+def test_a_point_of_the_map_is_the_run_that_converge_shows(swept):
+    settings = replace(SMALL, epsilon=2.0, heterogeneity=0.5)
+    shown = outcome(Convergence().run(settings)).tables["ssi"][0]["sin_theta"].iloc[-1]
+    band = swept.band("SSI", measure_at(0.5))
+    assert band.middle[list(band.x).index(2.0)] == pytest.approx(shown, rel=1e-9)
+
+
+def test_it_is_one_figure_of_small_multiples_on_common_axes(swept):
+    found = panels(swept, SMALL)
+    assert [panel.title for panel in found] == [f"Heterogeneity {eta:g}" for eta in levels(SMALL)]
+    assert len({panel.y_range for panel in found}) == 1
+    names = [curve.name for curve in found[0].curves]
+    assert names[0] == "SSI" and "Block Krylov" in names
+    assert "Block Krylov, ε = ∞" not in names  # rounding, far below the axis
+
+
+def test_it_runs_when_asked_for_only():
+    def keys(settings):
+        return [study.key for study in studies_of(settings)]
+
+    assert keys(SMALL) == ["convergence", "budgets"]
+    assert keys(replace(SMALL, budgets=False)) == ["convergence"]

@@ -1,0 +1,190 @@
+"""All methods on one problem: the table tells the true story, and every point reproduces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.frontier.frontier import (
+    POINT,
+    TIMED,
+    Frontier,
+    ending,
+    pareto,
+    shown,
+)
+from fedpca_core.studies.frontier.recommendation import Recommendation, sentences
+from fedpca_core.studies.frontier.rules import RULES
+from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.reconstruction import ClientReconstruction
+from fedpca_core.studies.study import outcome
+
+#: The page as it opens, with one seed for five.
+DEFAULT = FrontierSettings(seeds=1)
+
+
+@pytest.fixture(scope="module")
+def front():
+    return outcome(Frontier().run(DEFAULT))
+
+
+@pytest.fixture(scope="module")
+def points(front):
+    return front.points()
+
+
+def at(points, method, value=np.inf):
+    rows = points[(points["method"] == method) & (points["value"] == value)]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+# ---------------------------------------------------------------- the story
+def test_ssi_is_accurate_and_leaks_everything(points):
+    ssi = at(points, "ssi")
+    assert ssi["leak"] < 1e-6 < ssi["guess"] and ssi["sin_theta"] < 0.05
+    assert ssi["protection"] == "none"
+
+
+def test_faps_is_masked_against_equations_and_open_to_replay(points):
+    faps = at(points, "faps")
+    assert faps["leak_linear"] > 1 > faps["guess"]
+    assert faps["attack"] == "replay" and faps["leak"] < 1e-6
+    assert faps["protection"] == "masked"
+
+
+def test_block_krylov_needs_the_fewest_rounds_of_those_that_get_there(points):
+    here = points[(points["value"] == np.inf) & (points["reached"] == 1)]
+    rounds = here.set_index("method")["rounds"].drop("centralized")
+    assert rounds.idxmin() == "block_krylov"
+    assert 4 * rounds["block_krylov"] < at(points, "ssi")["rounds"]
+
+
+def test_every_method_on_a_private_source_is_ahead_of_fedpower_at_the_same_budget(points):
+    formal = points[points["protection"] == "formal"]
+    assert set(formal["value"]) == {0.2, 0.5, 1.0, 3.0, 10.0}
+    for value, rows in formal.groupby("value"):
+        angles = rows.set_index("method")["sin_theta"]
+        if value == 10.0:  # one-shot's own bias shows where the noise is small
+            angles = angles.drop("one_shot")
+        assert (angles.drop("fedpower") < angles["fedpower"]).all()
+    assert np.allclose(formal["epsilon"], formal["value"], rtol=1e-6)
+
+
+def test_secure_sums_hide_the_client_and_not_who_joined(points):
+    for method in ("ssi", "block_krylov"):
+        one = at(points, method)
+        assert one["leak_sums"] == pytest.approx(one["pooled"], rel=1e-6)  # nothing of one client
+        assert one["newcomer"] < 1e-6
+
+
+def test_one_shot_is_cheap_and_biased_under_heterogeneity(points):
+    cheap = points.loc[points["bytes_client"].idxmin(), "method"]
+    assert cheap == "one_shot" and at(points, "one_shot")["reached"] == 0
+    off = []
+    for heterogeneity in (0.0, 0.8):
+        alone = replace(DEFAULT.alone("one_shot"), heterogeneity=heterogeneity, searches=False)
+        off.append(outcome(Frontier().run(alone)).table["sin_theta"].iloc[0])
+    assert off[1] > 2 * off[0]
+
+
+def test_formal_and_heuristic_protection_share_no_axis(points):
+    assert set(shown(points, "bytes_client", "leak")["protection"]) == {"none", "masked"}
+    assert set(shown(points, "epsilon", "sin_theta")["protection"]) == {"formal"}
+
+
+# ---------------------------------------------------------------- the same anywhere
+def test_every_point_reproduces_from_its_link_to_the_last_digit(front):
+    study, varied = Frontier(), DEFAULT.vary
+    timed = [*TIMED, *POINT, "searched"]
+    for _, row in front.table.iterrows():
+        alone = DEFAULT.alone(row["method"], int(row["seed"]), **{varied: row["value"]})
+        link = FrontierSettings.from_query(parse_qs(alone.query_string()))
+        assert not link.notes
+        again = outcome(study.run(link.configuration)).table.iloc[0]
+        if row["searched"] or row["protection"] == "formal":
+            pd.testing.assert_series_equal(
+                row.drop(timed), again.drop(timed), check_names=False, check_exact=True
+            )
+
+
+def test_a_point_is_what_converge_and_attack_show(front):
+    row = front.table[(front.table["method"] == "ssi") & (front.table["value"] == np.inf)].iloc[0]
+    alone = DEFAULT.alone("ssi", int(row["seed"]))
+    there = replace(alone.carried(ConvergeSettings), methods=("ssi",))
+    curve = outcome(Convergence().run(there)).tables["ssi"][0]
+    stop, reached = ending(curve, alone)
+    assert (stop, reached) == (row["rounds"], row["reached"])
+    assert curve["sin_theta"].iloc[stop] == row["sin_theta"]
+    attack = replace(alone.carried(AttackSettings), attacked=("ssi",), attack="symmetric")
+    errors = outcome(ClientReconstruction().run(attack)).recoveries["ssi"].errors[0]
+    assert errors[stop] == pytest.approx(row["leak"], abs=1e-12)
+
+
+# ---------------------------------------------------------------- the front
+def test_the_pareto_front_is_what_nothing_beats():
+    cloud = pd.DataFrame(np.random.default_rng(0).random((60, 2)), columns=["a", "b"])
+    cloud.loc[3, "a"] = np.nan
+    front = pareto(cloud, "a", "b")
+    values = cloud[["a", "b"]].to_numpy()
+    for index in range(60):
+        beaten = (values < values[index]).all(axis=1).any()
+        if index in front:
+            assert not beaten
+        elif index != 3:
+            assert (values[front] <= values[index]).all(axis=1).any()
+    assert list(cloud.loc[front, "a"]) == sorted(cloud.loc[front, "a"])
+
+
+@pytest.mark.parametrize("vary", ["penalty_factor", "local_steps", "participation", "rounds"])
+def test_paths_follow_the_methods_that_have_the_parameter(vary):
+    tiny = FrontierSettings(
+        features=8, clients=3, samples=50, components=2, rounds=10, vary=vary, seeds=1,
+        candidates=("ssi", "local_power", "faps", "one_shot"), searches=False,
+    )  # fmt: skip
+    counts = outcome(Frontier().run(tiny)).points()["method"].value_counts()
+    long = {
+        "penalty_factor": {"faps"},
+        "local_steps": {"local_power"},
+        "participation": {"ssi", "local_power", "faps", "one_shot"},
+        "rounds": {"ssi", "local_power", "faps"},
+    }[vary]
+    assert set(counts[counts == 6].index) == long and set(counts) <= {1, 6}
+
+
+# ---------------------------------------------------------------- what to use
+def advised(**asked):
+    settings = replace(DEFAULT, **asked)
+    return outcome(Recommendation().run(settings)), settings
+
+
+def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
+    advice, settings = advised(server="sums", needed_epsilon=2.0, budget_bytes=1e6)
+    best, without = advice.place(1), advice.other_server
+    assert (best["method"], best["sums"], best["noise"]) == ("centralized", True, True)
+    assert best["rounds"] == 1 and best["epsilon"] <= 2 * (1 + 1e-9)
+    assert not without["sums"] and without["noise"] and without["sin_theta"] > best["sin_theta"]
+    said = sentences(advice, settings)
+    assert said[0].startswith("Noisy covariance with shared noise under secure sums, one round")
+    assert advice.place(2) is not None and said[-1].startswith("Next best: ")
+
+
+def test_single_uploads_without_an_epsilon_are_never_recommended_to_a_curious_server():
+    advice, settings = advised(server="curious", needed_epsilon=np.inf)
+    assert advice.place(1) is None and set(advice.table["excluded"]) == {"server"}
+    assert sentences(advice, settings)[0].startswith("Nothing that was run here")
+    assert (advice.table["reason"] != "").all()
+
+
+def test_every_rule_says_what_it_asks_and_leaves_out_what_fails_it():
+    advice, settings = advised(budget_bytes=1e3, budget_rounds=1.0)
+    left = advice.table[advice.table["rank"].notna()]
+    assert set(left["method"]) == {"one_shot"}
+    tables = Recommendation().tables(advice, settings)
+    assert (tables["rules"]["demand"] != "").all() and len(tables["rules"]) == len(RULES)

@@ -1,0 +1,196 @@
+"""The table of everything that can be downloaded: page and command line give the same numbers.
+
+Each row opens a page as a link does, takes the file and the results that it offers for download,
+runs the file headless, and compares every table. Sizes are small; what has a size of its own is
+cut down in page and command line alike.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell import jobs, share
+from fedpca_core.__main__ import main
+from fedpca_core.problems import traffic
+from fedpca_core.settings import Settings
+from fedpca_core.studies import recovery
+from fedpca_core.studies.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
+from fedpca_core.studies.detection import poisoned, sweeps, task, trained
+from fedpca_core.studies.private import membership
+from fedpca_core.studies.records import at_risk
+from fedpca_core.studies.study import Study
+
+ROOT = Path(__file__).resolve().parents[1]
+#: The page that has the settings of a kind.
+SCRIPTS = {"scene": "home"}
+#: Measured by the clock, or ended within rounding: no two runs agree.
+LEFT_OUT = ("seconds", "training_seconds", "microseconds_per_flow", "evaluations")
+
+TINY: Mapping[str, Mapping[str, Any]] = {
+    "scene": {"clients": 4, "records_per_client": 12, "components": 6, "rounds": 10, "client": 1},
+    "converge": {"features": 12, "components": 2, "clients": 4, "samples": 50, "rounds": 10},
+    "attack": {"features": 10, "components": 2, "samples": 40, "rounds": 10, "budget": 100},
+    "privacy": {"features": 20, "clients": 6, "samples": 2000, "repetitions": 2, "delta": 1e-5},
+    "personalise": {"features": 10, "components": 2, "clients": 4, "rounds": 50, "datasets": 1},
+    "theory": {"clients": 3, "features": 3, "rounds": 20},
+    "anomaly": {"problem": "synthetic", "clients": 20, "components": 6, "rounds": 50},
+}
+#: What has a size of its own shows no controls for it (None: the default).
+SIZED = {"features": None, "samples": None}
+PRINTED = SIZED | {"figure": "4d", "clients": None, "delta": None}
+#: Rows of the table: a kind, and what a visitor changed on its page.
+ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("scene", {}),
+    ("scene", {"method": "faps", "epsilon": 10, "clip_norm": 4, "participation": 0.5}),
+    ("converge", {"methods": ("ssi", "local_power", "faps", "block_krylov", "one_shot")}),
+    ("converge", {"problem": "decay_arithmetic", "participation": 0.5, "secure_aggregation": True}),
+    ("converge", SIZED | {"problem": "digits", "epsilon": 10, "clip_norm": 4, "starts": 1}),
+    ("converge", SIZED | {"problem": "table", "client_column": "label", "dtype": "float32"}),
+    *(
+        ("attack", {"attack": kind, "secure_aggregation": kind in ("pooled", "collude")})
+        for kind in ("linear", "symmetric", "ridge", "pooled", "collude")
+    ),
+    ("attack", {"replay": True, "defences": True, "differencing": True, "record": 2}),
+    ("attack", {"growth": True, "at_risk": True, "elsewhere": "personal", "joined": 5}),
+    ("attack", SIZED | {"problem": "digits", "records_per_client": 12, "elsewhere": "fedpg"}),
+    ("attack", {"private_start": True, "private_penalty": True, "random_inner_steps": True}),
+    *(
+        ("privacy", {"view": view} | (PRINTED if view == "figures" else {}))
+        for view in KINDS["privacy"].parameters()["view"].choices
+    ),
+    ("personalise", {"vary": "samples", "exposure": True, "epsilon": 50}),
+    ("personalise", {"vary": "clients", "reading": "literal"}),
+    ("theory", {}),
+    ("theory", {"problem": "logistic", "method": "admm"}),
+    *(
+        ("anomaly", {"topic": topic} | ({"sweep": "components"} if topic == "sweeps" else {}))
+        for topic in KINDS["anomaly"].parameters()["topic"].choices
+    ),
+    ("anomaly", {"problem": "own", "method": "fedpe", "components": 2, "rule": "oracle"}),
+    ("anomaly", {"problem": "own", "label_column": "label", "components": 2, "topic": "alarms"}),
+]
+
+
+def settings_of(kind: str, changes: Mapping[str, Any]) -> Settings:
+    """The settings of a row."""
+    values = {**TINY[kind], **changes}
+    return KINDS[kind](**{name: value for name, value in values.items() if value is not None})
+
+
+def own_file() -> bytes:
+    """Records of a few clients, some of them unlike the others."""
+    generator = np.random.default_rng(4)
+    values = generator.standard_normal((400, 2)) @ generator.standard_normal((2, 5))
+    values += 0.1 * generator.standard_normal((400, 5))
+    odd = np.arange(400) % 8 == 0
+    values[odd] += 3 * generator.standard_normal((int(odd.sum()), 5))
+    table = pd.DataFrame(values, columns=list("abcde"))
+    table["label"] = np.where(odd, "odd", "normal")
+    return table.to_csv(index=False).encode()
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """What has a size of its own, cut down; a registry of jobs and memories of their own."""
+    monkeypatch.setattr(recovery, "FEATURES", (20, 30))
+    monkeypatch.setattr(recovery, "DRAWS", 1)
+    monkeypatch.setattr(at_risk, "ROWS", {"Digits, 4 × 4": ("digits", 4)})
+    monkeypatch.setattr(at_risk, "RECORDS", (5.0, 10.0))
+    monkeypatch.setattr(membership, "TESTS", 8)
+    made = partial(traffic.synthetic, normal=2000, test=800)
+    monkeypatch.setattr(task, "synthetic", made)
+    for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():
+        monkeypatch.setattr(poisoned, name, value)
+    monkeypatch.setattr(sweeps, "VALUES", {"components": (2, 30)})
+    registry = jobs.Registry()
+    monkeypatch.setattr(jobs, "registry", lambda: registry)
+    monkeypatch.setattr(jobs.Job, "wait", lambda job, seconds: job._done.wait(90))
+    memories = (task._SOURCES, task._TASKS, trained._DETECTORS)
+    for memory in memories:
+        memory._results.clear()
+    yield
+    for memory in memories:
+        memory._results.clear()
+
+
+def taken_away(settings, table: bytes | None, monkeypatch) -> tuple[str, dict[Study, Any]]:
+    """The file and the results that the page of these settings offers for download."""
+    offered: list[tuple[str, dict[Study, Any]]] = []
+
+    def take_away(shown, results, *more, **options) -> None:
+        offered.append((shown.to_json(), dict(results)))
+
+    monkeypatch.setattr(share, "take_away", take_away)
+    monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
+    script = ROOT / "pages" / f"{SCRIPTS.get(settings.kind, settings.kind)}.py"
+    app = AppTest.from_file(str(script), default_timeout=120)
+    for key, value in settings.query().items():
+        app.query_params[key] = value
+    app.run()
+    if table is not None:
+        app.file_uploader[0].set_value(("own.csv", table, "text/csv")).run()
+    assert not app.exception
+    return offered[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"), ROWS, ids=[f"{kind}-{list(what.values())}" for kind, what in ROWS]
+)
+def test_the_file_of_a_page_gives_the_page_s_numbers(
+    kind, changes, tmp_path, capsys, monkeypatch
+) -> None:
+    settings = settings_of(kind, changes)
+    table = own_file() if settings.problem in ("own", "table") else None
+    text, results = taken_away(settings, table, monkeypatch)
+    assert read_settings(text) == settings
+    done = {study.key for study, found in results.items() if found is not None}
+    assert done == {study.key for study in studies_of(settings)}
+
+    (tmp_path / "page.json").write_text(text, encoding="utf-8")
+    command = ["run", str(tmp_path / "page.json"), "--out", str(tmp_path / "out")]
+    if table is not None:
+        (tmp_path / "own.csv").write_bytes(table)
+        command += ["--table", str(tmp_path / "own.csv")]
+    assert main(command) == 0
+    assert capsys.readouterr().out
+    offered = {
+        f"{study.key}-{name}.csv": table
+        for study, found in results.items()
+        if found is not None
+        for name, table in study.tables(found, settings).items()
+    }
+    written = {path.name: path.read_text() for path in (tmp_path / "out").glob("*.csv")}
+    assert set(written) == set(offered) and offered
+    for name, table in offered.items():
+        assert len(table) > 0
+        page, alone = (
+            pd.read_csv(io.StringIO(one)).drop(columns=[*LEFT_OUT], errors="ignore")
+            for one in (table.to_csv(index=False), written[name])
+        )
+        if name.endswith("-fit.csv"):
+            page, alone = (one[one["residual"] > 1e-9] for one in (page, alone))
+        if "measure" in page:
+            page, alone = (one[~one["measure"].isin(LEFT_OUT)] for one in (page, alone))
+        pd.testing.assert_frame_equal(page, alone, rtol=1e-6, atol=1e-8, obj=name)
+
+
+def test_every_study_and_every_choice_is_in_the_table() -> None:
+    rows = [settings_of(kind, changes) for kind, changes in ROWS]
+    assert {type(row) for row in rows} == set(PAGES)
+    assert {study for row in rows for study in studies_of(row)} == set(STUDIES.values())
+    for kind, field in (("attack", "attack"), ("privacy", "view"), ("anomaly", "topic")):
+        tried = {getattr(row, field) for row in rows if row.kind == kind}
+        assert tried == set(KINDS[kind].parameters()[field].choices)
+    attack = KINDS["attack"].parameters().items()
+    for switch in (name for name, one in attack if one.default is False and name != "unmask"):
+        assert any(getattr(row, switch) for row in rows if row.kind == "attack"), switch
