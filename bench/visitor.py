@@ -84,7 +84,7 @@ class Visitor:
         async for content in self._line:
             self.bytes += len(content)
             message = ForwardMsg()
-            message.ParseFromString(content)  # type: ignore[arg-type]
+            message.ParseFromString(content)
             kind = message.WhichOneof("type")
             if kind == "auto_rerun":
                 asked = message.auto_rerun

@@ -12,7 +12,7 @@ from dashboard.shell import jobs, limits
 from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.catalogue import PRESETS, STUDIES, studies_of
 from fedpca_core.studies.limits import Cost, Limits, amount
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.study import Study
