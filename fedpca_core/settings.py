@@ -18,6 +18,9 @@ from urllib.parse import urlencode
 
 from fedpca_core.errors import InvalidInput, require
 
+#: Choices that a sentence lists.
+MOST_NAMED = 16
+
 Value = int | float | bool | str | tuple[str, ...]
 
 
@@ -134,7 +137,9 @@ class Parameter:
         if self.free:
             return "a text of at most 200 characters"
         if self.choices:
-            return "one of " + ", ".join(self.choices.values())
+            names = list(self.choices.values())
+            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            return "one of " + ", ".join(names[:MOST_NAMED]) + rest
         if isinstance(self.default, bool):
             return "true or false"
         if self.grid:
@@ -298,7 +303,8 @@ class Settings:
         for name in parameters if complete else self.changed():
             description, value = parameters[name], getattr(self, name)
             if isinstance(value, tuple):
-                result[description.key] = [description.text(part) for part in value]
+                # An empty choice is a choice too, and not the default.
+                result[description.key] = [description.text(part) for part in value] or [""]
             else:
                 result[description.key] = description.text(value)
         return result

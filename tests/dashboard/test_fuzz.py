@@ -69,7 +69,8 @@ def test_a_link_becomes_settings_and_sentences(link):
     reading = page.from_query(parameters)
     assert isinstance(reading.configuration, page)
     assert all(len(note) < 1200 and "Traceback" not in note for note in reading.notes)
-    again = page.from_query(parse_qs(urlencode(reading.configuration.query(), doseq=True)))
+    query = urlencode(reading.configuration.query(), doseq=True)
+    again = page.from_query(parse_qs(query, keep_blank_values=True))
     assert not again.notes and again.configuration == reading.configuration
     for study in studies_of(reading.configuration):
         hash(study.identity(reading.configuration))
