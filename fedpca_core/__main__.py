@@ -6,6 +6,9 @@ Commands
     Run every study that the page shows with these settings (saved by its download button or by
     ``config``) and print their short tables; with ``--out`` write all tables as CSV and a
     ``run.json`` with settings, versions and seed.
+``check FILE.json [--out FOLDER]``
+    What the deployment described in the file gives away, and what stops it; the file is one of the
+    kind "check" (``config check clients=12 samples=40 > mine.json``).
 ``config KIND [NAME=VALUE ...]``
     Print a settings file with some values changed, e.g. ``config converge features=60 starts=5``.
 ``presets [NAME]``
@@ -29,6 +32,7 @@ from threadpoolctl import threadpool_limits
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import KINDS, PRESETS, read_settings, studies_of
+from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.files import write_whole
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.experiment import Size
@@ -49,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("file", type=Path)
     run.add_argument("--out", type=Path, help="folder for all tables and run.json")
     run.add_argument("--table", type=Path, help="your own file, where the settings ask for one")
+    check = commands.add_parser("check", help="what a deployment gives away")
+    check.add_argument("file", type=Path)
+    check.add_argument("--out", type=Path, help="folder for all tables and run.json")
     config = commands.add_parser("config", help="print a settings file")
     config.add_argument("kind", choices=sorted({one.kind for one in KINDS.values()}))
     config.add_argument("changes", nargs="*", metavar="NAME=VALUE")
@@ -70,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 size: Size = "paper" if chosen.paper_size else "live"
                 _reproduce(chosen.name, size, chosen.seeds, chosen.out, chosen.only)
         elif chosen.command == "run":
-            _run(chosen.file, chosen.out, chosen.table)
+            _run(_settings(chosen.file), chosen.out, chosen.table)
+        elif chosen.command == "check":
+            _check(_settings(chosen.file), chosen.out)
         elif chosen.command == "config":
             print(_changed(KINDS[chosen.kind], chosen.changes).to_json())
         else:
@@ -84,14 +93,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(file: Path, out: Path | None, table: Path | None) -> None:
+def _settings(file: Path) -> Settings:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"The settings file {file} cannot be read ({error}); give a JSON file."
         ) from None
-    settings = read_settings(text)
+    return read_settings(text)
+
+
+def _check(settings: Settings, out: Path | None) -> None:
+    if not isinstance(settings, CheckSettings):
+        raise InvalidInput(
+            f"This file is of the kind “{settings.kind}” and describes no deployment; write one "
+            "with “python -m fedpca_core config check”."
+        )
+    _run(settings, out, None)
+
+
+def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
     data = None if table is None else OwnData.of(table)
     written: list[str] = []
     for study in studies_of(settings):

@@ -317,3 +317,69 @@ def test_no_file_names_a_machine_or_leaves_work_undone():
             if places.search(line) or (path.suffix == ".py" and undone.search(line)):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
     assert found == []
+
+
+SPEAKS_OF_A_PAPER = re.compile(r"\b(papers?|published|publishes|prints?|printed)\b", re.IGNORECASE)
+#: Table 1, Figures 3(a) and 4, rule (27), ...: places, not measured numbers.
+A_PLACE = re.compile(
+    r"\b(tables?|figures?|theorems?|lemmas?|corollary|remark|algorithm|eqs?|sections?|rule|model)"
+    r"\s*\(?[\dIVX]+(\([a-z]\))?\)?((,|\s*and|\s*to)\s*[\dIVX]+(\([a-z]\))?)*",
+    re.IGNORECASE,
+)
+#: Decimals, powers of ten and numbers of two digits and more; a single digit counts something.
+A_NUMBER = re.compile(r"(?<![\w{.])(\d+\.\d+|\d+e-?\d+|\d{2,})(?![\w-])")
+
+
+def sentences(source: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of every sentence that a file may show: its texts, without docstrings."""
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    documented = [
+        n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)
+    ]
+    skipped = {
+        id(n.body[0].value) for n in documented if n.body and isinstance(n.body[0], ast.Expr)
+    }
+    skipped |= {id(v) for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for v in n.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [p.value if isinstance(p, ast.Constant) else "{}" for p in node.values]
+            text = "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = "" if id(node) in skipped else node.value
+        else:
+            continue
+        yield from ((node.lineno, one) for one in re.split(r"(?<=[.;!?])\s+", text))
+
+
+def unquoted(source: Path) -> list[str]:
+    """Sentences that speak of a paper and write a number themselves."""
+    return [
+        f"{source.name}, line {line}: {text}"
+        for line, text in sentences(source)
+        if SPEAKS_OF_A_PAPER.search(text) and A_NUMBER.search(A_PLACE.sub("", text))
+    ]
+
+
+def test_numbers_of_papers_come_from_the_registry():
+    """Pages quote by `fedpca_core.studies.papers.registry.quote`; the numbers stand in papers/."""
+    papers = ROOT / "fedpca_core" / "studies" / "papers"
+    shown = [path for path in python_files("dashboard", "pages") if path.exists()]
+    shown += [p for p in CORE if p.is_relative_to(papers.parent) and not p.is_relative_to(papers)]
+    assert [fault for source in shown for fault in unquoted(source)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "faulty"),
+    [
+        ("'The paper counts 207 rounds.'", True),
+        ("f'Published: {ours:.2f} against 0.82.'", True),
+        ("'An error of 1e-7, as printed.'", True),
+        ("'As in Table 2 of the paper, Figures 3(a) and 4.'", False),
+        ("f'The paper counts {quote(name)} rounds.'", False),
+        ("'We measure 207 rounds. The paper says more.'", False),
+    ],
+)
+def test_the_rule_on_papers_sees_numbers_and_not_places(tmp_path, text, faulty):
+    source = tmp_path / "page.py"
+    source.write_text(f"shown = {text}\n")
+    assert bool(unquoted(source)) is faulty

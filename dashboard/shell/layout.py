@@ -83,7 +83,9 @@ def metric_cards(cards: Sequence[Card], *, columns: int = 4) -> None:
                 st.caption(card.note)
 
 
-def small_table(table: pd.DataFrame, *, label: str, numbers: Sequence[str] = ()) -> None:
+def small_table(
+    table: pd.DataFrame, *, label: str, numbers: Sequence[str] = (), wrapped: Sequence[str] = ()
+) -> None:
     """Show a few rows of finished texts; ``numbers`` are the columns to align to the right.
 
     A plain table: the browser needs no data grid for it, which is a megabyte and a noticeable part
@@ -94,8 +96,13 @@ def small_table(table: pd.DataFrame, *, label: str, numbers: Sequence[str] = ())
     table : pandas.DataFrame
     label : str
         What the table holds, for screen readers.
+    wrapped : sequence of str
+        Columns of sentences, which break into lines.
     """
-    sides = ["right" if name in numbers else "left" for name in table.columns]
+    sides = [
+        "right" if name in numbers else "left fp-wrapped" if name in wrapped else "left"
+        for name in table.columns
+    ]
     head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
     rows = [
         "".join(_cell("td", text, side) for text, side in zip(row, sides, strict=True))

@@ -17,6 +17,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("home", "Home", "home"),
     Entry("converge", "How fast?", "show_chart"),
     Entry("attack", "What leaks?", "visibility"),
+    Entry("which", "Which one?", "alt_route"),
+    Entry("check", "Leak check", "fact_check"),
     Entry("anomaly", "Anomalies", "sensors"),
     Entry("privacy", "What does privacy cost?", "verified_user"),
     Entry("personalise", "Who collaborates?", "diversity_3"),

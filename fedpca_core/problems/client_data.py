@@ -20,6 +20,8 @@ from fedpca_core.errors import InvalidInput, require
 _GATHER_BYTES = 256 * 1024
 #: Rows of a transposed block that stay in cache between the two halves of A (A^T X).
 _CHUNK_BYTES = 4 * 1024 * 1024
+#: From so many features on, frames are multiplied by columns.
+_TALL = 512
 #: Squares of squares of values outside these limits overflow or vanish.
 LARGEST, SMALLEST = 1e60, 1e-60
 #: Up to this many features all eigenvalues of S_i cost less than an iteration for one.
@@ -205,7 +207,7 @@ class ClientData:
 
     def _multiply(self, frames: Array) -> Array:
         members = self.members
-        held = self._gathered
+        held = self._gathered if self.features < _TALL else None
         if held is not None:
             if frames.ndim == 2:  # one frame for all: a single product with the stacked matrices
                 rows = held.reshape(-1, self.features) @ frames
@@ -217,7 +219,7 @@ class ClientData:
             # One BLAS call a client: at this size a single product outweighs the loop, and
             # gathering the matrices would copy more memory than the product reads.
             for row, member in enumerate(members):
-                np.matmul(self.grams[member], stacked[row], out=result[row])
+                result[row] = _tall_product(self.grams[member], stacked[row])
             return result
         assert self.factors is not None
         stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
@@ -355,16 +357,24 @@ def second_moment(block: Array) -> Array:
     return 0.5 * (gram + gram.T)
 
 
+def _tall_product(matrix: Array, frame: Array) -> Array:
+    """``M X``, computed as ``(X^T M^T)^T``: BLAS is up to 1.7 times as fast with X by columns."""
+    if matrix.shape[0] < _TALL:
+        return matrix @ frame
+    return (np.ascontiguousarray(frame.T) @ matrix.T).T
+
+
 def _thin_product(factor: Array, frame: Array) -> Array:
     """``F (F^T X)``, reading each cache-sized slice of F once for both halves."""
     columns = max(1, _CHUNK_BYTES // (8 * factor.shape[0]))
+    across = np.ascontiguousarray(frame.T)
     if factor.shape[1] <= columns:
-        return factor @ (factor.T @ frame)
-    total = np.zeros((factor.shape[0], frame.shape[1]))
+        return ((across @ factor) @ factor.T).T
+    total = np.zeros(across.shape)
     for begin in range(0, factor.shape[1], columns):
         part = factor[:, begin : begin + columns]
-        total += part @ (part.T @ frame)
-    return total
+        total += (across @ part) @ part.T
+    return total.T
 
 
 def _largest_eigenvalue(matrix: Array) -> float:

@@ -10,6 +10,8 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.table_file import SUFFIXES
 from fedpca_core.settings import Settings
 from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
+from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.study import LeakCheck
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
@@ -75,6 +77,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Strip(),
     Recommendation(),
     BudgetsAndHeterogeneity(),
+    LeakCheck(),
     ClientRecords(),
     AtRisk(),
     NoiseAtRisk(),
@@ -121,6 +124,7 @@ PAGES: tuple[type[Settings], ...] = (
     SceneSettings,
     ConvergeSettings,
     FrontierSettings,
+    CheckSettings,
     AttackSettings,
     PrivacySettings,
     PersonaliseSettings,

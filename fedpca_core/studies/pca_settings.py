@@ -45,7 +45,7 @@ class ConvergeSettings(Settings):
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
     scaling: str = shared("scaling")
-    features: int = shared("features", low=4)
+    features: int = shared("features", low=4, high=300)
     clients: int = shared("clients", high=100)
     samples: int = shared(
         "samples",

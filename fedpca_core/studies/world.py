@@ -151,7 +151,7 @@ WORLD: dict[str, Parameter] = {
         label="Features",
         help="Entries of a record. FAPS calls it n, FedPower and the others d.",
         low=2,
-        high=300,
+        high=100_000,
         step=1,
     ),
     "samples": Parameter(

@@ -36,6 +36,9 @@ TITLES = {
     "stop_kkt": "KKT there",
     "kkt": "KKT at the printed error",
     "linearity": "R² of a line",
+    "recovered": "Rounds until recovered",
+    "converged": "Rounds until converged",
+    "least_error": "The server's least error",
     "seeds": "Seeds",
 }
 

@@ -31,8 +31,8 @@ def counts(found: Judged) -> None:
 
 
 def draw(found: Judged, settings: PapersSettings) -> None:
-    """The rows of one paper or with one verdict, to sort and search."""
-    table = texts(found.only(settings.paper, settings.verdict))
+    """The rows of one paper or with one verdict, by verdict, to sort and search."""
+    table = texts(found.only(settings.paper, settings.verdict).by_verdict())
     if table.empty:
         layout.sentence("No row has this verdict; choose another.", kind="note")
         return
@@ -58,6 +58,7 @@ def small(found: Judged) -> None:
     layout.small_table(
         table[["Verdict", "Claim", "Published", "Ours"]],
         label="Claims, published numbers and ours",
+        wrapped=("Claim",),
     )
     lines = [
         f"- **{row['Claim']}** {row['Verdict']}. "

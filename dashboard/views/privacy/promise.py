@@ -38,8 +38,8 @@ def _others(promises: Promises) -> None:
     """The same noise towards each adversary, and for other units."""
     rows = [
         {
-            "The same noise": text[:1].upper() + text[1:],
             EPSILON: found.budget,
+            "The same noise": text[:1].upper() + text[1:],
             NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g} %",
         }
         for text, found in promises.others.items()
@@ -147,7 +147,9 @@ def protection_card(promises: Promises, settings: PrivacySettings) -> None:
     hidden = settings.method == "fedpower" and settings.local_steps > 1
     layout.threat_card(
         "An honest-but-curious server, alone or together with other clients",
-        sees="every upload of every client, one by one"
+        sees="the sum of all uploads in each round, and nothing else"
+        if settings.trusted == "clients" and private
+        else "every upload of every client, one by one"
         + (" (with the client's own frame, where gaps are longer than one)" if hidden else ""),
         does="anything at all with them, knowing every record but "
         + {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit],

@@ -29,7 +29,7 @@ from fedpca_core.studies.study import Run, Step
 
 #: A run that never comes below the accuracy is over once it is this close to where it ends.
 SETTLED = 1.05
-#: What is better when smaller; all axes are.
+#: What the table says of a run.
 COLUMNS = (
     "method", "parameter", "value", "seed", "rounds", "reached", "bytes_up", "bytes_client",
     "local_products", "seconds", "sin_theta", "relative_error", "unexplained", "worst_client",
@@ -101,16 +101,22 @@ def summarised(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+#: Where more is better: an attack that errs more leaks less. Everywhere else less is.
+MORE_IS_BETTER = ("leak",)
+
+
 def pareto(points: pd.DataFrame, across: str, upward: str) -> list[int]:
-    """Rows that no other beats on both axes (smaller is better), from left to right.
+    """Rows that no other beats on both axes, the best across first.
 
     Rows without a number on either axis are left out.
     """
     known = points[[across, upward]].apply(np.isfinite).all(axis=1)
-    chosen = points[known].sort_values([across, upward], kind="stable")
+    signed = [-points[a] if a in MORE_IS_BETTER else points[a] for a in (across, upward)]
+    values = pd.DataFrame({"across": signed[0], "upward": signed[1]})
+    chosen = values[known].sort_values(["across", "upward"], kind="stable")
     front: list[int] = []
     lowest = math.inf
-    for label, height in zip(chosen.index, chosen[upward], strict=True):
+    for label, height in zip(chosen.index, chosen["upward"], strict=True):
         if height < lowest:
             front.append(int(label))
             lowest = float(height)

@@ -83,6 +83,13 @@ def leak(run: Made, method: str, settings: FrontierSettings, rounds: int, *, sea
     search : bool
         Also the attacks that take seconds.
     """
+    return best_estimate(run, method, settings, rounds, search=search)[0]
+
+
+def best_estimate(
+    run: Made, method: str, settings: FrontierSettings, rounds: int, *, search: bool = True
+) -> tuple[Leak, Array | None]:
+    """`leak`, and the matrix that came closest; None where nothing could be read."""
     truth = private_matrix(run.problem, settings.client)
     stated = stated_trace(run.problem, settings.client)
     transcript = run.trace.transcript.until(rounds)
@@ -93,19 +100,17 @@ def leak(run: Made, method: str, settings: FrontierSettings, rounds: int, *, sea
         except InvalidInput:  # these messages are not for this attack
             continue
     errors = {name: scores.relative_error(one, truth) for name, one in tried.items()}
-    guess = min(
-        scores.relative_error(baselines.scaled_identity(len(truth), stated), truth),
-        1.0,
-    )
+    even = baselines.scaled_identity(len(truth), stated)
+    guess = min(scores.relative_error(even, truth), 1.0)
     best = min(errors, key=lambda name: errors[name], default="")
     linear = min((errors[n] for n in ("linear", "symmetric") if n in errors), default=math.nan)
     open_question = searched(method, settings) and not search
     if open_question or not best:
-        return Leak("", math.nan if open_question else guess, linear, guess, math.nan)
+        error = math.nan if open_question else guess
+        return Leak("", error, linear, guess, math.nan), None
     sine = float(scores.top_space_sines(tried[best][None], truth, settings.components)[0])
-    if errors[best] >= guess:
-        return Leak("", errors[best], linear, guess, sine)
-    return Leak(best, errors[best], linear, guess, sine)
+    named = best if errors[best] < guess else ""
+    return Leak(named, errors[best], linear, guess, sine), tried[best]
 
 
 def _attacks(
@@ -180,18 +185,32 @@ class Summed:
     newcomer: float = math.nan
 
 
-def summed(method: str, settings: FrontierSettings, problem: Problem) -> Summed:
-    """The same method under secure sums, once more without one record of the attacked client."""
+def summed(
+    method: str,
+    settings: FrontierSettings,
+    problem: Problem,
+    *,
+    hidden: bool = True,
+    rounds: int | None = None,
+) -> Summed:
+    """The same method under secure sums, once more without one record of the attacked client.
+
+    Parameters
+    ----------
+    hidden : bool
+        False compares two runs with single uploads.
+    """
     truth, client = problem.unperturbed, settings.client
-    hidden = replace(settings, secure_aggregation=True)
+    chosen = replace(settings, secure_aggregation=hidden)
     if truth.blocks is None:
         return Summed()
     record = truth.blocks[client][:, 0]
     try:
-        after = made(method, hidden, truth).trace.transcript
-        read = attacks.pooled(after, client)
-        before = made(method, hidden, without_record(truth, client, 0)).trace.transcript
-        found = attacks.joined(before, after, client).matrix
+        after = made(method, chosen, truth, rounds).trace.transcript
+        read = attacks.pooled(after, client) if hidden else None
+        earlier = without_record(truth, client, 0)
+        before = made(method, chosen, earlier, rounds).trace.transcript
+        found = attacks.joined(before, after, client, noise=settings.upload_noise).matrix
     except InvalidInput:  # its server needs single uploads, or its sums are no products
         return Summed()
     private, data = private_matrix(truth, client), truth.client_data
@@ -200,9 +219,8 @@ def summed(method: str, settings: FrontierSettings, problem: Problem) -> Summed:
         unit, seen = record / np.linalg.norm(record), found[:, 0] / np.linalg.norm(found[:, 0])
         sine = float(np.linalg.norm(seen - unit * (unit @ seen)))
     pooled = simulation_only.pooled_mean(data.dense(), data.weights)
-    return Summed(
-        scores.relative_error(read, private), scores.relative_error(pooled, private), sine
-    )
+    error = math.nan if read is None else scores.relative_error(read, private)
+    return Summed(error, scores.relative_error(pooled, private), sine)
 
 
 def exact_records(run: Made, method: str, settings: FrontierSettings, rounds: int) -> float:
@@ -215,7 +233,7 @@ def exact_records(run: Made, method: str, settings: FrontierSettings, rounds: in
         return 0.0
     transcript = run.trace.transcript.until(rounds)
     try:
-        whole = _factor(run, method, settings, transcript)
+        whole = whole_factor(run, method, settings, transcript)
     except InvalidInput:
         return 0.0
     if whole is None:
@@ -228,7 +246,7 @@ def exact_records(run: Made, method: str, settings: FrontierSettings, rounds: in
     return float(scores.recovered_records(taken.found.values, full, truth.announced.grid))
 
 
-def _factor(
+def whole_factor(
     run: Made, method: str, settings: FrontierSettings, transcript: Transcript
 ) -> Factor | None:
     """The client's matrix as a factor, where the messages give all of it."""

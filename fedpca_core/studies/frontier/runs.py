@@ -68,7 +68,9 @@ def problem_of(settings: FrontierSettings, data: OwnData | None = None) -> Probl
     )
 
 
-def made(method: str, settings: FrontierSettings, problem: Problem) -> Made:
+def made(
+    method: str, settings: FrontierSettings, problem: Problem, rounds: int | None = None
+) -> Made:
     """Run a candidate.
 
     Parameters
@@ -77,15 +79,18 @@ def made(method: str, settings: FrontierSettings, problem: Problem) -> Made:
     settings : FrontierSettings
     problem : Problem
         Of `problem_of`, or one that differs from it by records.
+    rounds : int, optional
+        Other than the settings'.
 
     Raises
     ------
     InvalidInput
         The method does not run on this channel, or has no ε there.
     """
+    length = settings.rounds if rounds is None else rounds
     if method == "fedpower":
-        return _fedpower(settings, problem)
-    run = _run(build_algorithm(method, settings), settings, problem, settings.rounds)
+        return _fedpower(settings, problem, length)
+    run = _run(build_algorithm(method, settings), settings, problem, length)
     return replace(run, guarantee=problem.guarantee)
 
 
@@ -105,12 +110,12 @@ def _run(algorithm: Algorithm, settings: FrontierSettings, problem: Problem, rou
     return Made(problem, algorithm, trace, metrics.frame(trace, problem))
 
 
-def _fedpower(settings: FrontierSettings, problem: Problem) -> Made:
+def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made:
     """FedPower with noise on every product, calibrated exactly, over the best number of them."""
     made_for = METHODS["fedpower"].make(settings)
     assert isinstance(made_for, FedPower)
     if problem.source is None:
-        long = replace(made_for, products=settings.rounds)
+        long = replace(made_for, products=length)
         return _run(long, settings, problem, long.rounds)
     if settings.shared_noise or problem.truth is None or problem.truth.own_mean is not None:
         raise InvalidInput(

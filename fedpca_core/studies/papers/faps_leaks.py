@@ -48,7 +48,7 @@ class Recovered(Experiment):
     """The linear attack round by round, beside the run's own convergence."""
 
     source = "faps"
-    x_title, y_title = "communication round", "relative error of the server's matrix; KKT violation"
+    x_title, y_title = "communication round", "error, KKT violation"
 
     def __init__(self, key: str, title: str, growing: bool) -> None:
         self.key, self.title, self.growing = key, title, growing

@@ -29,6 +29,7 @@ from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.faps import Preset, preset
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.study import Part, Step
+from fedpca_core.studies.world import PROBLEMS
 
 #: What is compared, the most telling first: the method's own cells may be all there is time for.
 COMPARED: Mapping[str, Callable[[int], Algorithm]] = {
@@ -49,7 +50,7 @@ PRINTED_AS: Mapping[str, str] = {
 
 #: What a configuration says of its size.
 _WORDS: Mapping[str, str] = {
-    "problem": "data",
+    "problem": "",
     "features": "features",
     "clients": "clients",
     "samples": "records a client",
@@ -91,7 +92,10 @@ class Convergence(Experiment):
 
     def described(self, size: Size) -> str:
         fields = self._fields(size, None)
-        shown = [f"{words} {fields[name]}" for name, words in _WORDS.items() if name in fields]
+        fields = {**fields, "problem": PROBLEMS[str(fields["problem"])].lower()}
+        shown = [
+            f"{words} {fields[name]}".strip() for name, words in _WORDS.items() if name in fields
+        ]
         varied = f"; {self.preset.varied} varied" if self.preset.varied else ""
         return ", ".join(shown) + varied
 

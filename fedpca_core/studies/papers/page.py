@@ -96,6 +96,11 @@ class Judged:
         """Those of one experiment."""
         return Judged({row.name: found for row, found in self.rows if row.experiment == key})
 
+    def by_verdict(self) -> Judged:
+        """The same, those with a verdict first."""
+        order = sorted(self.verdicts.items(), key=lambda pair: WORDS.index(pair[1].word))
+        return Judged(dict(order))
+
     @property
     def counts(self) -> dict[str, int]:
         """How many rows have each verdict."""

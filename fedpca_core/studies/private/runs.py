@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fedpca_core.algorithms import FedPower
 from fedpca_core.privacy import Guarantee
 from fedpca_core.problems import Problem
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.repeated import Repeated, gathered, repeat, traced
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.private.ways import SOURCE, Way
+from fedpca_core.studies.private.ways import ROUNDS, SOURCE, Way
 from fedpca_core.studies.study import Part, part
 
 #: Kinds of runs without an ε.
@@ -54,5 +55,8 @@ def noisy_runs(
         problem = build.build_problem(c, data)
         run = build.method(c, build.noise_for(c, kind, data=data))
         wire, text = build.channel(c), f"With {kind} noise"
+    rounds = build.rounds(c)
+    if c.calibration == "source" and not isinstance(run, FedPower):
+        rounds = ROUNDS  # as the run it is compared with
     sought = c.components  # a stand-in for FedPower has its surplus columns as components
-    return (yield from repeat(problem, run, build.rounds(c), wire, seeds, text, sought))
+    return (yield from repeat(problem, run, rounds, wire, seeds, text, sought))

@@ -128,8 +128,8 @@ WAYS: Mapping[str, Way] = {
     "published": Way(_always("FedPower, published noise"), _on_products("fedpower", "published")),
     "exact": Way(_always("FedPower, exact noise"), _on_products("fedpower", "exact")),
     "single": Way(
-        _always("FedPower at p = 1, T = 5"),
-        _on_products("fedpower", "exact", local_steps=1, products=5),
+        _always("FedPower at p = 1, T = 6"),
+        _on_products("fedpower", "exact", local_steps=1, products=6),
     ),
     "orthogonal": Way(
         _always("Block Krylov, probes count as one"), _on_products("block_krylov", "exact")

@@ -1,0 +1,109 @@
+"""Drawing the leak check: what is open, how it is known, and what stops it at which cost."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.shell import layout
+from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.study import Checked, Verdict
+from fedpca_core.studies.check.trial import TARGETS
+from fedpca_core.studies.frontier.rules import size
+
+EVIDENCE = {
+    "rule": "a count",
+    "run": "a run at this size",
+    "both": "a count and a run at this size",
+    "caution": "a count that does not decide",
+}
+ANSWERS = {
+    "open": "open",
+    "depends": "depends on the data",
+    "closed": "not by the attacks tried",
+}
+
+
+def draw(found: Checked, settings: CheckSettings) -> None:
+    """The answer in a sentence, target by target, and the defences."""
+    layout.sentence(sentence(found), kind="remedy" if found.open else "note")
+    table = pd.DataFrame([_row(one) for one in found.verdicts])
+    layout.small_table(table, label="What an attack gets")
+    if not found.ran:
+        st.caption(
+            "Too large to be run here, so counting alone answers; where it does not decide, take "
+            "it for open."
+        )
+    else:
+        st.caption(
+            "Runs are on random records of these sizes, on a grid where yours are, centred as "
+            "yours are; never on your data. Real data of another shape may be easier or harder."
+        )
+    if settings.formal:
+        st.caption(
+            "With noise at the source the server may hold the noisy matrix and even be close to "
+            "the true one when there are many records; what ε protects is every single record."
+        )
+    if len(found.defences):
+        layout.section(
+            "What stops it, at which cost",
+            "The same deployment with one thing changed, attacked again in every way.",
+        )
+        layout.small_table(_defences(found.defences), label="Defences", numbers=["Answer off by"])
+
+
+def sentence(found: Checked) -> str:
+    """What an attack gets, or that none of those tried got anything."""
+    if not found.open:
+        return (
+            "None of the attacks of this laboratory gets any of these here. That is no proof: only "
+            "an ε is one."
+        )
+    said = []
+    for answer, words in (("open", "Open"), ("depends", "Open on some data")):
+        names = [TARGETS[one.target].lower() for one in found.open if one.answer == answer]
+        if names:
+            said.append(f"{words}: {'; '.join(names)}.")
+    return " ".join(said)
+
+
+def _row(one: Verdict) -> dict[str, str]:
+    return {
+        "What": TARGETS[one.target],
+        "Answer": ANSWERS[one.answer],
+        "Attack": one.attack or "–",
+        "Figure": _figure(one),
+        "Known from": EVIDENCE[one.evidence],
+        "Because": one.why,
+    }
+
+
+def _figure(one: Verdict) -> str:
+    if math.isnan(one.figure):
+        return "–"
+    said = {
+        "covariance": f"error {one.figure:.2g}",
+        "leading": f"sine {one.figure:.2g}",
+        "records": f"{one.figure:.0f} exact",
+        "membership": f"ranked right {100 * one.figure:.0f} %",
+        "newcomer": f"sine {one.figure:.2g}",
+    }
+    return said[one.target]
+
+
+def _defences(table: pd.DataFrame) -> pd.DataFrame:
+    targets = [name for name in TARGETS if name in table]
+    rows = []
+    for _, row in table.iterrows():
+        if row["refusal"]:
+            left, off, sent = str(row["refusal"]), "–", "–"
+        else:
+            names = [TARGETS[name].lower() for name in targets if bool(row[name])]
+            left = "; ".join(names) or "nothing by the attacks tried"
+            off, sent = f"{row['sine']:.2g}", size(row["bytes_client"])
+        rows.append(
+            {"Changed": row["defence"], "Still open": left, "Answer off by": off, "A client": sent}
+        )
+    return pd.DataFrame(rows)

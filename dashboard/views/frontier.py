@@ -1,0 +1,329 @@
+"""Drawing all methods on one problem: the Pareto front, one point closely, the recommendation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.player import Curve, Panel, chart
+from dashboard.shell import layout
+from dashboard.shell.controls import packed
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
+from fedpca_core.studies.frontier.frontier import STRIPS, Front, pareto, shown
+from fedpca_core.studies.frontier.leakage import NAMES
+from fedpca_core.studies.frontier.links import destinations, point
+from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
+from fedpca_core.studies.frontier.rules import ORDER, RULES, size
+from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
+
+#: Below these nobody asks how much smaller a number is; it is drawn there.
+FLOORS: Mapping[str, float] = {
+    "sin_theta": 1e-4,
+    "relative_error": 1e-9,
+    "unexplained": 1e-9,
+    "worst_client": 1e-4,
+    "leak": 1e-9,
+}
+#: The widget that holds the chosen point.
+POINT = "which_point"
+PAGES: Mapping[str, tuple[str, str, str]] = {
+    "converge": ("../pages/converge.py", "See it converge", ":material/show_chart:"),
+    "attack": ("../pages/attack.py", "Attack it", ":material/visibility:"),
+    "privacy": ("../pages/privacy.py", "What its ε costs", ":material/verified_user:"),
+}
+PROTECTION = {
+    "none": "no protection",
+    "masked": "masked, heuristically",
+    "formal": "differentially private",
+}
+
+
+def draw(front: Front, settings: FrontierSettings) -> None:
+    """The sentence, the chart, and the point that was chosen."""
+    for title, refusal in front.refusals.items():
+        layout.sentence(f"{title}: {refusal}", kind="note")
+    points = front.points()
+    drawn = shown(points, settings.across, settings.upward).reset_index(drop=True)
+    if drawn.empty:
+        layout.sentence(
+            "No run has numbers on both axes: an ε is stated only for runs with noise at the "
+            "source, and how close attacks come only for runs without. Choose other axes, or "
+            "paths over ε."
+        )
+        return
+    best = pareto(drawn, settings.across, settings.upward)
+    names = {label(row, settings): (row["method"], row["value"]) for _, row in drawn.iterrows()}
+    st.markdown(_verdict(drawn, best, settings))
+
+    def choose(curve: str, number: int) -> None:
+        of = drawn[[METHODS[key].title == curve for key in drawn["method"]]]
+        if number < len(of):
+            st.session_state[POINT] = label(_along(of).iloc[number], settings)
+
+    chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
+    notes = [
+        f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
+        for axis in (settings.across, settings.upward)
+        if axis in FLOORS
+    ]
+    if "leak" in (settings.across, settings.upward):
+        notes.append("An attack that errs more leaks less, so up and right is better there.")
+    st.caption(" ".join(["Click a point to see it closely.", *notes]))
+    _closely(drawn, best, names, settings)
+
+
+def label(row: pd.Series, settings: FrontierSettings) -> str:
+    """A configuration in a few words."""
+    title = METHODS[row["method"]].title
+    if math.isnan(row["value"]):
+        return title
+    parameter = settings.parameters()[settings.vary]
+    return f"{title}, {parameter.label.lower()} {short(row['value'])}"
+
+
+def _verdict(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> str:
+    rows = [row for _, row in drawn.loc[best].iterrows()]
+    text = "; ".join(f"**{label(row, settings)}**" for row in rows[:5])
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    return f"Nothing beats on both axes: {text}{more}."
+
+
+def _along(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.sort_values("value", kind="stable")
+
+
+def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
+    """Every method a point or a path, with whiskers over the seeds; the front dashed."""
+    across, upward = settings.across, settings.upward
+    curves = []
+    for method in dict.fromkeys(drawn["method"]):
+        rows = _along(drawn[drawn["method"] == method])
+        curves.append(
+            Curve(
+                METHODS[method].title,
+                _floor(rows, across),
+                _floor(rows, upward),
+                lower=_floor(rows, upward, "_low"),
+                upper=_floor(rows, upward, "_high"),
+                whiskers=True,
+                colour=method,
+                marker=True,
+                labels=[hover(row, settings) for _, row in rows.iterrows()],
+            )
+        )
+    front = drawn.loc[best]
+    curves.append(
+        Curve(
+            "Pareto front", _floor(front, across), _floor(front, upward), colour="guide", guide=True
+        )
+    )
+    return Panel(
+        key="frontier",
+        title="",
+        x_title=AXES[across].lower().replace("formal ε", "formal ε of a record"),
+        y_title=AXES[upward].lower().replace("formal ε", "formal ε of a record"),
+        curves=tuple(curves),
+        log_x=True,
+        follows=False,
+        height=480,
+        axes_id=f"frontier-{across}-{upward}",
+        description="Every method at every value: medians over the seeds with whiskers over all of "
+        "them, and the front of those that no other beats on both axes.",
+        simulation_only=True,
+    )
+
+
+def _floor(rows: pd.DataFrame, axis: str, end: str = "") -> Any:
+    return np.maximum(rows[f"{axis}{end}"].to_numpy(dtype=float), FLOORS.get(axis, 0.0))
+
+
+def hover(row: pd.Series, settings: FrontierSettings) -> str:
+    """Configuration and what crossed the wire, for the pointer."""
+    lines = [
+        label(row, settings),
+        f"{row['rounds']:.0f} rounds, {size(row['bytes_client'])} a client, "
+        f"{row['local_products']:.0f} products",
+        PROTECTION[row["protection"]],
+        protection(row),
+    ]
+    return "\n".join(line for line in [*lines, str(row["note"])] if line)
+
+
+def protection(row: pd.Series) -> str:
+    """What is known of a client's safety: an ε, or how close the best attack comes."""
+    if row["protection"] == "formal":
+        return f"ε = {short(round(row['epsilon'], 3))} for one record"
+    if math.isnan(row["leak"]):
+        return "its attack searches for seconds: of the first seed only"
+    if not row["attack"]:
+        return f"no attack tried beats a guess ({row['guess']:.2g}), which proves nothing"
+    return f"{NAMES[row['attack']]}: error {row['leak']:.1e}, a guess has {row['guess']:.2g}"
+
+
+def _closely(
+    drawn: pd.DataFrame,
+    best: list[int],
+    names: Mapping[str, tuple[str, float]],
+    settings: FrontierSettings,
+) -> None:
+    """The chosen point, and the pages that show the same state."""
+    options = list(names)
+    if st.session_state.get(POINT) not in options:
+        st.session_state[POINT] = label(drawn.iloc[best[0]], settings)
+    chosen = st.selectbox(
+        "One configuration closely",
+        options,
+        key=POINT,
+        help="Click a point of the picture, or choose it here.",
+    )
+    method, value = names[chosen]
+    same = drawn[[label(row, settings) == chosen for _, row in drawn.iterrows()]].iloc[0]
+    cards = [
+        layout.Card("Rounds", f"{same['rounds']:.0f}", _reached(same, settings)),
+        layout.Card("Bytes a client", size(same["bytes_client"]), "both ways"),
+        layout.Card("Largest angle", f"{same['sin_theta']:.2g}", "sine, simulation only"),
+        layout.Card(
+            "Worst client loses", f"{100 * same['worst_client']:.2g} %", "of its own best variance"
+        ),
+    ]
+    layout.metric_cards(cards)
+    colour = {"formal": "blue", "masked": "orange", "none": "gray"}[same["protection"]]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge(PROTECTION[same["protection"]], color=colour)  # type: ignore[arg-type]
+        st.markdown(protection(same), width="content")
+    alone = point(settings, method, value)
+    with st.container(horizontal=True):
+        for name, there in destinations(alone).items():
+            page, title, icon = PAGES[name]
+            st.page_link(page, label=title, icon=icon, query_params=packed(there))
+
+
+def _reached(row: pd.Series, settings: FrontierSettings) -> str:
+    if row["reached"] == 1:
+        return f"to {short(settings.accuracy)}, every seed"
+    if row["reached"] == 0:
+        return f"{short(settings.accuracy)} is never reached"
+    return f"{100 * row['reached']:.0f} % of the seeds reach {short(settings.accuracy)}"
+
+
+# ---------------------------------------------------------------------- more tables
+def sums(front: Front) -> pd.DataFrame:
+    """What secure sums hide and what they do not, as finished texts."""
+    rows = front.table[front.table["newcomer"].notna()]
+    return pd.DataFrame(
+        [
+            {
+                "Method": METHODS[row["method"]].title,
+                "A client, from its own uploads": _error(row["leak"]),
+                "A client, from sums": _error(row["leak_sums"]),
+                "The pooled matrix alone": _error(row["pooled"]),
+                "The record that joined, from sums": _angle(row["newcomer"]),
+            }
+            for _, row in rows.drop_duplicates("method").iterrows()
+        ]
+    )
+
+
+def _error(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2g}"
+
+
+def _angle(sine: float) -> str:
+    return "exact" if sine < 1e-6 else f"sine {sine:.2g}"
+
+
+def strip(front: Front, settings: FrontierSettings) -> None:
+    """The two axes of the page over heterogeneity and over clients, a small chart each."""
+    points, panels = front.points(), []
+    for name in STRIPS:
+        rows = points[points["parameter"] == name]
+        for measure in dict.fromkeys([settings.upward, settings.across]):
+            some = rows[rows[measure].notna()]
+            if len(some):
+                panels.append(_small(some, name, measure, settings))
+    if panels:
+        chart(key="frontier_strip", panels=panels)
+
+
+def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettings) -> Panel:
+    curves = []
+    for method in dict.fromkeys(rows["method"]):
+        own = _along(rows[rows["method"] == method])
+        curves.append(
+            Curve(
+                METHODS[method].title,
+                own["value"].to_numpy(dtype=float),
+                _floor(own, measure),
+                lower=_floor(own, measure, "_low"),
+                upper=_floor(own, measure, "_high"),
+                colour=method,
+                marker=True,
+            )
+        )
+    described = settings.parameters()[name].label.lower()
+    return Panel(
+        key=f"strip-{name}-{measure}",
+        title=f"{AXES[measure]} over {described}",
+        x_title=described,
+        y_title=AXES[measure].lower(),
+        curves=tuple(curves),
+        log_x=name == "clients",
+        follows=False,
+        height=240,
+        description=f"{AXES[measure]} of every method over {described}.",
+        simulation_only=True,
+    )
+
+
+# ---------------------------------------------------------------------- what to use
+def advice(found: Advice, settings: FrontierSettings) -> None:
+    """The recommendation, the rules, and what they left out."""
+    first, *others = sentences(found, settings)
+    best = found.place(1)
+    layout.sentence(first, kind="remedy" if best is None else "good")
+    for other in others:
+        st.markdown(other)
+    rules = pd.DataFrame(
+        [
+            {
+                "Rule": rule.title,
+                "Asks that": rule.demand(settings) or "nothing here",
+                "Leaves out": _left_out(found, rule.key),
+            }
+            for rule in RULES
+        ]
+    )
+    layout.small_table(rules, label="The rules")
+    st.caption(ORDER)
+    with st.expander("Every candidate, judged"):
+        layout.small_table(_judged(found), label="Every candidate, judged", numbers=["Sine"])
+        for name, why in found.refusals.items():
+            st.caption(f"{name}: {why}")
+
+
+def _left_out(found: Advice, key: str) -> str:
+    rows = found.table[found.table["excluded"] == key]
+    return (
+        "; ".join(f"{METHODS[r['method']].title}: {r['reason']}" for _, r in rows.iterrows()) or "–"
+    )
+
+
+def _judged(found: Advice) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "Rank": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
+                "Configuration": named(row),
+                "Sine": f"{row['sin_theta']:.2g}",
+                "Bytes a client": size(row["bytes_client"]),
+                "Left out because it": row["reason"] or "–",
+            }
+            for _, row in found.table.iterrows()
+        ]
+    )

@@ -1,0 +1,1 @@
+"""The leak check: what a deployment gives away, and what stops it."""

@@ -1,0 +1,49 @@
+"""What does my deployment give away?"""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from dashboard.shell import jobs, layout, script, share
+from dashboard.shell.controls import Controls
+from dashboard.views import check
+from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.study import LeakCheck
+
+STUDY = LeakCheck()
+
+controls = Controls(CheckSettings)
+layout.heading(
+    "What does my deployment give away?",
+    "Describe who runs what with whom. The answer says which attack applies, what it would get, "
+    "how that is known, and what stops it at which cost. No data leave your machine: none are "
+    "asked for.",
+)
+controls.show_notes()
+
+with st.sidebar:
+    st.header("Deployment", anchor=False)
+    controls.draw("method", "clients", "samples", "features", "components", "rounds")
+    controls.draw("participation", "repeats")
+    st.header("Records", anchor=False)
+    controls.draw("values", "centring")
+    st.header("Protection", anchor=False)
+    controls.draw("secure_aggregation", "upload_noise", "dtype")
+    epsilon = controls.parameter("epsilon")
+    if not math.isinf(epsilon):
+        controls.parameter("delta")
+    controls.parameter("seed")
+
+settings = controls.settings()
+job = jobs.study(STUDY, settings, lambda found: check.draw(found, settings))
+st.caption(
+    "The same from a file: python -m fedpca_core check FILE, with the configuration below, or one "
+    "printed by python -m fedpca_core config check."
+)
+script.fold(settings, [STUDY])
+with st.container(horizontal=True, vertical_alignment="center"):
+    share.take_away(settings, {STUDY: job.result})
+    st.page_link("../pages/which.py", label="Choose a method", icon=":material/alt_route:")
+    st.page_link("../pages/attack.py", label="Watch an attack", icon=":material/visibility:")

@@ -1,0 +1,80 @@
+"""Which federated PCA should I use?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell import guarantee, jobs, layout, script, share
+from dashboard.shell.controls import Controls
+from dashboard.shell.data import own_data, problem_controls
+from dashboard.views import frontier
+from fedpca_core.studies.catalogue import studies_of
+from fedpca_core.studies.frontier.frontier import Frontier, Strip
+from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.settings import FrontierSettings
+
+STUDY, STRIP, ADVICE = Frontier(), Strip(), Recommendation()
+
+controls = Controls(FrontierSettings)
+layout.heading(
+    "Which federated PCA should I use?",
+    "Every method on the same problem, from the same seeds, on the axes that matter to you; and an "
+    "answer by rules that you can read.",
+)
+controls.show_notes()
+
+with st.sidebar:
+    st.header("Problem", anchor=False)
+    problem_controls(controls)
+    st.header("Run", anchor=False)
+    controls.draw("rounds", "accuracy", "measure", "participation", "seeds", "seed", "searches")
+    with st.expander("Parameters of the methods"):
+        controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
+    with st.expander("Differential privacy"):
+        guarantee.noise_controls(controls)
+        if "clip_norm" not in controls.values:  # paths over ε clip too
+            controls.draw("delta", "clip_norm")
+    with st.expander("On the wire"):
+        controls.draw("dtype", "secure_aggregation", "shared_noise")
+
+layout.section("What to use", "Say what you need; every candidate is run as you could deploy it.")
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    controls.draw("server", "needed_epsilon", "budget_bytes", "budget_rounds")
+advised = st.container()
+
+layout.section(
+    "All methods on one problem",
+    "A run is over when it reaches the accuracy, or settles; costs and leaks count up to there.",
+)
+controls.parameter("candidates")
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    controls.draw("vary", "across", "upward")
+pictured = st.container()
+controls.parameter("strip")
+
+settings = controls.settings()
+data = own_data(settings)
+with advised:
+    recommended = jobs.study(
+        ADVICE, settings, lambda found: frontier.advice(found, settings), data=data
+    )
+with pictured:
+    job = jobs.study(STUDY, settings, lambda found: frontier.draw(found, settings), data=data)
+spread = None
+if STRIP.wanted(settings):
+    spread = jobs.study(
+        STRIP, settings, lambda found: frontier.strip(found, settings), data=data
+    ).result
+if job.result is not None:
+    told = frontier.sums(job.result)
+    if len(told):
+        layout.section(
+            "What secure sums hide",
+            "The same methods when the server sees only sums over all clients, and a second run "
+            "after one record joined. Errors are relative; simulation only.",
+        )
+        layout.small_table(told, label="What secure sums hide", numbers=list(told.columns[1:]))
+    st.caption(job.result.facts.note)
+script.fold(settings, studies_of(settings), data)
+with st.container(horizontal=True, vertical_alignment="center"):
+    share.take_away(settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: spread})

@@ -1,0 +1,24 @@
+"""The Papers page end to end: verdicts, filters, a live run, and what can be taken away."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.tools import drawn
+
+
+def test_rows_are_filtered_and_an_experiment_is_run_live(open_page):
+    page = open_page("/papers", {"verdict": "out of scope", "experiment": "figure-1a"})
+    main = page.locator("[data-testid=stMain]")
+    expect(main.get_by_text("Out of scope").first).to_be_visible()
+    expect(main.get_by_text("Results at live size: made on")).to_be_visible()
+    page.locator(".st-key-live label").first.click()
+    page.wait_for_url("**live=true**")
+    drawn(page)
+    expect(main.get_by_text("Results at live size: made on")).to_have_count(0)
+    expect(main.get_by_role("region", name="Claims, published numbers")).to_be_visible()
+    link = main.get_by_role("link", name="Open it on its own page")
+    assert link.get_attribute("href").startswith("attack?")
+    page.locator(".st-key-cite summary").click()
+    entries = main.locator(".st-key-cite code")
+    expect(entries).to_contain_text("2012.03461", timeout=30_000)
