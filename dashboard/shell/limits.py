@@ -66,7 +66,8 @@ UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
 def check(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Cost:
     """What a run will take; refuse one that is too large for this server, see `Limits.check`."""
     cost = study.cost(settings, data)
-    LIMITS.check(study.title, cost, settings, ELSEWHERE)
+    sized = None if hasattr(study, "most") else settings
+    LIMITS.check(study.title, cost, sized, ELSEWHERE)
     return cost
 
 

@@ -84,7 +84,7 @@ class Limits:
             f"{self.cells:,} cells that this server reads; choose fewer, or {remedy}.",
         )
 
-    def check(self, title: str, cost: Cost, settings: Settings, remedy: str) -> None:
+    def check(self, title: str, cost: Cost, settings: Settings | None, remedy: str) -> None:
         """Refuse a run that is too large.
 
         Parameters
@@ -93,7 +93,8 @@ class Limits:
             Of the study.
         cost : Cost
             What it says a run from these settings takes.
-        settings : Settings
+        settings : Settings, optional
+            None where its sizes make no difference to the run.
         remedy : str
             How to run it elsewhere; ends the sentence.
 

@@ -39,11 +39,11 @@ def test_the_largest_link_is_within_the_limits_or_refused(study):
         within = cost.megabytes <= 3072 and cost.seconds <= 600
         assert cost.megabytes > 0 and cost.seconds > 0
         if within:
-            Limits().check(study.title, cost, settings, "run it elsewhere")
+            limits.check(study, settings, None)
             continue
         assert settings != page(), "what a page opens with must run"
-        with pytest.raises(InvalidInput, match=r"this server gives one computation.*elsewhere\."):
-            Limits().check(study.title, cost, settings, "run it elsewhere")
+        with pytest.raises(InvalidInput, match="this server gives one computation"):
+            limits.check(study, settings, None)
 
 
 def test_the_page_that_took_fourteen_gigabytes_is_refused_before_it_starts():
