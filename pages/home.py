@@ -54,7 +54,7 @@ with picture:
     )
 if chapter is not None and strip is not None:
     with strip:
-        story.after(chapter, controls, settings, job.result)
+        story.after(chapter, controls, settings, job.result if job.done else None)
 
 with after:
     page.look(lecture=settings.lecture, hidden=hidden)
@@ -89,7 +89,7 @@ with st.container(key="section_doors"):
 grid = st.grid(3, min_column_width=260, border=True, gap="medium")
 for entry in DOORS:
     with grid.cell():
-        layout.thumbnail(Path(entry.page).stem, f"What this page opens with: {entry.label}")
+        layout.thumbnail(Path(entry.page).stem, f"A result of this page: {entry.label}")
         st.subheader(entry.question, anchor=False)
         st.markdown(entry.answer)
         st.page_link(entry.page, label=entry.label, icon=entry.icon)

@@ -62,6 +62,7 @@ def wanted() -> Iterator[tuple[str, Settings]]:
     """Names and settings: the pages as they open, then the experiments of the front page."""
     for kind in ("converge", "attack", "privacy", "personalise", "theory", "anomaly"):
         yield kind, KINDS[kind]()
+    yield "papers", PRESETS["table-1"].settings
     for preset in PRESETS.values():
         if preset.settings.kind in ("converge", "attack") and preset.name != "default":
             yield preset.name, preset.settings

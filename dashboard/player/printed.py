@@ -128,7 +128,8 @@ def _sheet(caption: str, height: float, draw: Any) -> Figure:
     lines = textwrap.wrap(caption, 118)
     below = 0.14 * len(lines) + 0.1
     figure = Figure(figsize=(_WIDTH, height + below), layout="constrained", facecolor="white")
-    top, bottom = figure.subfigures(2, 1, height_ratios=[height, below])
+    parts: Any = figure.subfigures(2, 1, height_ratios=[height, below])
+    top, bottom = parts
     draw(top)
     bottom.text(0.01, 1.0, "\n".join(lines), fontsize=6.5, color="#444444", va="top")
     figure.draw_without_rendering()
@@ -154,8 +155,11 @@ def _files(name: str, figure: Figure, table: pd.DataFrame) -> dict[str, bytes]:
 def _drawer(panel: Panel | Heat) -> Any:
     def draw(place: SubFigure) -> None:
         axes = place.subplots()
-        (_heat if isinstance(panel, Heat) else _panel)(axes, panel)  # type: ignore[operator]
-        if isinstance(panel, Panel) and axes.get_legend_handles_labels()[1]:
+        if isinstance(panel, Heat):
+            _heat(axes, panel)
+            return
+        _panel(axes, panel)
+        if axes.get_legend_handles_labels()[1]:
             place.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
 
     return draw
@@ -193,6 +197,8 @@ def _panel(axes: Axes, panel: Panel) -> None:
         axes.set_xlim(*panel.x_range)
     if panel.y_range:
         axes.set_ylim(*panel.y_range)
+    if panel.integer_x and not panel.log_x:
+        axes.locator_params(axis="x", integer=True)
     marked = any(c.simulation_only for c in panel.curves) or panel.simulation_only
     remark = "  (◇ simulation only)" if marked else ""
     axes.set_title((panel.title or panel.y_title) + remark, loc="left", fontsize=10)
@@ -229,7 +235,11 @@ def _bars(axes: Axes, panel: Panel, curves: list[tuple[Curve, palette.Style]]) -
     for at, (curve, style) in enumerate(curves):
         values = np.nan_to_num(_last(curve.y, 1))
         shift = 0.0 if panel.stack else width * (at - (len(curves) - 1) / 2)
-        look = {"color": style.light, "label": _named(curve, panel), "edgecolor": "white"}
+        look: dict[str, Any] = {
+            "color": style.light,
+            "label": _named(curve, panel),
+            "edgecolor": "white",
+        }
         axes.bar(places + shift, values, width, bottom=base if panel.stack else None, **look)
         base = base + values
     tight = sum(map(len, labels)) > 60

@@ -75,7 +75,7 @@ def archive(
         files[f"tables/{title}.csv"] = table.to_csv(index=False).encode()
     bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), software_bibtex()])
     table_option = "" if data is None else f" --table {data.name}"
-    texts = {
+    texts: dict[str, str] = {
         "columns.csv": described(tables).to_csv(index=False),
         "settings.json": settings.to_json(),
         "script.py": script.text(settings, list(results), data) + "\n",
@@ -84,7 +84,7 @@ def archive(
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in {**files, **texts}.items():
+        for name, content in (files | {n: text.encode() for n, text in texts.items()}).items():
             packed.writestr(name, content)
     return out.getvalue()
 

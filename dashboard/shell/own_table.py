@@ -22,9 +22,14 @@ def upload(controls: Controls[Any]) -> None:
     _, facts = choose("One row for each record, one column for each feature.")
     if facts is None:
         return
-    controls.parameter("client_column", options=["", *facts.clients], empty="Split evenly")
+    client_column(controls, facts)
     controls.parameter("columns", options=facts.numeric)
     controls.parameter("scaling")
+
+
+def client_column(controls: Controls[Any], facts: TableFacts) -> None:
+    """Draw whose records they are: a column that says so, or a split by rule."""
+    controls.parameter("client_column", options=["", *facts.clients], empty="Split by a rule")
 
 
 def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:

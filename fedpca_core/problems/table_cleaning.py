@@ -237,7 +237,7 @@ def _natural_clients(
     owners: pd.Series, complete: NDArray[np.bool_], column: str
 ) -> tuple[IntArray, dict[str, int], tuple[str, ...]]:
     """Position of each complete row's client, records of each, and clients without any."""
-    codes, labels = pd.factorize(owners[complete].map(_label))
+    codes, labels = pd.factorize(owners[complete].map(client_name))
     require(
         len(labels) >= 2,
         f"Every usable row has “{labels[0]}” in the client column “{column}”, which makes one "
@@ -249,11 +249,11 @@ def _natural_clients(
         "choose a column with fewer values or an even split.",
     )
     counts = {str(c): int(n) for c, n in zip(labels, np.bincount(codes), strict=True)}
-    every = [str(label) for label in owners.dropna().map(_label).unique()]
+    every = [str(label) for label in owners.dropna().map(client_name).unique()]
     return codes.astype(np.int64), counts, tuple(c for c in every if c not in counts)
 
 
-def _label(value: object) -> str:
+def client_name(value: object) -> str:
     """A client's name: 3.0 and 3 are the same client."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.table_cleaning import MAX_CLIENTS
 from fedpca_core.problems.traffic_files import Traffic, available, load
 from fedpca_core.problems.traffic_synthetic import synthetic
 from fedpca_core.problems.traffic_table import read_traffic
@@ -124,7 +126,8 @@ def prepare(
     Parameters
     ----------
     clients : int
-        Blocks of records whose sizes differ by one at most. The paper drops the remainder of the
+        Not read where the records say whose they are. Blocks of records whose sizes differ by one
+        at most. The paper drops the remainder of the
         division; after sorting that would be the most extreme records, so here every record
         belongs to a client and all count alike.
     split : {"sorted", "iid"}
@@ -153,17 +156,7 @@ def prepare(
         require(
             value in allowed, f"The {what} is {' or '.join(map(repr, allowed))}, not {value!r}."
         )
-    count = len(traffic.normal)
-    require(
-        clients >= 1 and 2 * clients <= count,
-        f"{count} normal training records of {traffic.name} cannot be split over {clients} "
-        f"clients with at least 2 each; choose between 1 and {count // 2} clients.",
-    )
-    key = traffic.normal[:, traffic.feature_names.index(traffic.split_key)]
-    if split == "sorted":
-        order = np.argsort(key, kind="stable")
-    else:
-        order = Streams(seed).generator("data", 3).permutation(count)
+    places, how = _places(traffic, clients, split, seed)
     normal, test = traffic.normal, traffic.test
     if transform == "log":
         normal, test = signed_log(normal), signed_log(test)
@@ -180,20 +173,18 @@ def prepare(
     if standardising == "centre":
         deviation = np.ones_like(deviation)
     test = (test[:, varies] - mean) / deviation
-    blocks = [part[:, varies] for part in np.array_split(normal[order], clients)]
+    blocks = [normal[place][:, varies] for place in places]
     if standardising == "local":
         blocks = [_standardised(block) for block in blocks]
     else:
         blocks = [(block - mean) / deviation for block in blocks]
-    how = f"sorted by {traffic.split_key} and cut into" if split == "sorted" else "shuffled into"
     sizes = sorted({len(block) for block in blocks})
     problem = from_blocks(
         [block.T for block in blocks],
         weights="records",
         name=traffic.name,
         feature_names=tuple(names[varies]),
-        note=f"{traffic.note} Training records {how} {clients} clients of "
-        f"{' or '.join(map(str, sizes))}.",
+        note=f"{traffic.note} Training records {how} {len(places)} clients of {_sizes(sizes)}.",
         own_mean=mean if standardising == "centre" else None,
         own_scale=standardising != "centre",
     )
@@ -205,6 +196,41 @@ def prepare(
         source=traffic,
         dropped=tuple(names[~varies]),
     )
+
+
+def _places(traffic: Traffic, clients: int, split: str, seed: int) -> tuple[list[np.ndarray], str]:
+    """Positions of every client's training records, and how they came to it."""
+    count = len(traffic.normal)
+    if traffic.owners is not None:
+        codes, names = pd.factorize(traffic.owners)
+        sizes = np.bincount(codes, minlength=len(names))
+        require(
+            2 <= len(names) <= MAX_CLIENTS,
+            f"The client column of {traffic.name} names {len(names)} clients; choose one with 2 to "
+            f"{MAX_CLIENTS}, or split the records by a rule.",
+        )
+        least = names[int(sizes.argmin())]
+        require(
+            int(sizes.min()) >= 2,
+            f"Client “{least}” of {traffic.name} has 1 normal training record; "
+            "every client needs at least 2. Leave its rows out or split by a rule.",
+        )
+        return [np.flatnonzero(codes == at) for at in range(len(names))], "belong, as they say, to"
+    require(
+        clients >= 1 and 2 * clients <= count,
+        f"{count} normal training records of {traffic.name} cannot be split over {clients} "
+        f"clients with at least 2 each; choose between 1 and {count // 2} clients.",
+    )
+    if split == "sorted":
+        key = traffic.normal[:, traffic.feature_names.index(traffic.split_key)]
+        order = np.argsort(key, kind="stable")
+        return np.array_split(order, clients), f"sorted by {traffic.split_key} and cut into"
+    order = Streams(seed).generator("data", 3).permutation(count)
+    return np.array_split(order, clients), "shuffled into"
+
+
+def _sizes(sizes: list[int]) -> str:
+    return f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 2 else " or ".join(map(str, sizes))
 
 
 def _standardised(block: Array) -> Array:

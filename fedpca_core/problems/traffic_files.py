@@ -59,6 +59,8 @@ class Traffic:
         False where nobody knows which records are attacks: ``attack`` is then False throughout.
     note : str
         Where the records come from and how they were split.
+    owners : (records,) object, optional
+        Whose normal training record each is, where the records say so.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Traffic:
     synthetic: bool = False
     labelled: bool = True
     note: str = ""
+    owners: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         require(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.errors import require
-from fedpca_core.problems.table_cleaning import listed
+from fedpca_core.problems.table_cleaning import client_name, listed
 from fedpca_core.problems.table_file import read_table
 from fedpca_core.problems.traffic_files import Traffic
 from fedpca_core.problems.traffic_schemas import HEADERLESS, Schema, attacks_in, recognise
@@ -45,6 +45,7 @@ class _Rows:
     types: np.ndarray
     labelled: bool
     story: str
+    owners: np.ndarray | None = None
 
     def only(self, chosen: np.ndarray, story: str) -> _Rows:
         """Some of the rows."""
@@ -56,6 +57,7 @@ class _Rows:
             self.types[chosen],
             self.labelled,
             self.story + story,
+            None if self.owners is None else self.owners[chosen],
         )
 
 
@@ -66,6 +68,7 @@ def read_traffic(
     label_column: str = "",
     normal_value: str = "",
     columns: Sequence[str] = (),
+    client_column: str = "",
     seed: int = 0,
 ) -> Traffic:
     """Read a CSV file; 60% of the normal records train, everything else is tested.
@@ -83,6 +86,8 @@ def read_traffic(
         "benign", 0, ...), else the most frequent value.
     columns : sequence of str
         The features; none given: all of a known data set, else every numeric column.
+    client_column : str
+        The column that says whose record it is; "" leaves the split to `prepare`.
     seed : int
         Draws that split, and the rows kept of a very long file.
 
@@ -97,7 +102,7 @@ def read_traffic(
     if schema is not None:
         # In these files a dash is a value ("does not apply"), not a gap.
         table = schema.spelled(_named(read_table(content, name, missing=())))
-    rows = _usable(table, schema, columns, label_column, normal_value, name)
+    rows = _usable(table, schema, columns, label_column, normal_value, client_column, name)
     rows = _thinned(rows, Streams(seed).generator("data", 1))
     normal = np.flatnonzero(~rows.attack)
     drawn = Streams(seed).generator("data", 2).permutation(normal)
@@ -113,6 +118,7 @@ def read_traffic(
         attack=rows.attack[rest],
         types=rows.types[rest],
         labelled=rows.labelled,
+        owners=None if rows.owners is None else rows.owners[chosen],
         note=f"Your file. {rows.story} 60% of the {trained}, drawn at random, train; everything "
         "else is tested.",
     )
@@ -146,6 +152,7 @@ def _usable(
     columns: Sequence[str],
     label_column: str,
     normal_value: str,
+    client_column: str,
     name: str,
 ) -> _Rows:
     known = [column for column in table.columns if column.casefold() in _LABEL_NAMES]
@@ -159,6 +166,13 @@ def _usable(
                 known, key=lambda column: _LABEL_NAMES.index(column.casefold()), default=""
             )
     story = []
+    if client_column:
+        require(
+            client_column in table,
+            f"{name} has no column “{client_column}” of clients; its columns are "
+            f"{_some(table.columns)}.",
+        )
+        table = table[table[client_column].notna()]
     if known_label:
         assert schema is not None
         attack, types = schema.labels(table)
@@ -176,7 +190,7 @@ def _usable(
         types = np.full(len(table), "unlabelled", dtype=object)
         story.append("Nobody says which records are attacks, so all of them count as normal.")
     if schema is None:
-        names, values, said = _features(table, columns, {*known, label_column}, name)
+        names, values, said = _features(table, columns, {*known, label_column, client_column}, name)
         story.append(said)
     else:
         names, values = schema.feature_names, schema.values(table, name)
@@ -195,6 +209,7 @@ def _usable(
         types,
         known_label or bool(label_column),
         " ".join(part for part in (f"{read:,} records read{gaps}.", *story) if part),
+        table[client_column].map(client_name).to_numpy(dtype=object) if client_column else None,
     )
     return whole.only(np.flatnonzero(finite), "")
 

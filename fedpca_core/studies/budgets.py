@@ -73,7 +73,7 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
             len(settings.methods) > 0,
             "No method is chosen, so there is nothing to compare; choose at least one.",
         )
-        chosen = replace(settings, epsilon=value)
+        chosen = self.at(settings, value, settings.seed)
         found: dict[str, dict[str, float]] = {METHODS[m].title: {} for m in settings.methods}
         refused = ""
         steps = [(eta, method) for eta in levels(settings) for method in settings.methods]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from urllib.parse import parse_qs, urlparse
 
 import numpy as np
@@ -211,3 +212,15 @@ def test_a_card_on_home_opens_its_preset(open_page):
     page.wait_for_url(re.compile("/converge"))
     drawn(page)
     expect(page.locator(".st-key-preset_note")).to_contain_text("One round is not enough.")
+
+
+def test_everything_comes_in_one_archive_with_one_click(open_page):
+    page = open_page("/converge", {"starts": 1, "rounds": 20, "seed": 3})
+    with page.expect_download(timeout=90_000) as download:
+        page.get_by_role("button", name="Download everything").click()
+    with zipfile.ZipFile(download.value.path()) as files:
+        names = files.namelist()
+        assert "seed 3" in files.read("README.txt").decode()
+    drawn_names = {f"figures/convergence.{kind}" for kind in ("svg", "png", "pdf", "csv")}
+    others = {"columns.csv", "settings.json", "script.py", "references.bib"}
+    assert drawn_names | others | {"tables/convergence-curves.csv"} <= set(names)

@@ -15,7 +15,9 @@ def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
     """Draw the parameters of data and learning; returns the visitor's own file, if it is used."""
     st.header("Traffic", anchor=False)
     data = _own(controls) if controls.parameter("problem") == "own" else None
-    controls.draw("clients", "split", "transform")
+    named = data is not None and bool(controls.values.get("client_column"))
+    controls.draw("clients", "split", disabled=named)
+    controls.parameter("transform")
     st.header("Learning", anchor=False)
     controls.draw("method", "components", "rounds", "participation", "penalty_factor")
     controls.parameter("local_steps")
@@ -43,5 +45,6 @@ def _own(controls: Controls[AnomalySettings]) -> OwnData | None:
     )
     if values := facts.labels.get(controls.values["label_column"]):
         controls.parameter("normal_value", options=["", *values], empty="Found by itself")
+    own_table.client_column(controls, facts)
     controls.parameter("columns", options=facts.numeric)
     return own

@@ -54,6 +54,7 @@ class AnomalySettings(Settings):
         help="Its value that stands for normal; every other value is a type of attack.",
     )
     columns: tuple[str, ...] = shared("columns")
+    client_column: str = shared("client_column")
     clients: int = shared(
         "clients",
         default=100,

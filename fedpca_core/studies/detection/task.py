@@ -30,7 +30,7 @@ from fedpca_core.studies.study import content_key
 __all__ = ["NO_LABELS"]
 
 #: Fields that the raw records depend on, and those that the task does.
-_OWN = frozenset({"problem", "label_column", "normal_value", "columns", "seed"})
+_OWN = frozenset({"problem", "label_column", "normal_value", "columns", "client_column", "seed"})
 _SPLIT = frozenset({"clients", "split", "transform", "standardising"})
 TASK = _OWN | _SPLIT
 #: Fields that noise at the source depends on besides.
@@ -237,6 +237,7 @@ def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
             label_column=settings.label_column,
             normal_value=settings.normal_value,
             columns=settings.columns,
+            client_column=settings.client_column,
             seed=settings.seed,
         )
     if settings.problem == "synthetic":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fedpca_core.settings import Settings
-from fedpca_core.studies.papers.sources import Source, source
+from fedpca_core.studies.papers.sources import SOURCES, Source, source
 
 #: Papers by the kind of settings, whatever is chosen there.
 _OF_PAGE: Mapping[str, tuple[str, ...]] = {
@@ -16,6 +16,9 @@ _OF_PAGE: Mapping[str, tuple[str, ...]] = {
     "anomaly": ("iot",),
     "personalise": ("perpca",),
     "theory": ("dfl",),
+    "which": ("faps", "fedpower"),
+    "trace": ("faps",),
+    "papers": tuple(SOURCES),
 }
 #: Papers by method.
 OF_METHOD: Mapping[str, str] = {

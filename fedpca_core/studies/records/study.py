@@ -134,7 +134,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
     title: ClassVar[str] = "The records"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
-        "mean_known", "grid_known", "joined", "fine", "unmask", "seeded", "budget",
+        "mean_known", "grid_known", "joined", "once", "fine", "unmask", "seeded", "budget",
     }  # fmt: skip
     seconds: ClassVar[float] = 600.0
 
@@ -186,8 +186,9 @@ class ClientRecords(Study[AttackSettings, Recovered]):
                 dict(refusals),
             )
 
-        for position, method in enumerate(chosen.attacked):
-            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(chosen.attacked)
+        methods = (*chosen.attacked, *chosen.once)
+        for position, method in enumerate(methods):
+            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(methods)
             try:
                 seen = yield from part(watched(problem, method, chosen, by, earlier), begin, middle)
                 found[method] = _described(seen, TakenApart(), truth, private, pending=True)
@@ -295,7 +296,10 @@ def _described(
 
 
 def _rows(values: Array, problem: Problem) -> pd.DataFrame:
-    return pd.DataFrame(values.T, columns=list(problem.feature_names) or None)
+    """In the units of the file, to six decimals; no negative zeros."""
+    divisor = None if problem.announced is None else problem.announced.divisor
+    own = values if divisor is None else values * divisor[:, None]
+    return pd.DataFrame(own.T.round(6) + 0.0, columns=list(problem.feature_names) or None)
 
 
 def _padded(tiles: AnyArray, count: int) -> AnyArray:
