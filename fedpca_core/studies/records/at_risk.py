@@ -25,6 +25,7 @@ from fedpca_core.problems.images import images
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.settings import Value
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.study import Part, Step
@@ -68,6 +69,7 @@ class AtRisk(Sweep[AttackSettings]):
     key: ClassVar[str] = "at_risk"
     title: ClassVar[str] = "What is at risk"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
+    most: ClassVar[Cost] = Cost(megabytes=150, seconds=60)
     reads: ClassVar[frozenset[str]] = frozenset({"seed"})
     seconds: ClassVar[float] = 600.0
 

@@ -17,9 +17,11 @@ from fedpca_core.attacks.without_mean import Differences
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import FINE_RESOLUTION
+from fedpca_core.studies import costs
 from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
 from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
@@ -135,6 +137,16 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         "mean_known", "grid_known", "joined", "once", "fine", "unmask", "seeded", "budget",
     }  # fmt: skip
     seconds: ClassVar[float] = 600.0
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        chosen = stand_in(settings)
+        if chosen.fine and chosen.problem in IMAGES:
+            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
+        size = costs.Size.of(chosen, data)
+        one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
+        if settings.unmask and "faps" in settings.attacked:
+            one += costs.replay(size, chosen)
+        return costs.prepare(size) + one.times((1 + (settings.joined > 0)) * len(chosen.attacked))
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Recovered]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
