@@ -9,12 +9,14 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.routing import Route
 
 ROOT = Path(__file__).resolve().parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from dashboard.shell.document import Document  # noqa: E402
+from dashboard.shell.guard import Guard, status  # noqa: E402
 
 
 @asynccontextmanager
@@ -26,7 +28,12 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-app = st.App(ROOT / "dashboard" / "main.py", lifespan=lifespan, middleware=[Middleware(Document)])
+app = st.App(
+    ROOT / "dashboard" / "main.py",
+    lifespan=lifespan,
+    routes=[Route("/status", status)],
+    middleware=[Middleware(Guard), Middleware(Document)],
+)
 
 if __name__ == "__main__":
     app.run()

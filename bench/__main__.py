@@ -1,6 +1,7 @@
-"""Run the benchmarks: ``python -m bench`` all of them, ``python -m bench simulate`` one.
+"""Run the benchmarks: ``python -m bench`` all but the load, ``python -m bench simulate`` one.
 
-Every module bench/bench_*.py with a ``main()`` is one. One BLAS thread is used unless
+Every module bench/bench_*.py with a ``main()`` is one; options are passed on to a single one
+(``python -m bench load --visitors 3 --seconds 20``). One BLAS thread is used unless
 OPENBLAS_NUM_THREADS says otherwise, because that is how the dashboard runs.
 """
 
@@ -13,6 +14,9 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
 
+#: Takes minutes and the whole machine: only when it is named.
+BY_NAME = ("load",)
+
 
 def names() -> list[str]:
     """The benchmarks in this folder, without their prefix."""
@@ -22,13 +26,19 @@ def names() -> list[str]:
 
 def main(wanted: list[str]) -> int:
     """Run the wanted benchmarks, all without a name; returns the exit status."""
+    options = next((at for at, word in enumerate(wanted) if word.startswith("-")), len(wanted))
+    wanted, passed_on = wanted[:options], wanted[options:]
     known = names()
+    if passed_on and len(wanted) != 1:
+        print("Options belong to a single benchmark; name one.")
+        return 2
     unknown = [name for name in wanted if name not in known]
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}; there are: {', '.join(known)}.")
         return 2
-    for name in wanted or known:
-        import_module(f"bench.bench_{name}").main()
+    for name in wanted or [name for name in known if name not in BY_NAME]:
+        benchmark = import_module(f"bench.bench_{name}")
+        benchmark.main(passed_on) if passed_on else benchmark.main()
     return 0
 
 

@@ -48,11 +48,6 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Array:
     return first + np.log(-np.expm1(ratio))
 
 
-def delta_of(epsilon: ArrayLike, mu: ArrayLike) -> Array:
-    """Smallest delta such that a mu-GDP mechanism is (epsilon, delta)-DP."""
-    return np.exp(log_delta(epsilon, mu))
-
-
 def mu_of(epsilon: ArrayLike, delta: ArrayLike) -> Array:
     """Largest mu such that every mu-GDP mechanism is (epsilon, delta)-DP.
 

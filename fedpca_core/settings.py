@@ -11,10 +11,15 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlencode
 
 from fedpca_core.errors import InvalidInput, require
+
+#: Choices that a sentence lists.
+MOST_NAMED = 16
 
 Value = int | float | bool | str | tuple[str, ...]
 
@@ -132,7 +137,9 @@ class Parameter:
         if self.free:
             return "a text of at most 200 characters"
         if self.choices:
-            return "one of " + ", ".join(self.choices.values())
+            names = list(self.choices.values())
+            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            return "one of " + ", ".join(names[:MOST_NAMED]) + rest
         if isinstance(self.default, bool):
             return "true or false"
         if self.grid:
@@ -262,9 +269,11 @@ class Settings:
             object.__setattr__(self, name, description.check(getattr(self, name)))
 
     @classmethod
-    def parameters(cls) -> dict[str, Parameter]:
+    @cache
+    def parameters(cls) -> Mapping[str, Parameter]:
         """Field names and their parameters, in order."""
-        return {entry.name: cast(Parameter, entry.metadata["parameter"]) for entry in fields(cls)}
+        found = {entry.name: cast(Parameter, entry.metadata["parameter"]) for entry in fields(cls)}
+        return MappingProxyType(found)
 
     # ------------------------------------------------------------------ out
     def as_dict(self) -> dict[str, Any]:
@@ -294,7 +303,8 @@ class Settings:
         for name in parameters if complete else self.changed():
             description, value = parameters[name], getattr(self, name)
             if isinstance(value, tuple):
-                result[description.key] = [description.text(part) for part in value]
+                # An empty choice is a choice too, and not the default.
+                result[description.key] = [description.text(part) for part in value] or [""]
             else:
                 result[description.key] = description.text(value)
         return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+import fedpca_core as fp
 from dashboard.shell import jobs, share
 from fedpca_core.__main__ import main
 from fedpca_core.problems import traffic
+from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.settings import Settings
 from fedpca_core.studies import recovery
 from fedpca_core.studies.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
@@ -31,10 +34,14 @@ from fedpca_core.studies.records import at_risk
 from fedpca_core.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The page that has the settings of a kind.
+#: Pages that are not called as their settings are.
 SCRIPTS = {"scene": "home"}
+#: Kinds whose pages came last and have no row yet.
+WITHOUT_ROW = {"which", "check"}
+#: What a visitor's own file is called.
+OWN = {"converge": "own.csv", "anomaly": "own.csv", "trace": "trace.npz"}
 #: Measured by the clock, or ended within rounding: no two runs agree.
-LEFT_OUT = ("seconds", "training_seconds", "microseconds_per_flow", "evaluations")
+LEFT_OUT = ("seconds", "training_seconds", "microseconds_per_flow", "evaluations", "replay_error")
 
 TINY: Mapping[str, Mapping[str, Any]] = {
     "scene": {"clients": 4, "records_per_client": 12, "components": 6, "rounds": 10, "client": 1},
@@ -55,6 +62,7 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ("converge", {"methods": ("ssi", "local_power", "faps", "block_krylov", "one_shot")}),
     ("converge", {"problem": "decay_arithmetic", "participation": 0.5, "secure_aggregation": True}),
     ("converge", SIZED | {"problem": "digits", "epsilon": 10, "clip_norm": 4, "starts": 1}),
+    ("converge", {"budgets": True, "methods": ("ssi", "one_shot"), "starts": 1}),
     ("converge", SIZED | {"problem": "table", "client_column": "label", "dtype": "float32"}),
     *(
         ("attack", {"attack": kind, "secure_aggregation": kind in ("pooled", "collude")})
@@ -70,6 +78,8 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("personalise", {"vary": "samples", "exposure": True, "epsilon": 50}),
     ("personalise", {"vary": "clients", "reading": "literal"}),
+    ("trace", {"client": 1, "grid": "1"}),
+    ("papers", {}),
     ("theory", {}),
     ("theory", {"problem": "logistic", "method": "admm"}),
     *(
@@ -83,8 +93,21 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
 
 def settings_of(kind: str, changes: Mapping[str, Any]) -> Settings:
     """The settings of a row."""
-    values = {**TINY[kind], **changes}
+    values = {**TINY.get(kind, {}), **changes}
     return KINDS[kind](**{name: value for name, value in values.items() if value is not None})
+
+
+def script_of(kind: str) -> Path:
+    """The page that has the settings of a kind."""
+    return ROOT / "pages" / f"{SCRIPTS.get(kind, kind)}.py"
+
+
+def trace_file(folder: Path) -> bytes:
+    """The file of a run, as a deployment leaves it."""
+    blocks = [np.random.default_rng(m).integers(-9, 10, (16, m)).astype(float) for m in (5, 7, 6)]
+    trace = fp.simulate(fp.problems.from_blocks(blocks), fp.SSI(3), rounds=6)
+    save_trace(replace(trace, states=None), folder / "trace.npz")
+    return (folder / "trace.npz").read_bytes()
 
 
 def own_file() -> bytes:
@@ -104,7 +127,9 @@ def small(monkeypatch):
     """What has a size of its own, cut down; a registry of jobs and memories of their own."""
     monkeypatch.setattr(recovery, "FEATURES", (20, 30))
     monkeypatch.setattr(recovery, "DRAWS", 1)
-    monkeypatch.setattr(at_risk, "ROWS", {"Digits, 4 × 4": ("digits", 4)})
+    smallest = next(iter(at_risk.ROWS))
+    monkeypatch.setattr(at_risk, "ROWS", {smallest: at_risk.ROWS[smallest]})
+    monkeypatch.setattr(at_risk, "NOISE", (0.0, 1e-2))
     monkeypatch.setattr(at_risk, "RECORDS", (5.0, 10.0))
     monkeypatch.setattr(membership, "TESTS", 8)
     made = partial(traffic.synthetic, normal=2000, test=800)
@@ -114,6 +139,7 @@ def small(monkeypatch):
     monkeypatch.setattr(sweeps, "VALUES", {"components": (2, 30)})
     registry = jobs.Registry()
     monkeypatch.setattr(jobs, "registry", lambda: registry)
+    monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 600.0)
     monkeypatch.setattr(jobs.Job, "wait", lambda job, seconds: job._done.wait(90))
     memories = (task._SOURCES, task._TASKS, trained._DETECTORS)
     for memory in memories:
@@ -132,13 +158,12 @@ def taken_away(settings, table: bytes | None, monkeypatch) -> tuple[str, dict[St
 
     monkeypatch.setattr(share, "take_away", take_away)
     monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
-    script = ROOT / "pages" / f"{SCRIPTS.get(settings.kind, settings.kind)}.py"
-    app = AppTest.from_file(str(script), default_timeout=120)
+    app = AppTest.from_file(str(script_of(settings.kind)), default_timeout=120)
     for key, value in settings.query().items():
         app.query_params[key] = value
     app.run()
     if table is not None:
-        app.file_uploader[0].set_value(("own.csv", table, "text/csv")).run()
+        app.file_uploader[0].set_value((OWN[settings.kind], table, "")).run()
     assert not app.exception
     return offered[-1]
 
@@ -150,7 +175,8 @@ def test_the_file_of_a_page_gives_the_page_s_numbers(
     kind, changes, tmp_path, capsys, monkeypatch
 ) -> None:
     settings = settings_of(kind, changes)
-    table = own_file() if settings.problem in ("own", "table") else None
+    own = getattr(settings, "problem", "") in ("own", "table")
+    table = trace_file(tmp_path) if kind == "trace" else own_file() if own else None
     text, results = taken_away(settings, table, monkeypatch)
     assert read_settings(text) == settings
     done = {study.key for study, found in results.items() if found is not None}
@@ -159,8 +185,8 @@ def test_the_file_of_a_page_gives_the_page_s_numbers(
     (tmp_path / "page.json").write_text(text, encoding="utf-8")
     command = ["run", str(tmp_path / "page.json"), "--out", str(tmp_path / "out")]
     if table is not None:
-        (tmp_path / "own.csv").write_bytes(table)
-        command += ["--table", str(tmp_path / "own.csv")]
+        (tmp_path / OWN[kind]).write_bytes(table)
+        command += ["--table", str(tmp_path / OWN[kind])]
     assert main(command) == 0
     assert capsys.readouterr().out
     offered = {
@@ -186,11 +212,16 @@ def test_the_file_of_a_page_gives_the_page_s_numbers(
 
 def test_every_study_and_every_choice_is_in_the_table() -> None:
     rows = [settings_of(kind, changes) for kind, changes in ROWS]
-    assert {type(row) for row in rows} == set(PAGES)
-    assert {study for row in rows for study in studies_of(row)} == set(STUDIES.values())
+    opened = {settings for settings in PAGES if settings.kind not in WITHOUT_ROW}
+    assert {type(row) for row in rows} == opened
+    shown = {study for study in STUDIES.values() if study.settings in opened}
+    assert {study for row in rows for study in studies_of(row)} == shown
     for kind, field in (("attack", "attack"), ("privacy", "view"), ("anomaly", "topic")):
         tried = {getattr(row, field) for row in rows if row.kind == kind}
         assert tried == set(KINDS[kind].parameters()[field].choices)
     attack = KINDS["attack"].parameters().items()
-    for switch in (name for name, one in attack if one.default is False and name != "unmask"):
+    elsewhere = {"budgets"}  # of another page
+    minutes = {"unmask", "fine"}
+    switches = {name for name, one in attack if one.default is False}
+    for switch in switches - elsewhere - minutes:
         assert any(getattr(row, switch) for row in rows if row.kind == "attack"), switch

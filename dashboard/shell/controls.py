@@ -51,7 +51,7 @@ class Controls(Generic[S]):
     def __init__(self, settings: type[S], also_known: Sequence[str] = ()) -> None:
         self.settings_class = settings
         self._also_known = tuple(also_known)
-        self.parameters: dict[str, Parameter] = settings.parameters()
+        self.parameters: Mapping[str, Parameter] = settings.parameters()
         self.values: dict[str, Any] = {}
         family = settings.family or settings.kind
         self._family: dict[str, Any] = st.session_state.setdefault(f"_parameters_{family}", {})

@@ -9,6 +9,8 @@ is kept.
 
 from __future__ import annotations
 
+import math
+import pickle
 import threading
 import time
 from collections import OrderedDict
@@ -18,7 +20,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from dashboard.shell import workers
+from dashboard.shell import limits, log, workers
+from dashboard.shell.turns import LONG_SECONDS, Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.own_data import OwnData
@@ -29,12 +32,8 @@ R = TypeVar("R")
 
 #: A job that nobody has looked at for this long is abandoned.
 ABANDONED_SECONDS = 8.0
-#: Finished jobs kept per server process; the oldest go first.
+#: Finished jobs kept per server process, as far as `limits.CACHE_MB` goes; the oldest go first.
 KEPT = 96
-#: Jobs that compute at the same time; the others wait their turn.
-AT_ONCE = 2
-#: Jobs that may wait for their turn; whoever comes then is asked to try again.
-WAITING = 40
 
 
 @dataclass
@@ -42,7 +41,8 @@ class Job:
     """One computation and how far it has come."""
 
     key: Hashable
-    deadline: float
+    deadline: float = math.inf
+    megabytes: float = 0.0
     fraction: float = 0.0
     text: str = "Waiting for a free processor"
     result: Any = None
@@ -74,6 +74,12 @@ class Job:
         """Ask the job to end at its next report, keeping what it has."""
         self._stop.set()
 
+    def refuse(self, sentence: str) -> Job:
+        """End the job with a sentence instead of a result."""
+        self.refusal = sentence
+        self._done.set()
+        return self
+
     def wait(self, seconds: float) -> bool:
         """Wait a moment for the end; returns `done`."""
         return self._done.wait(seconds)
@@ -103,7 +109,7 @@ class Registry:
     def __init__(self) -> None:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
         self._lock = threading.Lock()
-        self._turns = threading.Semaphore(AT_ONCE)
+        self._turns = Turns(limits.AT_ONCE)
 
     def find(self, key: Hashable) -> Job | None:
         """The job with this key, if any."""
@@ -111,7 +117,13 @@ class Registry:
             return self._jobs.get(key)
 
     def submit(
-        self, key: Hashable, work: Callable[[Job], Any], seconds: float, again: bool = False
+        self,
+        key: Hashable,
+        work: Callable[[Job], Any],
+        seconds: float,
+        *,
+        again: bool = False,
+        long: bool = False,
     ) -> Job:
         """Return the job with this key, starting it if there is none (or ``again`` is set).
 
@@ -125,29 +137,48 @@ class Registry:
                 self._jobs.move_to_end(key)
                 job.touch()
                 return job
-            job = Job(key=key, deadline=time.monotonic() + seconds)
-            if sum(not entry.done for entry in self._jobs.values()) >= AT_ONCE + WAITING:
-                job.refusal = (
-                    f"{WAITING} computations are waiting for this server already; try again in a "
-                    "minute, or run it on your own machine."
+            job = Job(key=key)
+            if self._unfinished() >= limits.AT_ONCE + limits.WAITING:
+                return job.refuse(
+                    f"{limits.WAITING} computations are waiting for this server already; try again "
+                    f"in a minute, or {limits.ELSEWHERE}."
                 )
-                job._done.set()
-                return job
             self._jobs[key] = job
-            finished = [name for name, entry in self._jobs.items() if entry.done]
-            for name in finished[: max(0, len(self._jobs) - KEPT)]:
-                del self._jobs[name]
-        threading.Thread(target=self._run, args=(job, work, seconds), daemon=True).start()
+            self._forget()
+        run = threading.Thread(target=self._run, args=(job, work, seconds, long), daemon=True)
+        run.start()
         return job
 
-    def _run(self, job: Job, work: Callable[[Job], Any], seconds: float) -> None:
+    def _unfinished(self) -> int:
+        return sum(not entry.done for entry in self._jobs.values())
+
+    def _forget(self) -> None:
+        """Drop the oldest results beyond what is kept."""
+        finished = [name for name, entry in self._jobs.items() if entry.done]
+        held = sum(self._jobs[name].megabytes for name in finished)
+        for name in finished:
+            if len(self._jobs) <= KEPT and held <= limits.CACHE_MB:
+                return
+            held -= self._jobs.pop(name).megabytes
+
+    def state(self) -> dict[str, float]:
+        """How many jobs there are and what is kept, for the operator."""
+        with self._lock:
+            held = sum(entry.megabytes for entry in self._jobs.values())
+            waiting = self._unfinished()
+            return {"unfinished": waiting, "kept": len(self._jobs) - waiting, "kept_mb": held}
+
+    def _run(self, job: Job, work: Callable[[Job], Any], seconds: float, long: bool) -> None:
+        began = time.monotonic()
         try:
-            with self._turns:
-                job.deadline = time.monotonic() + seconds
-                # Whoever left while the job waited for its turn does not want it any more.
-                result = work(job) if job.wanted() else None
+            # Whoever left while the job waited for its turn does not want it any more.
+            with self._turns.turn(long, job.wanted) as wanted:
+                began = time.monotonic()
+                job.deadline = began + seconds
+                result = work(job) if wanted else None
                 if result is not None:
                     job.result = result
+            job.megabytes = len(pickle.dumps(job.result, protocol=5)) / 2**20
         except InvalidInput as refusal:
             job.refusal = str(refusal)
         except Exception as error:
@@ -157,6 +188,11 @@ class Registry:
             )
         finally:
             job._done.set()
+            log.job(job.key, time.monotonic() - began, _ending(job), job.megabytes)
+
+
+def _ending(job: Job) -> str:
+    return "refused" if job.refusal else "stopped" if job.stopped else "done"
 
 
 @st.cache_resource(show_spinner=False)
@@ -188,12 +224,19 @@ def study(
     name : str
         Unique on the page; the study's key by default.
     """
+    refusal, long = None, False
+    try:
+        long = limits.check(study, settings, data).seconds > LONG_SECONDS
+    except InvalidInput as too_large:
+        refusal = str(too_large)
     return show(
         study.identity(settings, data),
         lambda job: follow(job, workers.run(study, settings, data)),
         draw,
         name=name or study.key,
-        seconds=study.seconds,
+        seconds=min(study.seconds, limits.LIMITS.seconds),
+        long=long,
+        refusal=refusal,
         patience=patience,
     )
 
@@ -227,6 +270,8 @@ def show(
     *,
     name: str,
     seconds: float = 120.0,
+    long: bool = False,
+    refusal: str | None = None,
     patience: float = 0.8,
 ) -> Job:
     """Run a job and draw its result, with progress and a Stop button while it lasts.
@@ -245,6 +290,10 @@ def show(
         Unique on the page; names the widgets.
     seconds : float
         Deadline.
+    long : bool
+        Whether it is expected to take long; such jobs leave a place to the others.
+    refusal : str, optional
+        Why it is not run at all.
     """
     before = st.session_state.get(f"_job_{name}")
     if before is not None and before != key:
@@ -252,7 +301,13 @@ def show(
         if left is not None:
             left.leave()
     st.session_state[f"_job_{name}"] = key
-    job = registry().submit(key, work, seconds)
+
+    def start(again: bool = False) -> Job:
+        if refusal is not None:
+            return Job(key).refuse(refusal)
+        return registry().submit(key, work, seconds, again=again, long=long)
+
+    job = start()
     job.wait(patience)
     running = not job.done
     picture = f"_drawn_{name}"
@@ -262,7 +317,7 @@ def show(
         job.touch()
         if running and job.done:
             st.rerun()
-        _status(job, name, lambda: registry().submit(key, work, seconds, again=True))
+        _status(job, name, lambda: start(again=True))
         old = st.session_state.get(picture)
         if job.result is not None:
             st.session_state[picture] = draw, job.result

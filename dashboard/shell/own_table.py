@@ -1,60 +1,60 @@
-"""The visitor's own CSV file: kept for the session; how to read it is part of the settings."""
+"""The visitor's own file: kept for the session, read by a worker; how is part of the settings."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from dashboard.shell import layout
-from dashboard.shell.controls import Controls
+from dashboard.shell import jobs, layout, limits
+from dashboard.shell.controls import Controls, plain
 from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Settings
+from fedpca_core.studies.catalogue import OWN_TABLE, TABLE_SUFFIXES
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import TableFacts
 
 _STATE = "_own_table"
 
 
 def upload(controls: Controls[Any]) -> None:
     """Draw the upload and the settings that say how the table is read."""
-    own = choose("One row for each record, one column for each feature. It stays in this session.")
-    if own is None:
+    _, facts = choose("One row for each record, one column for each feature.")
+    if facts is None:
         return
-    client_column(controls, own.table)
-    features(controls, own.table)
+    client_column(controls, facts)
+    controls.parameter("columns", options=facts.numeric)
     controls.parameter("scaling")
 
 
-def client_column(controls: Controls[Any], table: pd.DataFrame) -> None:
+def client_column(controls: Controls[Any], facts: TableFacts) -> None:
     """Draw whose records they are: a column that says so, or a split by rule."""
-    offered = ["", *_client_columns(table)]
-    controls.parameter("client_column", options=offered, empty="Split by a rule")
+    controls.parameter("client_column", options=["", *facts.clients], empty="Split by a rule")
 
 
-def features(controls: Controls[Any], table: pd.DataFrame) -> None:
-    """Draw the choice of columns that are features."""
-    numeric = [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
-    controls.parameter("columns", options=numeric)
-
-
-def choose(explanation: str) -> OwnData | None:
-    """Draw the upload; returns the file of this session, if there is one that is a table.
+def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:
+    """Draw the upload; the file of this session and what is in it, once that is known.
 
     What is wrong with a file is said as long as it stands in the upload.
     """
-    file = st.file_uploader("CSV file", type=["csv", "tsv", "txt"], help=explanation)
+    file = st.file_uploader(
+        "Your file",
+        type=list(TABLE_SUFFIXES),
+        help=f"{explanation} CSV, Parquet, or a matrix of NumPy; at most {limits.UPLOAD_MB} MB. It "
+        "stays in the memory of this session and is never written to a disk.",
+    )
     if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:
         st.session_state[f"{_STATE}_file"] = file.file_id
-        st.session_state[f"{_STATE}_refusal"] = _read(OwnData(file.name, file.getvalue()))
+        _keep(OwnData(file.name, file.getvalue()))
     refusal = st.session_state.get(f"{_STATE}_refusal")
     if file is not None and refusal:
-        layout.sentence(refusal)
+        layout.sentence(plain(refusal))
     own = current()
     if own is None:
         st.caption("No file yet: choose one with a numeric column for each feature.")
-        return None
-    st.caption(f"{own.name}: {len(own.table):,} rows, {own.table.shape[1]} columns")
-    return own
+        return None, None
+    job = jobs.study(OWN_TABLE, Settings(), lambda facts: _caption(own, facts), data=own)
+    return (own, job.result) if job.result is not None else (None, None)
 
 
 def current() -> OwnData | None:
@@ -63,18 +63,17 @@ def current() -> OwnData | None:
     return found
 
 
-def _read(own: OwnData) -> str | None:
-    """Keep a file that is a table; returns what is wrong with one that is none."""
+def _keep(own: OwnData) -> None:
+    """Keep a file whose size can be read here; note what is wrong with any other."""
     st.session_state.pop(_STATE, None)
+    st.session_state.pop(f"{_STATE}_refusal", None)
     try:
-        _ = own.table
+        limits.check_file(own)
     except InvalidInput as refusal:
-        return str(refusal)
-    st.session_state[_STATE] = own
-    return None
+        st.session_state[f"{_STATE}_refusal"] = str(refusal)
+    else:
+        st.session_state[_STATE] = own
 
 
-def _client_columns(table: pd.DataFrame) -> list[str]:
-    """Columns that could name clients: few distinct values, each on several rows."""
-    most = max(2, len(table) // 2)
-    return [str(name) for name in table.columns if 2 <= table[name].nunique() <= min(most, 200)]
+def _caption(own: OwnData, facts: TableFacts) -> None:
+    st.caption(f"{plain(own.name)}: {facts.rows:,} rows, {facts.columns} columns")

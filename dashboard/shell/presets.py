@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 import pandas as pd
 import streamlit as st
@@ -38,19 +39,23 @@ def door(preset: Preset, label: str, value: Value | None = None) -> None:
     )
 
 
-def found(settings: ConvergeSettings) -> tuple[Preset, Value | None] | None:
-    """The preset (and the value it varies) that these settings are, whatever is shown of them."""
+@cache
+def _known() -> Mapping[ConvergeSettings, tuple[Preset, Value | None]]:
+    """What is computed for every preset, and for every value that it varies."""
+    known: dict[ConvergeSettings, tuple[Preset, Value | None]] = {}
     for preset in PRESETS:
         if not preset.live and preset.name == "default":
             continue  # the page as it opens needs no explanation
         for value in (None, *preset.live_values):
             configuration = preset.configuration(value)
-            if type(configuration) is type(settings) and configuration.run_key() == (
-                settings.run_key()
-            ):
-                chosen = getattr(configuration, preset.varied) if preset.varied else None
-                return preset, chosen
-    return None
+            chosen = getattr(configuration, preset.varied) if preset.varied else None
+            known.setdefault(configuration.run_key(), (preset, chosen))
+    return known
+
+
+def found(settings: ConvergeSettings) -> tuple[Preset, Value | None] | None:
+    """The preset (and the value it varies) that these settings are, whatever is shown of them."""
+    return _known().get(settings.run_key())
 
 
 def note(settings: ConvergeSettings) -> None:

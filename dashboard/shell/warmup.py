@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import importlib
+import threading
+import time
 from functools import cache
 
 from threadpoolctl import threadpool_limits
@@ -24,6 +26,8 @@ _HEAVY = (
     "dashboard.player",
     "dashboard.shell.share",
 )
+#: Seconds between two collections of garbage.
+SWEEP_SECONDS = 10.0
 
 
 def _open_pages() -> None:
@@ -40,18 +44,30 @@ def _open_pages() -> None:
 
 @cache
 def warm() -> None:
-    """Import what every page needs, use one BLAS thread, and freeze the garbage collector.
+    """Import what every page needs, use one BLAS thread, and take over the garbage collector.
 
     The matrices here are small, so threads inside one product cost more than they save, and
-    several visitors share the cores. Streamlit collects garbage after every script run while
-    holding the interpreter lock; freezing what the imports created takes those objects out of
-    each of these collections.
+    several visitors share the cores. A full collection holds the interpreter lock for everybody:
+    what the imports created is frozen, out of its reach, and one thread collects now and then
+    instead of every script run (``runner.postScriptGC`` in .streamlit/config.toml).
     """
     for name in _HEAVY:
         importlib.import_module(name)
     threadpool_limits(limits=1)
     if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
         workers.start()
+    importlib.import_module("dashboard.shell.log").to_standard_error()
+    # An upload is held in memory whole; without this a large one passes through a file on disk.
+    parser = importlib.import_module("starlette.formparsers").MultiPartParser
+    parser.spool_max_size = importlib.import_module("dashboard.shell.limits").UPLOAD_MB * 2**20
     _open_pages()
     gc.collect()
     gc.freeze()
+    threading.Thread(target=_sweep, name="garbage", daemon=True).start()
+
+
+def _sweep() -> None:
+    """Collect what closed sessions and changed figures leave behind."""
+    while True:
+        time.sleep(SWEEP_SECONDS)
+        gc.collect()

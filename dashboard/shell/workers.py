@@ -10,22 +10,24 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
-import os
 import queue
 import resource
+import signal
 import sys
 import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any
 
+from dashboard.shell import limits
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import STUDIES
+from fedpca_core.studies.catalogue import RUNNABLE
 from fedpca_core.studies.divided import Divided, said
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study, outcome
@@ -34,8 +36,8 @@ from fedpca_core.studies.study import Run, Step, Study, outcome
 LOOK_SECONDS = 0.1
 #: How long a worker that was asked to stop may take to do so.
 GRACE_SECONDS = 0.3
-#: Megabytes of address space that a worker may use beyond what it has when it starts.
-MEMORY_MB = int(os.environ.get("FEDPCA_WORKER_MB", "3072"))
+#: How long a study may be silent before whoever waits for it is asked whether to go on.
+SILENCE_SECONDS = 0.1
 
 
 @contextmanager
@@ -61,30 +63,44 @@ class Worker:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["fedpca_core.studies.catalogue"])
         self._line, end = context.Pipe()
-        self._process = context.Process(target=serve, args=(end, MEMORY_MB), daemon=True)
+        self._ended = False
+        memory = limits.LIMITS.megabytes
+        self._process = context.Process(target=serve, args=(end, memory), daemon=True)
         with _plain_main():
             self._process.start()
         end.close()
 
     @property
     def alive(self) -> bool:
-        """Whether it can take a study."""
-        return self._process.is_alive()
+        """Whether it can take a study: one that was killed may take a moment to be gone."""
+        return not self._ended and self._process.is_alive()
+
+    @property
+    def pid(self) -> int | None:
+        """Id of its process."""
+        return self._process.pid
 
     def run(self, key: str, settings: Settings, data: OwnData | None) -> Run[Any]:
         """Run a study there, step by step; closing the generator ends it.
 
+        While the study is silent its last step is repeated, at which a visitor may leave.
+
         Raises
         ------
         InvalidInput
-            The study's own refusal, or that it took too much memory.
+            The study's own refusal, that it took too much memory, or that its process ended.
         """
         finished = False
+        last: Step[Any] = Step(0.0, "Starting")
         try:
             self._line.send((key, settings, None if data is None else (data.name, data.content)))
             while True:
+                if not self._line.poll(SILENCE_SECONDS):
+                    yield last
+                    continue
                 kind, content = self._line.recv()
                 if kind == "step":
+                    last = replace(content, result=None)
                     yield content
                     continue
                 finished = True
@@ -96,10 +112,7 @@ class Worker:
         except (EOFError, OSError) as error:
             finished = True
             self.end()
-            raise InvalidInput(
-                "The computation took more memory than this server gives one visitor "
-                f"({MEMORY_MB} MB); choose smaller sizes, or run it on your own machine."
-            ) from error
+            raise InvalidInput(self._obituary()) from error
         finally:
             if not finished:
                 self._end()
@@ -119,9 +132,20 @@ class Worker:
 
     def end(self) -> None:
         """End the process at once."""
+        self._ended = True
         self._process.kill()
         self._process.join(1.0)
         self._line.close()
+
+    def _obituary(self) -> str:
+        """Why the process is gone, as far as its exit code says."""
+        code = self._process.exitcode
+        if code == -signal.SIGKILL:
+            return (
+                "The system ended this computation, most likely for want of memory; choose "
+                f"smaller sizes, or {limits.ELSEWHERE}."
+            )
+        return f"The process of this computation ended (code {code}); press “Run again”."
 
 
 class Pool:
@@ -170,6 +194,11 @@ class Pool:
                 self._all.add(worker)
         return worker
 
+    def processes(self) -> list[int]:
+        """Ids of the processes that are there."""
+        with self._lock:
+            return [pid for worker in self._all if worker.alive and (pid := worker.pid)]
+
     def close(self) -> None:
         """End all workers."""
         with self._lock:
@@ -181,8 +210,7 @@ class Pool:
 @cache
 def pool() -> Pool | None:
     """The workers of this server: as many as FEDPCA_WORKERS says, none for 0."""
-    size = int(os.environ.get("FEDPCA_WORKERS", "2"))
-    return Pool(size) if size > 0 else None
+    return Pool(limits.WORKERS) if limits.WORKERS > 0 else None
 
 
 def run(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
@@ -253,7 +281,7 @@ def serve(line: Connection, memory_mb: int) -> None:
 def _answer(
     line: Connection, key: str, settings: Settings, data: OwnData | None
 ) -> tuple[str, Any]:
-    run = STUDIES[key].run(settings, data)
+    run = RUNNABLE[key].run(settings, data)
     try:
         while True:
             try:
@@ -268,8 +296,9 @@ def _answer(
         return "refusal", str(refusal)
     except MemoryError:
         return "refusal", (
-            "The computation took more memory than this server gives one visitor "
-            f"({MEMORY_MB} MB); choose smaller sizes, or run it on your own machine."
+            "The computation took more memory than this server gives one "
+            f"({limits.LIMITS.megabytes:,} MB, FEDPCA_MAX_MB); choose smaller sizes, or "
+            f"{limits.ELSEWHERE}."
         )
     except Exception as error:
         return "failure", f"{type(error).__name__}: {error}"

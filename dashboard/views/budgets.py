@@ -36,7 +36,7 @@ def show(controls: Controls[ConvergeSettings], data: OwnData | None) -> Swept | 
 def draw(swept: Swept, settings: ConvergeSettings) -> None:
     """Small multiples on common axes."""
     if found := panels(swept, settings):
-        chart(key="budgets", panels=found)
+        chart(key="budgets_map", panels=found)
     for reason in dict.fromkeys(swept.refusals.values()):
         layout.sentence(reason, kind="note")
     st.caption(

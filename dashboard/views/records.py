@@ -55,6 +55,7 @@ def dials(controls: Controls[AttackSettings]) -> None:
         elif controls.values["problem"] in FINER:
             controls.parameter("fine")
         controls.draw("joined", "mean_known", "grid_known")
+        controls.parameter("once")
         if "faps" in controls.values["attacked"]:
             controls.parameter("unmask")
     st.caption("ε, noise on uploads, precision and secure aggregation are in the sidebar.")
@@ -95,6 +96,8 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
     st.markdown("\n\n".join(verdicts(result, settings).values()))
     rounds = max(len(one.directions) for one in result.found.values()) - 1
     pictured = result.rows is None
+    if not pictured:
+        _tables(result, settings)
     replay(
         key="records_view",
         rounds=rounds,
@@ -102,8 +105,6 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
         panels=[panel(result, settings)],
         autoplay=pictured,
     )
-    if not pictured:
-        _tables(result, settings)
 
 
 def verdicts(result: Recovered, settings: AttackSettings) -> Mapping[str, str]:
@@ -138,13 +139,14 @@ def _differences(
 
 
 def _certified(method: str, one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
+    who = _whose(settings)
     unique = "; no other whole records explain the messages" if one.unique else ""
     guess = "" if one.step is None else f" It found the step of the grid, {one.step:.4g}, by trial."
     return (
         f"From **{METHODS[method].title}** the server has **all {result.records} "
-        f"{_things(settings)} {_whose(settings)}** after round {one.certified}, and can prove it: "
-        f"every value lies within {one.distance:.0e} of a step of the grid, a wrong rotation would "
-        f"pass with a chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
+        f"{_things(settings)} {who}** after round {one.certified}, and can prove it: every value "
+        f"lies within {one.distance:.0e} of a step of the grid, a wrong rotation would pass with a "
+        f"chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
         f"{result.records} are exact, value for value."
     )
 
@@ -167,6 +169,12 @@ def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -
         return (
             "its messages are no products of the matrix. That is masking, not privacy: switch on "
             "“Replay FAPS for its records” to see how far a server comes that reruns its update."
+        )
+    if one.attack == "model":
+        return (
+            f"its one message holds {int(one.directions[-1])} leading directions of the client, "
+            "which do not determine its matrix. With as many components as records, and the sizes "
+            "of the directions, as in the stacked variant, they would."
         )
     if result.records > features:
         return (

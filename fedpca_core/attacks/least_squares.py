@@ -44,13 +44,11 @@ class Fit:
         Norm of replayed minus recorded uploads over that of the recorded ones.
     damping : float
         To go on with.
-    jacobians : int
     """
 
     guess: Guess
     residual: float
     damping: float
-    jacobians: int
 
 
 @dataclass
@@ -102,12 +100,12 @@ def descend(
         equations = [each.rows(at, model.entries, model.size) for each in extra]
         return _Point(at, answers - recorded, played, equations)
 
-    def summary(point: _Point, formed: int) -> Fit:
-        return Fit(point.guess, float(np.linalg.norm(point.residual)) / size, damping, formed)
+    def summary(point: _Point) -> Fit:
+        return Fit(point.guess, float(np.linalg.norm(point.residual)) / size, damping)
 
     here = look(guess)
     idle = 0
-    for formed in range(1, jacobians + 1):
+    for _ in range(jacobians):
         jacobian = model.jacobian(here.guess, here.played)
         normal = jacobian.T @ jacobian
         slope = jacobian.T @ here.residual
@@ -122,18 +120,18 @@ def descend(
             )
             damping = max(damping * _LOWER, _SMALLEST) if ahead else damping * _RAISE
         if ahead is None:
-            fit = summary(here, formed)
+            fit = summary(here)
             yield fit
             return fit
         gained = 1.0 - ahead.cost / here.cost
         here = ahead
         idle = idle + 1 if gained < _IDLE else 0
-        fit = summary(here, formed)
+        fit = summary(here)
         reached = fit.residual <= target and not (polish and gained > _MUCH)
         yield fit
         if reached or idle == _PATIENCE:
             return fit
-    return summary(here, jacobians)
+    return summary(here)
 
 
 def _step(

@@ -185,7 +185,7 @@ class Search:
         self._current = None
         residual = self._misfit(guess, self.setup.rounds)
         if self._best is None or residual < self._best.residual:
-            self._best = Fit(guess, residual, 0.0, 0)
+            self._best = Fit(guess, residual, 0.0)
         if final and residual <= self.setup.tolerance:
             self.ended = "explained"
 

@@ -18,7 +18,7 @@ import numpy as np
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.lattice import advice, reduce_generators
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.polish import TOLERANCE, chance
+from fedpca_core.attacks.polish import chance
 from fedpca_core.attacks.sieve import sieve
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar
@@ -27,6 +27,9 @@ from fedpca_core.linalg.stiefel import polar
 _TAGS = (1e-3, 1e-2, 1e-5, 1e-7)
 #: Products of projected unit vectors may be off by so much before they are polished.
 _OFF = 0.1
+#: Farthest from the grid that an entry may lie, in grid units. Each row has an offset of its own,
+#: which can hide a misread entry at 0.2; true differences lie within 1e-3.
+_NEAREST = 0.02
 #: A wrong rotation must come as close with a chance below this (decimal logarithm).
 _CHANCE = -12.0
 #: Refits, and the root mean square distance from the grid at which more rows join; 0.29 is chance.
@@ -92,7 +95,7 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
         closest = min(closest, largest)
         # One entry of every row went into its offset.
         odds = chance(rows, np.zeros(len(rows)), np.ones(rank)) * (rank - 1) / rank
-        if largest < TOLERANCE and odds < _CHANCE:
+        if largest < _NEAREST and odds < _CHANCE:
             return _certified(whole, largest, odds)
     return Differences(
         False, None, closest, f"Not certified: no rotation fits the grid. {advice()}".strip()

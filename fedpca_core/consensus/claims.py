@@ -87,6 +87,15 @@ def _corollary_1(corrected: bool) -> Measure:
     return _worst(pairs)
 
 
+def _theorem_4_one(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+    """Any step below 2/ρ(S_r) = 2(r+λ): the factor of the extreme eigenvalues of S_r."""
+    for r in PENALTIES[1:]:
+        for share in (0.25, 0.5, 0.75, 0.95):
+            step = share * 2.0 * (r + low)
+            claimed = max(abs(1.0 - step / (r + low)), abs(1.0 - step / (r + high)))
+            yield Case(claimed, operators.augmented_norm(problem, r, step))
+
+
 def _theorem_4_two(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
     for r in PENALTIES[1:]:
         yield Case(bounds.theorem_4_two(high, r), operators.augmented_norm(problem, r, r))
@@ -201,6 +210,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Corollary 1", "r = 0, ω = L/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(True),
         printed=False,
     ),
+    Claim("Theorem 4(1)", "AL-Uzawa, 0 < ω < 2/ρ(S_r)", "ρ(I − ωS_r)", _theorem_4_one),
     Claim("Theorem 4(2)", "AL-Uzawa, ω = r", "1/(1 + r/L)", _theorem_4_two),
     Claim(
         "Theorem 4(3)", "AL-Uzawa, ω = 2/(λ/(1+λr) + L/(1+Lr))", "(L−λ)/(L+λ+2Lλr)",

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 from scipy.stats import beta, binom, rankdata
+from scipy.stats import t as student
 
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.arrays import Array
@@ -125,8 +126,9 @@ def ranking_audit(first: Array, second: Array, delta: float, *, confidence: floa
     """Audit by the area under the curve: every pair of runs counts, not only one threshold.
 
     A Gaussian mechanism has an area of at most ``Phi(mu/sqrt(2))``. The lower bound on the area is
-    that of DeLong, DeLong and Clarke-Pearson (1988), which holds for many runs, not for few; from
-    equally many runs it proves about half as much again as one threshold.
+    that of DeLong, DeLong and Clarke-Pearson (1988) for its log-odds, with a quantile of Student's
+    t; on the area itself it is below the truth in 90 to 94 % of cases where 95 % are stated, from
+    20 to 200 runs. From equally many runs it proves about half as much again as one threshold.
     """
     _check(first, second, confidence)
     ones, twos = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
@@ -137,16 +139,20 @@ def ranking_audit(first: Array, second: Array, delta: float, *, confidence: floa
     variance = 0.0
     for parts in (above, below):
         variance += float(parts.var(ddof=1)) / len(parts) if len(parts) > 1 else np.inf
-    lowest = area - float(ndtri(confidence)) * np.sqrt(variance)
     # Perfect separation says no more than that one pair in all would be the first to fail.
-    lowest = min(lowest, 1.0 - 1.0 / (len(ones) * len(twos)))
+    area = min(area, 1.0 - 1.0 / (len(ones) * len(twos)))
+    lowest = 0.0
+    if area > 0.5 and np.isfinite(variance):
+        spread = np.sqrt(variance) / (area * (1.0 - area))
+        widened = float(student.ppf(confidence, min(len(ones), len(twos)) - 1))
+        lowest = float(expit(logit(area) - widened * spread))
     mu = np.sqrt(2.0) * float(ndtri(lowest)) if lowest > 0.5 else 0.0
     return Audit(
         float(gaussian.epsilon_of(mu, delta)),
         delta,
         confidence,
         len(ones) + len(twos),
-        "Gaussian differential privacy, area under the curve by DeLong, for many runs",
+        "Gaussian differential privacy, log-odds of the area under the curve by DeLong",
     )
 
 

@@ -29,16 +29,19 @@ class PublicFacts:
         What was subtracted from every record, in the units of the blocks; None for nothing.
     records_total : int
         Records behind the mean, which make it a fraction; `FINE` where it is none.
+    divisor : (features,) float64 or None
+        What every feature was divided by (public deviations); None for nothing.
     """
 
     grid: Array
     mean: Array | None
     records_total: int
+    divisor: Array | None = None
 
     def scaled(self, divisor: Array) -> PublicFacts:
         """The facts after every feature was divided by a public number."""
         mean = None if self.mean is None else self.mean / divisor
-        return PublicFacts(self.grid / divisor, mean, self.records_total)
+        return PublicFacts(self.grid / divisor, mean, self.records_total, divisor)
 
 
 def decimal_steps(records: Array, digits: int = 6) -> Array:

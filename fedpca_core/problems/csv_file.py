@@ -24,12 +24,12 @@ _SIGNATURES = {
     b"PK\x03\x04": "a spreadsheet or zip archive",
     b"\xd0\xcf\x11\xe0": "an old Excel spreadsheet",
     b"PAR1": "a Parquet file",
+    b"\x93NUMPY": "a NumPy array",
     b"\x1f\x8b": "a gzip archive",
     b"%PDF": "a PDF document",
-    b"\x93NUMPY": "a NumPy array",
 }
 #: Texts that stand for a missing value besides those pandas knows.
-_MISSING = ["?", "-", "--", "."]
+MISSING = ["?", "-", "--", "."]
 _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -37,7 +37,7 @@ def read_csv(
     source: bytes | str | os.PathLike[str],
     limit: int = MAX_BYTES,
     name: str | None = None,
-    missing: Sequence[str] = _MISSING,
+    missing: Sequence[str] = MISSING,
 ) -> pd.DataFrame:
     """Read a table of records.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -188,7 +189,7 @@ def _named(
 ) -> pd.DataFrame:
     """The table with text names, all of them different, and every wanted column among them."""
     names = [str(column) for column in frame.columns]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     require(not repeated, f"Several columns are called {listed(repeated)}; rename them.")
     wanted = [*(columns or ()), *(() if client_column is None else (client_column,))]
     for name in wanted:

@@ -6,6 +6,7 @@ of any other table the numeric columns are the features.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +15,8 @@ import pandas as pd
 
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.errors import require
-from fedpca_core.problems.csv_file import read_csv
-from fedpca_core.problems.table_cleaning import client_name
+from fedpca_core.problems.table_cleaning import client_name, listed
+from fedpca_core.problems.table_file import read_table
 from fedpca_core.problems.traffic_files import Traffic
 from fedpca_core.problems.traffic_schemas import HEADERLESS, Schema, attacks_in, recognise
 from fedpca_core.streams import Streams
@@ -96,11 +97,11 @@ def read_traffic(
         Not a table, unknown columns, text in numbers, too few usable rows, only one class.
     """
     content = _with_header(content)
-    table = _named(read_csv(content, name=name))
+    table = _named(read_table(content, name))
     schema = None if columns else recognise(table.columns)
     if schema is not None:
         # In these files a dash is a value ("does not apply"), not a gap.
-        table = schema.spelled(_named(read_csv(content, name=name, missing=())))
+        table = schema.spelled(_named(read_table(content, name, missing=())))
     rows = _usable(table, schema, columns, label_column, normal_value, client_column, name)
     rows = _thinned(rows, Streams(seed).generator("data", 1))
     normal = np.flatnonzero(~rows.attack)
@@ -140,8 +141,8 @@ def _with_header(content: bytes) -> bytes:
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
     names = [str(column) for column in table.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    require(not twice, f"Several columns are called {', '.join(twice)}; rename them.")
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    require(not twice, f"Several columns are called {listed(twice)}; rename them.")
     return table.set_axis(names, axis=1)
 
 

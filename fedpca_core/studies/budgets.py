@@ -15,8 +15,10 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_problem, simulation
 from fedpca_core.studies.convergence import Rest
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.study import Part, Step
@@ -46,6 +48,12 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
 
     def wanted(self, settings: ConvergeSettings) -> bool:
         return settings.budgets
+
+    def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        levels_ = costs.prepare(size).times(len(BUDGETS) * len(levels(settings)))
+        runs = len(BUDGETS) * len(levels(settings)) * settings.starts * len(settings.methods)
+        return levels_ + costs.run(size, settings).times(runs)
 
     def parameter(self, settings: ConvergeSettings) -> str:
         return "epsilon"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.table_file import SUFFIXES
 from fedpca_core.settings import Settings
 from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
 from fedpca_core.studies.check.settings import CheckSettings
@@ -18,7 +19,7 @@ from fedpca_core.studies.detection.costs import Costs
 from fedpca_core.studies.detection.detection import Detection
 from fedpca_core.studies.detection.leaks import Leaks
 from fedpca_core.studies.detection.learning import Learning
-from fedpca_core.studies.detection.poisoned import Poisoned
+from fedpca_core.studies.detection.poisoned import AttackTypes, Poisoned
 from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
@@ -28,6 +29,7 @@ from fedpca_core.studies.frontier.recommendation import Recommendation
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.opened.opened import OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
+from fedpca_core.studies.own_table import OwnTable
 from fedpca_core.studies.papers import faps, iot
 from fedpca_core.studies.papers import personal as perpca
 from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
@@ -63,6 +65,9 @@ from fedpca_core.studies.theory.method import AgainstClaims
 from fedpca_core.studies.theory.settings import TheorySettings
 from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
 from fedpca_core.studies.theory.verdicts import Statements
+
+#: How the names of a visitor's own files may end.
+TABLE_SUFFIXES = SUFFIXES
 
 #: Every study by key; those of one page follow each other in the order in which it shows them.
 STUDIES: Mapping[str, Study[Any, Any]] = registered(
@@ -105,6 +110,14 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PaperRows(),
     PaperExperiment(),
 )
+
+#: What a page asks before it can offer choices: shown nowhere, but run like a study.
+OWN_TABLE, ATTACK_TYPES = OwnTable(), AttackTypes()
+#: What workers can run, by key.
+RUNNABLE: Mapping[str, Study[Any, Any]] = {
+    **STUDIES,
+    **registered(OWN_TABLE, ATTACK_TYPES),
+}
 
 #: The settings class of every page.
 PAGES: tuple[type[Settings], ...] = (

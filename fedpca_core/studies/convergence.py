@@ -17,8 +17,10 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_problem, simulation
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.study import Run, Step, Study
@@ -216,6 +218,11 @@ class Convergence(Study[ConvergeSettings, Comparison]):
     title: ClassVar[str] = "Convergence and costs"
     settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
     seconds: ClassVar[float] = 180.0
+
+    def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        runs = settings.starts * len(settings.methods)
+        return costs.prepare(size) + costs.run(size, settings).times(runs)
 
     def run(self, settings: ConvergeSettings, data: OwnData | None = None) -> Run[Comparison]:
         require(

@@ -12,8 +12,10 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
+from fedpca_core.studies import costs
 from fedpca_core.studies.adversary import private_matrix, stated_trace
 from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.replay import READS, replayed
@@ -59,6 +61,11 @@ class Defences(Study[AttackSettings, pd.DataFrame]):
 
     def wanted(self, settings: AttackSettings) -> bool:
         return settings.defences
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        one = costs.run(size, settings, recorded=True) + costs.replay(size, settings)
+        return costs.prepare(size) + one.times(len(DEFENCES))
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[pd.DataFrame]:
         yield Step(0.0, "Preparing the problem")

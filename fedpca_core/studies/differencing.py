@@ -16,9 +16,10 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, together
 from fedpca_core.problems import Problem, without_record
-from fedpca_core.studies import pictures
+from fedpca_core.studies import costs, pictures
 from fedpca_core.studies.adversary import RUN, Onlooker, attack, onlooker
 from fedpca_core.studies.build import build_problem, with_noise
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
@@ -111,6 +112,11 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
 
     def wanted(self, settings: AttackSettings) -> bool:
         return settings.differencing
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
+        return costs.prepare(size).kept(2) + one.kept(2).times(len(settings.attacked))
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Joined]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.csv_file import read_csv
+from fedpca_core.problems.table_file import read_table, shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,17 @@ class OwnData:
         return hashlib.sha256(self.content).hexdigest()
 
     @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns that the file promises; it is not parsed.
+
+        Raises
+        ------
+        InvalidInput
+            Its header is broken.
+        """
+        return shape(self.content, self.name)
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """The file as a table.
 
@@ -57,4 +68,4 @@ class OwnData:
         InvalidInput
             It is no table; the sentence says why.
         """
-        return read_csv(self.content, name=self.name)
+        return read_table(self.content, self.name)

@@ -304,6 +304,19 @@ class ConvergeSettings(Settings):
         "on all features alike.",
         view=True,
     )
+    once: tuple[str, ...] = parameter(
+        (),
+        key="once",
+        label="Sent once",
+        help="Methods of one round, taken apart in this section only: the matrix itself, leading "
+        "directions with their sizes, or without.",
+        choices={
+            "centralized": "Centralised",
+            "one_shot_stacked": "One-shot (stacked)",
+            "one_shot": "One-shot",
+        },
+        view=True,
+    )
     fine: bool = parameter(
         False,
         key="fine",

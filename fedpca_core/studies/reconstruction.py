@@ -17,7 +17,7 @@ from fedpca_core.attacks.scores import ImageScore
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
 from fedpca_core.streams import Streams
-from fedpca_core.studies import pictures
+from fedpca_core.studies import costs, pictures
 from fedpca_core.studies.adversary import (
     RUN,
     Attacked,
@@ -30,6 +30,7 @@ from fedpca_core.studies.adversary import (
 )
 from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
@@ -157,6 +158,12 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
     title: ClassVar[str] = "Reconstruction by the server"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = RUN
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
+        methods = len(settings.attacked)
+        return costs.prepare(size) + one.kept(methods).times(settings.starts)
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Reconstructed]:
         chosen, starts = settings.attacked, settings.starts

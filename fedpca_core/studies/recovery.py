@@ -15,6 +15,7 @@ from fedpca_core.attacks import scores
 from fedpca_core.settings import Value
 from fedpca_core.studies.adversary import RUN, private_matrix
 from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.study import Part, Step, part
@@ -34,6 +35,7 @@ class Recovery(Sweep[AttackSettings]):
     key: ClassVar[str] = "recovery"
     title: ClassVar[str] = "Rounds to recovery against features"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
+    most: ClassVar[Cost] = Cost(megabytes=150, seconds=90)
     reads: ClassVar[frozenset[str]] = RUN - {
         "epsilon", "delta", "clip_norm", "mean_share", "features", "rounds", "starts", "attacked",
         "attack", "colluders", "local_steps", "penalty_factor", "adaptive", "inner_rule",

@@ -13,9 +13,10 @@ from fedpca_core import attacks
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
-from fedpca_core.studies import pictures
+from fedpca_core.studies import costs, pictures
 from fedpca_core.studies.adversary import RUN, held_matrix, private_matrix, stated_trace
 from fedpca_core.studies.build import attacked_run, build_algorithm, build_problem
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
@@ -88,6 +89,14 @@ class ReplayAttack(Study[AttackSettings, Replayed]):
 
     def wanted(self, settings: AttackSettings) -> bool:
         return settings.replay and not self.obstacle(settings)
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        return (
+            costs.prepare(size)
+            + costs.run(size, settings, recorded=True)
+            + costs.replay(size, settings)
+        )
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Replayed]:
         yield Step(0.0, "Preparing the problem")

@@ -10,6 +10,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.studies.detection.leaks import Leaked, Leaks
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import present
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.personalised.exposure import Exposed, Exposure
@@ -38,6 +39,7 @@ class SentModels(Study[AttackSettings, Leaked | Exposed]):
     key: ClassVar[str] = "sent_models"
     title: ClassVar[str] = "Methods that send models"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=30)
     reads: ClassVar[frozenset[str]] = frozenset({"elsewhere"})
     seconds: ClassVar[float] = 240.0
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import pandas as pd
 
 from fedpca_core.settings import Settings
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 
 S = TypeVar("S", bound=Settings)
@@ -60,6 +61,9 @@ class Study(ABC, Generic[S, R]):
         What it runs from; several studies of a page share one class.
     seconds : float
         When a page gives up on it.
+    most : Cost
+        What it takes at the most, where its settings make no great difference; others override
+        `cost`.
     """
 
     key: ClassVar[str]
@@ -68,10 +72,15 @@ class Study(ABC, Generic[S, R]):
     #: Fields that the run reads; None stands for all that are not of the view.
     reads: ClassVar[frozenset[str] | None] = None
     seconds: ClassVar[float] = 120.0
+    most: ClassVar[Cost]
 
     def wanted(self, settings: S) -> bool:
         """Whether the page shows this study with these settings (all of them, by default)."""
         return True
+
+    def cost(self, settings: S, data: OwnData | None = None) -> Cost:
+        """What a run from these settings will take, estimated without running anything."""
+        return self.most
 
     @abstractmethod
     def run(self, settings: S, data: OwnData | None = None) -> Run[R]:

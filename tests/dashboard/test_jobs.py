@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from dashboard.shell import jobs
+from dashboard.shell import jobs, limits
 from fedpca_core.errors import InvalidInput
 
 
@@ -99,4 +99,4 @@ def test_only_so_many_compute_at_once() -> None:
 
     found = [registry.submit(number, work, 30) for number in range(6)]
     assert all(job.wait(20) for job in found)
-    assert most[0] == jobs.AT_ONCE
+    assert most[0] == limits.AT_ONCE

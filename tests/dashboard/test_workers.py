@@ -66,7 +66,7 @@ def test_a_worker_that_dies_is_a_sentence_and_is_replaced(pool):
     next(run)
     (worker,) = pool._all
     os.kill(worker._process.pid, signal.SIGKILL)
-    with pytest.raises(InvalidInput, match="more memory than this server gives"):
+    with pytest.raises(InvalidInput, match="most likely for want of memory"):
         outcome(run)
     assert outcome(pool.run(STUDY, TINY, None)).complete
 
@@ -98,5 +98,29 @@ def test_pieces_that_are_stopped_leave_the_workers_to_others(pool):
     run = together(pool, STUDIES["frontier"], PIECES, None)
     while next(run).result is None:
         pass
+    run.close()
+    assert outcome(pool.run(STUDY, TINY, None)).complete
+
+
+def test_a_silent_study_is_asked_and_ended_all_the_same(pool):
+    assert outcome(pool.run(STUDY, TINY, None)).complete
+    (worker,) = [one for one in pool._all if one.alive]
+    os.kill(worker._process.pid, signal.SIGSTOP)
+    run = pool.run(STUDY, TINY, None)
+    steps = [next(run) for _ in range(3)]
+    assert all(step.fraction == 0.0 and step.result is None for step in steps)
+    run.close()
+    assert not worker.alive
+    assert outcome(pool.run(STUDY, TINY, None)).complete
+
+
+def test_a_worker_that_was_ended_is_never_used_again(pool, monkeypatch):
+    run = pool.run(STUDY, LONG, None)
+    next(run)
+    (worker,) = [one for one in pool._all if one.alive]
+    # On a busy machine a killed process may still be there when somebody looks.
+    monkeypatch.setattr(worker._process, "is_alive", lambda: True)
+    worker.end()
+    assert not worker.alive
     run.close()
     assert outcome(pool.run(STUDY, TINY, None)).complete

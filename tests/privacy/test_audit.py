@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import fedpca_core as fp
 from fedpca_core.algorithms.noisy import Noisy
@@ -25,7 +26,7 @@ from fedpca_core.attacks import (
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput
-from fedpca_core.gaussian_privacy import delta_of, gaussian_roc, mu_of
+from fedpca_core.gaussian_privacy import gaussian_roc, log_delta, mu_of
 from fedpca_core.guarantee import Guarantee
 from fedpca_core.privacy import account, noisy
 from fedpca_core.privacy.audit import (
@@ -106,7 +107,7 @@ def test_orthogonal_probes_cost_together_what_one_release_costs() -> None:
     assert loss.mean() < 0.6 * products * mu**2 / 2  # counted one by one they would cost thrice
     for epsilon in (0.0, 0.5, 1.0, 2.0):
         measured, uncertain = hockey_stick(loss, epsilon)
-        assert measured <= float(delta_of(epsilon, mu)) + 4 * uncertain
+        assert measured <= np.exp(log_delta(epsilon, mu)) + 4 * uncertain
 
 
 def test_the_same_probe_again_costs_again() -> None:
@@ -116,8 +117,8 @@ def test_the_same_probe_again_costs_again() -> None:
     mu = single_release(noise)
     assert loss.mean() > 1.2 * mu**2 / 2
     measured, uncertain = hockey_stick(loss, 1.0)
-    assert measured > float(delta_of(1.0, mu)) + 4 * uncertain
-    assert measured <= float(delta_of(1.0, np.sqrt(products) * mu)) + 4 * uncertain
+    assert measured > np.exp(log_delta(1.0, mu)) + 4 * uncertain
+    assert measured <= np.exp(log_delta(1.0, np.sqrt(products) * mu)) + 4 * uncertain
 
 
 def test_the_released_matrix_is_exactly_one_release() -> None:
@@ -157,10 +158,12 @@ def test_formal_is_above_empirical_in_most_audits(
     mechanism: Callable[[int, int], tuple[np.ndarray, np.ndarray]],
 ) -> None:
     audits = [mechanism(50, seed) for seed in range(200)]
-    # The interval of the ranking audit holds for many runs; 50 of each kind are few.
-    for audit, least in ((gaussian_audit, 0.95), (plain_audit, 0.95), (ranking_audit, 0.9)):
+    # The ranking bound spends its 5 % (96.2 % of 1,200 audits of the source hold): more misses than
+    # chance allows would say that it is wrong. The others round up and stay below.
+    allowed = int(binom.isf(0.01, len(audits), 0.05))
+    for audit, most in ((gaussian_audit, 10), (plain_audit, 10), (ranking_audit, allowed)):
         bounds = np.array([audit(*runs, DELTA).epsilon for runs in audits])
-        assert (bounds <= EPSILON).mean() >= least
+        assert (bounds > EPSILON).sum() <= most
     # The audit has teeth: from all runs together it proves a good part of epsilon.
     every = [np.concatenate(parts) for parts in zip(*audits, strict=True)]
     proved = {audit: audit(*every, DELTA).epsilon for audit in (gaussian_audit, ranking_audit)}

@@ -35,7 +35,9 @@ def test_delta_is_the_hockey_stick_divergence(epsilon: float, mu: float) -> None
 
     begin = epsilon / mu + mu / 2
     expected = quad(excess, begin, begin + 12, epsabs=1e-16)[0]
-    assert float(gaussian.delta_of(epsilon, mu)) == pytest.approx(expected, rel=1e-6, abs=1e-14)
+    assert float(np.exp(gaussian.log_delta(epsilon, mu))) == pytest.approx(
+        expected, rel=1e-6, abs=1e-14
+    )
 
 
 @pytest.mark.parametrize("delta", [0.3, 1e-2, 1e-4, 1e-8, 1e-12])
@@ -44,7 +46,7 @@ def test_mu_and_epsilon_are_inverse_functions(delta: float) -> None:
     mu = gaussian.mu_of(epsilon, delta)
     assert np.all(np.diff(mu) > 0)
     assert np.allclose(gaussian.epsilon_of(mu, delta), epsilon, rtol=1e-8)
-    assert np.allclose(gaussian.delta_of(epsilon, mu), delta, rtol=1e-8)
+    assert np.allclose(np.exp(gaussian.log_delta(epsilon, mu)), delta, rtol=1e-8)
 
 
 def test_ends_of_the_scale() -> None:

@@ -48,6 +48,14 @@ def test_other_products_give_them_too(method: str) -> None:
     assert one.certified is not None and one.exact == 10
 
 
+def test_what_is_sent_once_is_taken_apart_where_it_is_the_matrix() -> None:
+    found = recovered(once=("centralized", "one_shot_stacked", "one_shot")).found
+    assert found["centralized"].exact == found["one_shot_stacked"].exact == 10
+    assert found["one_shot"].certified is None and found["one_shot"].directions[-1] == 10
+    few = recovered(once=("one_shot_stacked",), components=9).found["one_shot_stacked"]
+    assert few.certified is None
+
+
 def test_a_spectrum_is_stood_in_for_by_digits() -> None:
     spectrum = AttackSettings(rounds=10, attacked=("ssi",))
     assert stand_in(spectrum).problem == "digits" and stand_in(SMALL) is SMALL

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.shell import guarantee, own_table
 from dashboard.shell.controls import Controls
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NO_LABELS, label_columns
+from fedpca_core.studies.detection.task import NO_LABELS
 from fedpca_core.studies.own_data import OwnData
 
 
@@ -34,23 +34,17 @@ def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
 
 def _own(controls: Controls[AnomalySettings]) -> OwnData | None:
     """The visitor's file, and how it is read."""
-    own = own_table.choose(
+    own, facts = own_table.choose(
         "One row for each record, numbers as features. With a column of labels the alarms can be "
-        "judged; the public CSVs of UNSW-NB15, TON-IoT, NSL-KDD and IoT-23 are recognised. It "
-        "stays in this session."
+        "judged; the public CSVs of UNSW-NB15, TON-IoT, NSL-KDD and IoT-23 are recognised."
     )
-    if own is None:
+    if facts is None:
         return None
-    table = own.table
     controls.parameter(
-        "label_column",
-        options=["", *label_columns(table), NO_LABELS],
-        empty="Found by its name",
+        "label_column", options=["", *facts.labels, NO_LABELS], empty="Found by its name"
     )
-    label = controls.values["label_column"]
-    if label in table:
-        values = [str(value) for value in table[label].dropna().unique()]
+    if values := facts.labels.get(controls.values["label_column"]):
         controls.parameter("normal_value", options=["", *values], empty="Found by itself")
-    own_table.client_column(controls, table)
-    own_table.features(controls, table)
+    own_table.client_column(controls, facts)
+    controls.parameter("columns", options=facts.numeric)
     return own

@@ -6,19 +6,19 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart
-from dashboard.shell import layout
+from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
+from fedpca_core.studies.catalogue import ATTACK_TYPES
 from fedpca_core.studies.detection.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, preferred
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import attack_types
 from fedpca_core.studies.own_data import OwnData
 
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
     """The attack to hide and how many hide it; who they are."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        types = attack_types(controls.settings(), data)
-        if types:
+        job = jobs.study(ATTACK_TYPES, controls.settings(), lambda _: None, data=data)
+        if types := job.result:
             first = preferred(types)
             others = ["", *(name for name in types if name != first)]
             controls.parameter("hidden", options=others, empty=first)

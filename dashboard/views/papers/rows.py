@@ -67,6 +67,14 @@ def small(found: Judged) -> None:
         for row in table.to_dict("records")
     ]
     layout.about("What counts as agreement, and why each verdict", "\n".join(lines))
+    shown = list(dict.fromkeys(row.demonstration for row, _ in found.rows if row.demonstration))
+    if not shown:
+        return
+    fold = st.expander("See it in two lines", key="demonstrations", on_change="rerun")
+    if fold.open:
+        with fold:
+            st.markdown("What is wrong or ambiguous in the text, shown in a notebook:")
+            st.code("\n\n".join(shown), language="python")
 
 
 def texts(found: Judged) -> pd.DataFrame:

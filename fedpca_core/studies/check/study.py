@@ -14,6 +14,7 @@ from fedpca_core.studies.check.rules import Expected, expected
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.trial import TARGETS, Got, Trial, runnable, tried
 from fedpca_core.studies.frontier.leakage import NAMES
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 
@@ -120,6 +121,7 @@ class LeakCheck(Study[CheckSettings, Checked]):
     key: ClassVar[str] = "leak_check"
     title: ClassVar[str] = "Leak check"
     settings: ClassVar[type[CheckSettings]] = CheckSettings
+    most: ClassVar[Cost] = Cost(megabytes=500, seconds=120)
     seconds: ClassVar[float] = 180.0
 
     def run(self, settings: CheckSettings, data: OwnData | None = None) -> Run[Checked]:

@@ -14,11 +14,13 @@ from fedpca_core.anomaly.scores import contributions, reconstruct, score
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.streams import Streams
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.judged import Level, judge, level
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import detector
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, part
 
@@ -109,6 +111,9 @@ class Alarms(Topic[Alarmed]):
     title: ClassVar[str] = "Alarms"
     topic: ClassVar[str] = "alarms"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=2)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Alarmed]:
         yield Step(0.0, "Reading the records")

@@ -11,10 +11,12 @@ import pandas as pd
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import Detector
 from fedpca_core.problems.traffic import DetectionTask
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import UNCOVERED, detector
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, part
 
@@ -57,6 +59,9 @@ class Costs(Topic[Spent]):
     title: ClassVar[str] = "Costs"
     topic: ClassVar[str] = "costs"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=3)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Spent]:
         yield Step(0.0, "Reading the records")

@@ -12,11 +12,13 @@ import pandas as pd
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import SelfLearning
 from fedpca_core.anomaly.evaluation import always_alarm
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.judged import SHARES, Judged, judge, level
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic, told
 from fedpca_core.studies.detection.trained import ESSENTIALS, RIVALS, UNCOVERED, detector
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, part
 
@@ -108,6 +110,9 @@ class Detection(Topic[Findings]):
     title: ClassVar[str] = "Detection"
     topic: ClassVar[str] = "detection"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=3)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Findings]:
         yield Step(0.0, "Reading the records")

@@ -16,10 +16,12 @@ from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task, task, with_noise
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import run
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part, Run, Step, part
 
@@ -89,6 +91,9 @@ class Leaks(Topic[Leaked]):
     title: ClassVar[str] = "Leaks"
     topic: ClassVar[str] = "leaks"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"client"}
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=4, recorded=True)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Leaked]:
         yield Step(0.0, "Reading the records")

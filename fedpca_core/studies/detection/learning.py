@@ -13,10 +13,12 @@ from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import run
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, part
 
@@ -54,6 +56,9 @@ class Learning(Topic[Learnt]):
     title: ClassVar[str] = "Learning"
     topic: ClassVar[str] = "learning"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=2, recorded=True)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Learnt]:
         yield Step(0.0, "Reading the records")

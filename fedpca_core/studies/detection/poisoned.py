@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,9 +17,11 @@ from fedpca_core.errors import require
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, labelled
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, attack_types, labelled
 from fedpca_core.studies.detection.topic import LEARNING, Topic
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part, Run, Step, part
 
@@ -89,6 +91,25 @@ class Courses:
     rules: Mapping[str, Course]
 
 
+class AttackTypes(Topic[tuple[str, ...]]):
+    """The types of attack among the tested records, which the page offers to hide."""
+
+    key: ClassVar[str] = "attack-types"
+    title: ClassVar[str] = "Types of attack"
+    topic: ClassVar[str] = "poisoning"
+    reads: ClassVar[frozenset[str]] = TASK
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=0)
+
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[tuple[str, ...]]:
+        yield Step(0.0, "Reading the records")
+        return tuple(attack_types(settings, data))
+
+    def tables(self, result: tuple[str, ...], settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+        return {"types": pd.DataFrame({"type": result})}
+
+
 class Poisoned(Topic[Courses]):
     """The configured method with liars, under four rules of the server."""
 
@@ -96,6 +117,9 @@ class Poisoned(Topic[Courses]):
     title: ClassVar[str] = "Poisoning"
     topic: ClassVar[str] = "poisoning"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=3)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Courses]:
         yield Step(0.0, "Reading the records")
@@ -117,7 +141,7 @@ class Poisoned(Topic[Courses]):
         return {"poisoning": pd.concat(parts, ignore_index=True)}
 
 
-def preferred(types: list[str]) -> str:
+def preferred(types: Sequence[str]) -> str:
     """The attack type that is hidden unless another is chosen: a scan where there is one."""
     return next((name for name in types if name.startswith("scan")), types[0])
 

@@ -12,10 +12,12 @@ import pandas as pd
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.evaluation import always_alarm, area_pair, evaluate
 from fedpca_core.anomaly.thresholds import best_for_labels
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import TASK, TaskFacts, labelled
 from fedpca_core.studies.detection.topic import LEARNING, Topic, told
 from fedpca_core.studies.detection.trained import detector
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.iot import TABLE_I
 from fedpca_core.studies.study import Run, Step, part
@@ -58,6 +60,9 @@ class Published(Topic[Beside]):
     title: ClassVar[str] = "Table I beside ours"
     topic: ClassVar[str] = "published"
     reads: ClassVar[frozenset[str]] = TASK | LEARNING
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=len(_ROWS))
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Beside]:
         yield Step(0.0, "Reading the records")

@@ -12,10 +12,12 @@ from fedpca_core.anomaly.evaluation import area
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, noisy_task
 from fedpca_core.studies.detection.topic import LEARNING
 from fedpca_core.studies.detection.trained import detector, run
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part
 from fedpca_core.studies.sweep import Measured, Sweep, Swept
@@ -44,6 +46,11 @@ class Sweeps(Sweep[AnomalySettings]):
 
     def wanted(self, settings: AnomalySettings) -> bool:
         return settings.topic == "sweeps"
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        points = [self.at(settings, value, settings.seed) for value in self.values(settings)]
+        every = [costs.detection(one, data, runs=len(self.seeds(settings))) for one in points]
+        return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
 
     def parameter(self, settings: AnomalySettings) -> str:
         return settings.sweep

@@ -19,7 +19,7 @@ from fedpca_core.problems.traffic import (
     synthetic,
 )
 from fedpca_core.problems.traffic_schemas import SCHEMAS
-from fedpca_core.problems.traffic_table import NO_LABELS, label_columns
+from fedpca_core.problems.traffic_table import NO_LABELS
 from fedpca_core.streams import Streams
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.facts import Facts
@@ -27,7 +27,7 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import content_key
 
 #: What pages need besides what is declared here.
-__all__ = ["NO_LABELS", "label_columns"]
+__all__ = ["NO_LABELS"]
 
 #: Fields that the raw records depend on, and those that the task does.
 _OWN = frozenset({"problem", "label_column", "normal_value", "columns", "client_column", "seed"})

@@ -16,12 +16,14 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.remembered import Remembered
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_algorithm
 from fedpca_core.studies.divided import Divided
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.frontier.leakage import Summed, exact_records, leak, searched, summed
 from fedpca_core.studies.frontier.runs import Made, made, problem_of
 from fedpca_core.studies.frontier.settings import VALUES, FrontierSettings
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step
 
@@ -144,6 +146,11 @@ class Frontier(Divided[FrontierSettings, Front]):
     settings: ClassVar[type[FrontierSettings]] = FrontierSettings
     seconds: ClassVar[float] = 300.0
 
+    def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
+        pieces = self.pieces(settings) or [settings]
+        every = [_cost(piece, data) for piece in pieces]
+        return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
+
     def pieces(self, settings: FrontierSettings) -> Sequence[FrontierSettings]:
         return [piece for *_, piece in self.placed(settings)]
 
@@ -191,6 +198,14 @@ class Frontier(Divided[FrontierSettings, Front]):
             refused = pd.DataFrame(result.refusals.items(), columns=["method", "refusal"])
             tables["refused"] = refused
         return tables
+
+
+def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
+    """What all candidates take on one problem."""
+    size = costs.Size.of(piece, data)
+    one = costs.run(size, piece, recorded=True) + costs.linear(size, piece)
+    whole = costs.prepare(size) + one.times(len(piece.candidates))
+    return whole + costs.replay(size, piece) if piece.searches else whole
 
 
 class Strip(Frontier):

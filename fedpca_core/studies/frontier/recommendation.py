@@ -14,6 +14,7 @@ from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import Front, Frontier
 from fedpca_core.studies.frontier.rules import RULES, judged, size
 from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Study, part
 
@@ -76,6 +77,10 @@ class Recommendation(Study[FrontierSettings, Advice]):
             return [base]
         noisy = not math.isinf(settings.needed_epsilon)
         return [base, replace(base, secure_aggregation=True, shared_noise=noisy)]
+
+    def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
+        ways = self.ways(settings)
+        return Frontier().cost(ways[0], data).times(len(ways))
 
     def run(self, settings: FrontierSettings, data: OwnData | None = None) -> Run[Advice]:
         tables: list[pd.DataFrame] = []

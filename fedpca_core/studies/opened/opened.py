@@ -26,6 +26,7 @@ from fedpca_core.protocol.described import describe
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import load_trace
 from fedpca_core.protocol.wrapper import Wrapper
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.opened.settings import GRIDS, OpenedSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pictures import shrunk
@@ -98,6 +99,9 @@ class OpenedRun(Study[OpenedSettings, Opened]):
     title: ClassVar[str] = "A run from its file"
     settings: ClassVar[type[OpenedSettings]] = OpenedSettings
     seconds: ClassVar[float] = 600.0
+
+    def cost(self, settings: OpenedSettings, data: OwnData | None = None) -> Cost:
+        return Cost(200 + 40 * (len(data.content) / 2**20 if data else 0), 60)
 
     def run(self, settings: OpenedSettings, data: OwnData | None = None) -> Run[Opened]:
         if data is None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from fedpca_core.settings import Settings, parameter
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS, experiment
 from fedpca_core.studies.papers.reproduce import reproduce
@@ -150,6 +151,7 @@ class PaperRows(Study[PapersSettings, Judged]):
     key: ClassVar[str] = "paper-rows"
     title: ClassVar[str] = "Published numbers beside ours"
     settings: ClassVar[type[Settings]] = PapersSettings
+    most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
     reads: ClassVar[frozenset[str] | None] = frozenset({"paper", "verdict"})
 
     def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Judged]:
@@ -214,6 +216,7 @@ class PaperExperiment(Study[PapersSettings, Shown]):
     key: ClassVar[str] = "paper-experiment"
     title: ClassVar[str] = "An experiment of a paper"
     settings: ClassVar[type[Settings]] = PapersSettings
+    most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
     seconds: ClassVar[float] = 300.0
 
     def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Shown]:

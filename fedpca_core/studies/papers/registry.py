@@ -33,14 +33,22 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from fedpca_core.errors import require
-from fedpca_core.studies.papers import faps, faps_rows, fedpower_rows, iot, iot_rows, personal_rows
+from fedpca_core.studies.papers import (
+    dfl_rows,
+    faps,
+    faps_rows,
+    fedpower_rows,
+    iot,
+    iot_rows,
+    personal_rows,
+)
 from fedpca_core.studies.papers.experiment import Experiment
 from fedpca_core.studies.papers.quoted import Quoted, by_name
 from fedpca_core.studies.papers.row import Row
 
 #: Modules with ``QUOTED``, and modules with ``ROWS`` and ``EXPERIMENTS``.
-_PAPERS: tuple[ModuleType, ...] = (faps, iot)
-_TABLES: tuple[ModuleType, ...] = (faps_rows, fedpower_rows, iot_rows, personal_rows)
+_PAPERS: tuple[ModuleType, ...] = (faps, iot, dfl_rows)
+_TABLES: tuple[ModuleType, ...] = (faps_rows, fedpower_rows, iot_rows, personal_rows, dfl_rows)
 
 #: Every printed number, by name.
 QUOTED: Mapping[str, Quoted] = by_name(number for paper in _PAPERS for number in paper.QUOTED)

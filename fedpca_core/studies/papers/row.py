@@ -119,6 +119,8 @@ class Row:
         Whether the claim may also be judged at the live size, where no run at paper size is here.
     explained : str
         Name of the page that has the equation.
+    demonstration : str
+        Two lines of Python that show what is wrong or ambiguous in the text; printed by a notebook.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Row:
     out_of_scope: str = ""
     scale_free: bool = False
     explained: str = "converge"
+    demonstration: str = ""
 
     def __post_init__(self) -> None:
         source(self.source)

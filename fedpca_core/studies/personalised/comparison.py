@@ -16,7 +16,9 @@ from fedpca_core.metrics.personal import angles_between, fresh_ratios, oracles, 
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.studies import costs
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.personalised.settings import (
     ALONE,
@@ -151,6 +153,9 @@ class Comparison(Study[PersonaliseSettings, Collaboration]):
     title: ClassVar[str] = "Who should collaborate"
     settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
     seconds: ClassVar[float] = 180.0
+
+    def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
+        return costs.personal(settings, len(COMPARED))
 
     def run(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Run[Collaboration]:
         yield Step(0.0, "Drawing the clients")

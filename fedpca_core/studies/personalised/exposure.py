@@ -17,6 +17,7 @@ from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.study import Part, Run, Step, Study, part
@@ -108,6 +109,7 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
     key: ClassVar[str] = "personalised-exposure"
     title: ClassVar[str] = "What the uploads give away"
     settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
+    most: ClassVar[Cost] = Cost(megabytes=150, seconds=120)
     reads: ClassVar[frozenset[str] | None] = frozenset(
         set(PersonaliseSettings.parameters())
         - {"start_from", "pace", "rounds", "measure", "vary", "datasets", "exposure"}

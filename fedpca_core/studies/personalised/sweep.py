@@ -15,6 +15,8 @@ from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.personalised.settings import (
     ALONE,
@@ -53,6 +55,12 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
         set(PersonaliseSettings.parameters()) - {"start_from", "measure", "exposure"}
     )
     seconds: ClassVar[float] = 180.0
+
+    def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
+        points = self.values(settings)
+        runs = [self.at(settings, value, settings.seed) for value in points]
+        all_ = (costs.personal(one, settings.datasets) for one in runs)
+        return sum(all_, Cost())
 
     def parameter(self, settings: PersonaliseSettings) -> str:
         return settings.vary

@@ -17,6 +17,7 @@ from fedpca_core.privacy import (
     true_epsilon,
 )
 from fedpca_core.privacy.accountants import comparison
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -59,6 +60,7 @@ class Accountants(Study[PrivacySettings, Accounts]):
     key: ClassVar[str] = "accountants"
     title: ClassVar[str] = "Accountants"
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=60)
     #: Of the view only the multiplier is read.
     reads: ClassVar[frozenset[str]] = frozenset(
         {"multiplier"} | {name for name, p in PrivacySettings.parameters().items() if not p.view}

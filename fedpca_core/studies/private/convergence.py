@@ -14,6 +14,8 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import releases_made, spent
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.studies import costs
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.repeated import Repeated, run_seeds, traced
@@ -79,6 +81,9 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
 
     def wanted(self, settings: PrivacySettings) -> bool:
         return settings.view == "run"
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        return costs.private(settings, data, 2 * settings.repetitions)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[PrivateRuns]:
         c = settings

@@ -19,6 +19,8 @@ from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
+from fedpca_core.studies import costs
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.repeated import run_seeds, traced
@@ -131,6 +133,9 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
 
     def wanted(self, settings: PrivacySettings) -> bool:
         return settings.view == "budget"
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        return costs.private(settings, data, 4 * settings.repetitions)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Budget]:
         build.require_single_uploads(settings)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.fedpower import MODELS, algorithm, figure
 from fedpca_core.studies.private.repeated import Repeated, repeat, run_seeds
@@ -32,6 +33,7 @@ class PaperFigure(Study[PrivacySettings, Curves]):
     key: ClassVar[str] = "fedpower_figure"
     title: ClassVar[str] = "The paper's figures"
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=120)
     reads: ClassVar[frozenset[str]] = frozenset({"figure", "paper_size", "repetitions", "seed"})
     seconds: ClassVar[float] = 300.0
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fedpca_core.guarantee import meanings
 from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers import fedpower
 from fedpca_core.studies.private import build
@@ -76,6 +77,7 @@ class Promise(Study[PrivacySettings, Promises]):
     key: ClassVar[str] = "guarantee"
     title: ClassVar[str] = "What is guaranteed"
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    most: ClassVar[Cost] = Cost(megabytes=50, seconds=10)
     reads: ClassVar[frozenset[str]] = frozenset(PrivacySettings.parameters())
 
     def wanted(self, settings: PrivacySettings) -> bool:

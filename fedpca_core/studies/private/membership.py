@@ -40,6 +40,8 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
+from fedpca_core.studies import costs
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.price import BUDGETS
@@ -238,6 +240,10 @@ class RecordMembership(Study[PrivacySettings, Tested]):
 
     def wanted(self, settings: PrivacySettings) -> bool:
         return settings.view == "attacks"
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        runs = costs.CALIBRATED * (2 * TESTS + len(BUDGETS))
+        return costs.private(settings, data, runs)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
         # Membership has an exact likelihood without hidden products, draws and sums.

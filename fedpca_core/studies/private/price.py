@@ -10,6 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.repeated import run_seeds
@@ -38,6 +40,14 @@ class PrivateSweep(Sweep[PrivacySettings]):
     def check(self, settings: PrivacySettings) -> None:
         """Refuse settings that have no budget to sweep."""
         build.require_bound(settings)
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        points = len(self.values(settings)) * len(self.seeds(settings))
+        return costs.private(settings, data, costs.CALIBRATED * points, self.reading(settings))
+
+    def reading(self, settings: PrivacySettings) -> float:
+        """Seconds that are spent on one run after it has ended."""
+        return 0.0
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Swept]:
         self.check(settings)

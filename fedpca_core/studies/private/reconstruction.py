@@ -18,6 +18,7 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.price import WITH_INFINITE, PrivateSweep, last_value
@@ -95,6 +96,10 @@ class Reconstruction(PrivateSweep):
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, RUNS)
+
+    def reading(self, settings: PrivacySettings) -> float:
+        size = costs.Size(settings.features, 1, 1)
+        return len(_PRIOR_SHARES) * costs.solved(size)
 
     def check(self, settings: PrivacySettings) -> None:
         super().check(settings)

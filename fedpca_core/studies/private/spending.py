@@ -13,6 +13,8 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.privacy import Guarantee
 from fedpca_core.settings import Value
+from fedpca_core.studies import costs
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.price import BUDGETS, PrivateSweep
@@ -93,6 +95,9 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
 
     def wanted(self, settings: PrivacySettings) -> bool:
         return settings.view == "ways"
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        return costs.private(settings, data, len(WAYS) * settings.repetitions)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Ways]:
         _require(settings)

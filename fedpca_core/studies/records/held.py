@@ -143,9 +143,15 @@ def _model(uploads: dict[str, Array], transcript: Transcript, client: int) -> He
         if array.shape == (n * (n + 1) // 2,):  # the matrix itself, upper triangle by rows
             found = factor_of(_unpacked(array, n), int(transcript.samples[client]))
             return Held(found.matrix, found, "model")
-    for array in uploads.values():
+    for name, array in uploads.items():
         if array.ndim == 2 and array.shape[0] == n:
-            return Held(_spread(array), None, "model")
+            directions, samples = _spread(array), int(transcript.samples[client])
+            whole = None
+            if name == "scaled_eigenvectors" and array.shape[1] >= samples:
+                # As many directions as records, with their sizes: the matrix itself.
+                error = float(np.finfo(float).eps * np.abs(array).max())
+                whole = Factor(directions[:, :samples], samples, error)
+            return Held(directions, whole, "model")
     return None
 
 

@@ -17,9 +17,11 @@ from fedpca_core.attacks.without_mean import Differences
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import FINE_RESOLUTION
+from fedpca_core.studies import costs
 from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
 from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
@@ -132,9 +134,19 @@ class ClientRecords(Study[AttackSettings, Recovered]):
     title: ClassVar[str] = "The records"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
-        "mean_known", "grid_known", "joined", "fine", "unmask", "seeded", "budget",
+        "mean_known", "grid_known", "joined", "once", "fine", "unmask", "seeded", "budget",
     }  # fmt: skip
     seconds: ClassVar[float] = 600.0
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        chosen = stand_in(settings)
+        if chosen.fine and chosen.problem in IMAGES:
+            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
+        size = costs.Size.of(chosen, data)
+        one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
+        if settings.unmask and "faps" in settings.attacked:
+            one += costs.replay(size, chosen)
+        return costs.prepare(size) + one.times((1 + (settings.joined > 0)) * len(chosen.attacked))
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Recovered]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
@@ -174,8 +186,9 @@ class ClientRecords(Study[AttackSettings, Recovered]):
                 dict(refusals),
             )
 
-        for position, method in enumerate(chosen.attacked):
-            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(chosen.attacked)
+        methods = (*chosen.attacked, *chosen.once)
+        for position, method in enumerate(methods):
+            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(methods)
             try:
                 seen = yield from part(watched(problem, method, chosen, by, earlier), begin, middle)
                 found[method] = _described(seen, TakenApart(), truth, private, pending=True)
@@ -283,7 +296,10 @@ def _described(
 
 
 def _rows(values: Array, problem: Problem) -> pd.DataFrame:
-    return pd.DataFrame(values.T, columns=list(problem.feature_names) or None)
+    """In the units of the file, to six decimals; no negative zeros."""
+    divisor = None if problem.announced is None else problem.announced.divisor
+    own = values if divisor is None else values * divisor[:, None]
+    return pd.DataFrame(own.T.round(6) + 0.0, columns=list(problem.feature_names) or None)
 
 
 def _padded(tiles: AnyArray, count: int) -> AnyArray:

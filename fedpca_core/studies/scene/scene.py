@@ -14,8 +14,10 @@ from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import short
+from fedpca_core.studies import costs
 from fedpca_core.studies.build import attacked_run, build_problem
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.pictures import (
@@ -108,6 +110,14 @@ class LivePicture(Study[SceneSettings, Scene]):
     title: ClassVar[str] = "The live picture"
     settings: ClassVar[type[SceneSettings]] = SceneSettings
     seconds: ClassVar[float] = 600.0
+
+    def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
+        one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
+        if replays(settings.method, settings):
+            one += costs.replay(size, settings)
+        return costs.prepare(size) + one.times(runs)
 
     def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[Scene]:
         yield Step(0.0, "Preparing the records")

@@ -7,6 +7,7 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.consensus.shift_invert import Exhibit, clients_matrices, exhibit
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 from fedpca_core.studies.theory.settings import TheorySettings
@@ -25,6 +26,7 @@ class Bridge(Study[TheorySettings, Exhibit]):
     key: ClassVar[str] = "theory-bridge"
     title: ClassVar[str] = "An engine for PCA?"
     settings: ClassVar[type[TheorySettings]] = TheorySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset({"clients", "heterogeneity", "seed"})
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Exhibit]:

@@ -14,6 +14,7 @@ from fedpca_core.consensus import bounds, operators
 from fedpca_core.consensus.methods import InexactUzawa, Method
 from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 from fedpca_core.studies.theory.claim import Claim, claim
@@ -110,6 +111,7 @@ class AgainstClaims(Study[TheorySettings, Measured]):
     key: ClassVar[str] = "theory"
     title: ClassVar[str] = "The method against its claims"
     settings: ClassVar[type[TheorySettings]] = TheorySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Measured]:
         yield Step(0.0, "Running the chosen method")

@@ -18,6 +18,7 @@ from fedpca_core.consensus import bounds, operators
 from fedpca_core.consensus.generators import scalar_pair
 from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.problems import Quadratic
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Part, Run, Step, Study, part
 from fedpca_core.studies.theory.settings import LOW, TheorySettings
@@ -78,6 +79,7 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
     key: ClassVar[str] = "theory-sweeps"
     title: ClassVar[str] = "Which penalty, how many local steps"
     settings: ClassVar[type[TheorySettings]] = TheorySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset(
         {"problem", "condition", "heterogeneity", "clients", "features", "seed"}
     )

@@ -8,6 +8,7 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.consensus import verdicts
+from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 from fedpca_core.studies.theory.settings import TheorySettings
@@ -33,6 +34,7 @@ class Statements(Study[TheorySettings, Verdicts]):
     key: ClassVar[str] = "theory-verdicts"
     title: ClassVar[str] = "Statements and verdicts"
     settings: ClassVar[type[TheorySettings]] = TheorySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset({"family_seed"})
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Verdicts]:

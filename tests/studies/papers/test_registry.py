@@ -200,3 +200,13 @@ def test_what_cannot_be_run_is_a_sentence(capsys, tmp_path):
     assert main(["reproduce", "table-1", "--seeds", "0", "--out", str(tmp_path)]) == 2
     assert main(["reproduce", "--list"]) == 0
     assert "table-1" in capsys.readouterr().out
+
+
+def test_demonstrations_run_and_show_something(capsys):
+    """One of each kind; the theorems' differ by a name."""
+    shown = {row.source: row.demonstration for row in ROWS if row.demonstration}
+    assert set(shown) >= {"faps", "dfl"}
+    for demonstration in shown.values():
+        assert len(demonstration.splitlines()) == 2
+        exec(compile(demonstration, "demonstration", "exec"), {})
+        assert capsys.readouterr().out.strip()

@@ -1,0 +1,125 @@
+"""A visitor without a browser: Streamlit's own messages over a real websocket.
+
+What a tab does while a page is open is done here too: fragments that ask to be run again are run
+again at their interval, and a changed dial is a message with the whole state of the widgets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from typing import Any
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import connect
+
+
+class Visitor:
+    """One session on one page.
+
+    Parameters
+    ----------
+    address : str
+        Of the server, without the scheme.
+    page, query : str
+        Page name and the part of the link after the question mark.
+    """
+
+    def __init__(self, address: str, page: str, query: str = "") -> None:
+        self._url = f"ws://{address}/_stcore/stream"
+        self._page, self._query = page, query
+        self._dials: dict[str, tuple[str, float, float, float]] = {}
+        self._moved: dict[str, float] = {}
+        self._polls: dict[str, asyncio.Task[None]] = {}
+        self._pictures: dict[str, str] = {}
+        self._changed = asyncio.Event()
+        self.errors: list[str] = []
+        self.bytes = 0
+
+    async def __aenter__(self) -> Visitor:
+        self._line = await connect(self._url, max_size=None, subprotocols=["streamlit"])  # type: ignore[list-item]
+        self._reader = asyncio.create_task(self._read())
+        await self._run()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for poll in self._polls.values():
+            poll.cancel()
+        self._reader.cancel()
+        await self._line.close()
+
+    async def picture(self, seconds: float) -> float | None:
+        """Wait for a picture that was not there before; seconds it took, None if it never came."""
+        began = time.monotonic()
+        try:
+            await asyncio.wait_for(self._changed.wait(), seconds)
+        except TimeoutError:
+            return None
+        return time.monotonic() - began
+
+    async def move(self, key: str, step: int) -> None:
+        """Set a slider to one of its positions, counted from its low end and round and round."""
+        identity, low, high, width = self._dials[key]
+        count = round((high - low) / width) + 1
+        self._moved[identity] = low + (step % count) * width
+        self._changed.clear()
+        await self._run()
+
+    async def _run(self, fragment: str = "") -> None:
+        if not fragment:
+            self._end_polls()
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_name, state.fragment_id = self._query, self._page, fragment
+        state.is_auto_rerun = bool(fragment)
+        for identity, value in self._moved.items():
+            widget = state.widget_states.widgets.add()
+            widget.id = identity
+            widget.double_array_value.data.append(value)
+        await self._line.send(message.SerializeToString())
+
+    async def _read(self) -> None:
+        async for content in self._line:
+            self.bytes += len(content)
+            message = ForwardMsg()
+            message.ParseFromString(content)
+            kind = message.WhichOneof("type")
+            if kind == "auto_rerun":
+                asked = message.auto_rerun
+                self._end_polls(asked.fragment_id)
+                self._polls[asked.fragment_id] = asyncio.create_task(
+                    self._poll(asked.fragment_id, asked.interval)
+                )
+            elif kind == "stop_auto_rerun":
+                self._end_polls(message.stop_auto_rerun.fragment_id)
+            elif kind == "delta" and message.delta.HasField("new_element"):
+                self._element(message.delta.new_element)
+
+    def _end_polls(self, fragment: str | None = None) -> None:
+        for name in [fragment] if fragment is not None else list(self._polls):
+            if (poll := self._polls.pop(name, None)) is not None:
+                poll.cancel()
+
+    async def _poll(self, fragment: str, interval: float) -> None:
+        while True:
+            await asyncio.sleep(interval)
+            await self._run(fragment)
+
+    def _element(self, element: Any) -> None:
+        kind = element.WhichOneof("type")
+        if kind == "slider":
+            dial = element.slider
+            key = dial.id.rpartition("-")[2]
+            self._dials[key] = dial.id, dial.min, dial.max, dial.step
+        elif kind == "exception":
+            self.errors.append(element.exception.message[:200])
+        elif kind == "alert" and "computations are waiting" in element.alert.body:
+            self.errors.append(element.alert.body[:80])
+        elif kind == "bidi_component":
+            seen = hashlib.blake2b(element.bidi_component.SerializeToString()).hexdigest()
+            name = element.bidi_component.component_name
+            if self._pictures.get(name) != seen:
+                self._pictures[name] = seen
+                self._changed.set()

@@ -1,0 +1,157 @@
+"""What stands before Streamlit: headers that close the browser, a cap on uploads, the status page.
+
+The same on every host, whether or not a proxy does more.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import resource
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dashboard.shell import jobs, limits, workers
+
+#: Files that one session may hold at a time.
+FILES = 3
+#: Scripts are ours alone; Streamlit's components arrive as blobs and its styles are inline. Who may
+#: show the laboratory in a frame is the host's business: FEDPCA_FRAMES, anybody by default.
+_POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' ws: wss: data: blob:",
+    "worker-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": os.environ.get("FEDPCA_FRAMES", "*"),
+}
+HEADERS = {
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_BYTES = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_STARTED = time.time()
+#: Connections that are open now.
+_OPEN: set[int] = set()
+
+
+class Guard:
+    """Middleware around the whole server."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer what is closed or too much; pass on everything else, with our headers."""
+        if scope["type"] == "websocket":
+            _OPEN.add(id(scope))
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                _OPEN.discard(id(scope))
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                named = {name for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(pair for pair in _BYTES if pair[0] not in named),
+                ]
+            await send(message)
+
+        answer = self._own(scope)
+        await (answer or self.app)(scope, receive, with_headers)
+
+    @staticmethod
+    def _own(scope: Scope) -> Response | None:
+        path = scope["path"]
+        if path.endswith("/_stcore/metrics") and not trusted(Request(scope)):
+            return PlainTextResponse("Not found", status_code=404)
+        if scope["method"] == "PUT" and "/_stcore/upload_file/" in path:
+            session, file = path.rsplit("/", 2)[1:]
+            if too_many(held(session), file):
+                return PlainTextResponse(
+                    f"One session may hold {FILES} files; remove one first.", status_code=413
+                )
+        return None
+
+
+def too_many(files: Iterable[str], new: str) -> bool:
+    """Whether a session that holds these files may not bring another."""
+    return len(set(files) - {new}) >= FILES
+
+
+def held(session: str) -> list[str]:
+    """The files that a session holds now."""
+    from streamlit import runtime
+
+    stored = getattr(runtime.get_instance().uploaded_file_mgr, "file_storage", {})
+    return list(stored.get(session, {}))
+
+
+def trusted(request: Request) -> bool:
+    """Whether this is the operator: this machine itself, not through a proxy, or the token."""
+    token = os.environ.get("FEDPCA_STATUS_TOKEN", "")
+    given = request.headers.get("authorization", "").removeprefix("Bearer ")
+    if token and hmac.compare_digest(token.encode(), given.encode()):
+        return True
+    forwarded = any(name in request.headers for name in ("x-forwarded-for", "forwarded", "via"))
+    return _here(request.client.host if request.client else "") and not forwarded
+
+
+def _here(host: str) -> bool:
+    """Whether an address is this machine's own; a dual socket writes 127.0.0.1 as an IPv6 one."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+async def status(request: Request) -> Response:
+    """What the operator wants to know, as JSON; for others there is nothing here."""
+    if not trusted(request):
+        return PlainTextResponse("Not found", status_code=404)
+    return JSONResponse(state())
+
+
+def state() -> dict[str, Any]:
+    """Visitors, jobs, workers, memory and limits of this process."""
+    pool = workers.pool()
+    return {
+        "seconds_up": round(time.time() - _STARTED),
+        "visitors": len(_OPEN),
+        "jobs": jobs.registry().state(),
+        "memory_mb": round(_resident_mb("self")),
+        "workers_mb": [round(_resident_mb(pid)) for pid in (pool.processes() if pool else ())],
+        "memory_peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "limits": vars(limits.LIMITS) | {"upload_mb": limits.UPLOAD_MB},
+    }
+
+
+def _resident_mb(process: int | str) -> float:
+    """Memory of a process; 0 where there is none any more."""
+    try:
+        with open(f"/proc/{process}/statm", encoding="ascii") as statistics:
+            return int(statistics.read().split()[1]) * resource.getpagesize() / 2**20
+    except OSError:
+        return 0.0

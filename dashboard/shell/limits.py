@@ -1,0 +1,76 @@
+"""What this server gives one visitor: the limits of the environment, all in one place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from typing import Any
+
+import streamlit as st
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Settings
+from fedpca_core.studies.limits import Cost, Limits
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Study
+
+#: How to do without this server.
+ELSEWHERE = (
+    "run it on your own machine, which has no limits: download the configuration below and start "
+    "“python -m fedpca_core run” with it"
+)
+_NAMES = {
+    "features": "FEDPCA_MAX_FEATURES",
+    "clients": "FEDPCA_MAX_CLIENTS",
+    "rounds": "FEDPCA_MAX_ROUNDS",
+    "seconds": "FEDPCA_MAX_SECONDS",
+    "megabytes": "FEDPCA_MAX_MB",
+    "columns": "FEDPCA_MAX_COLUMNS",
+    "cells": "FEDPCA_MAX_CELLS",
+}
+
+
+def number(name: str, default: int, least: int = 1) -> int:
+    """A whole number of the environment.
+
+    Raises
+    ------
+    InvalidInput
+        Something else stands there; the server does not start.
+    """
+    text = os.environ.get(name, "").strip() or str(default)
+    if not text.isdecimal() or len(text) > 9 or int(text) < least:
+        raise InvalidInput(
+            f"The environment variable {name} is “{text[:40]}”; give a whole number from {least}."
+        )
+    return int(text)
+
+
+#: What one run may have.
+LIMITS = Limits(
+    **{field.name: number(_NAMES[field.name], field.default) for field in fields(Limits)}  # type: ignore[arg-type]
+)
+#: Worker processes; 0 computes in the server's own process.
+WORKERS = number("FEDPCA_WORKERS", 2, least=0)
+#: Jobs that compute at the same time; the others wait their turn.
+AT_ONCE = number("FEDPCA_JOBS", WORKERS or 2)
+#: Jobs that may wait for their turn; whoever comes then is asked to try again.
+WAITING = number("FEDPCA_WAITING", 40, least=0)
+#: Megabytes of finished results that are kept for the next visitor.
+CACHE_MB = number("FEDPCA_CACHE_MB", 256)
+#: Megabytes of one's own file: server.maxUploadSize in .streamlit/config.toml, or
+#: STREAMLIT_SERVER_MAX_UPLOAD_SIZE.
+UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
+
+
+def check(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Cost:
+    """What a run will take; refuse one that is too large for this server, see `Limits.check`."""
+    cost = study.cost(settings, data)
+    sized = None if hasattr(study, "most") else settings
+    LIMITS.check(study.title, cost, sized, ELSEWHERE)
+    return cost
+
+
+def check_file(data: OwnData) -> None:
+    """Refuse a file that is too large to be parsed, after a look at its header."""
+    LIMITS.check_file(data.name[:80], *data.shape, ELSEWHERE)

@@ -1,0 +1,158 @@
+"""A visitor's file as a table, whatever its kind: how large it is at a glance, and what it holds.
+
+CSV in its dialects, Parquet, and NumPy's .npy and .npz; never a pickle.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Sequence
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems.csv_file import MISSING, read_csv
+
+#: How the names of such files end.
+SUFFIXES = ("csv", "tsv", "txt", "parquet", "npy", "npz")
+#: What the readers raise when bytes are not what a header promises.
+_SPOILED = (
+    *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, ValueError),
+    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+_SEPARATORS = (b",", b";", b"\t", b"|")
+
+
+def shape(content: bytes, name: str) -> tuple[int, int]:
+    """Rows and columns that a file promises, from its header and its line ends alone.
+
+    Raises
+    ------
+    InvalidInput
+        The header is broken.
+    """
+    if content.startswith(b"PAR1"):
+        about = _parquet(content, name).metadata
+        return about.num_rows, about.num_columns
+    if _is_numpy(content):
+        with _numpy(content, name) as file:
+            rows, columns = _header(file, name)[0]
+            return rows, columns
+    head = content[: content.find(b"\n") + 1 or None]
+    return content.count(b"\n") + 1, 1 + max(head.count(separator) for separator in _SEPARATORS)
+
+
+def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> pd.DataFrame:
+    """The table in a file.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+        What to call the file in messages.
+    missing : sequence of str
+        Texts of a CSV file that stand for a missing value besides those pandas knows.
+
+    Raises
+    ------
+    InvalidInput
+        Not a table of a kind that is read, or nothing in it.
+    """
+    if content.startswith(b"PAR1"):
+        try:
+            frame = _parquet(content, name).read(use_threads=False).to_pandas()
+        except _SPOILED as error:
+            raise _broken(name, "a Parquet file", error) from None
+        frame = frame.reset_index(drop=True).set_axis([str(c) for c in frame.columns], axis=1)
+    elif _is_numpy(content):
+        with _numpy(content, name) as file:
+            (rows, columns), order, dtype = _header(file, name)
+            size = rows * columns * dtype.itemsize
+            try:
+                body = file.read(size)
+            except _SPOILED as error:
+                raise _broken(name, "an archive of NumPy", error) from None
+            require(len(body) == size, f"{name} ends too early; save it anew.")
+            matrix = np.frombuffer(body, dtype=dtype).reshape((rows, columns), order=order)
+            names = [f"column {index + 1}" for index in range(columns)]
+            frame = pd.DataFrame(matrix, columns=names)
+    else:
+        return read_csv(content, limit=len(content), name=name, missing=missing)
+    require(
+        min(frame.shape) > 0,
+        f"{name} holds no records; choose a file with one record a row.",
+    )
+    return frame
+
+
+def _is_numpy(content: bytes) -> bool:
+    """Whether this is an array or an archive of arrays (a spreadsheet is another archive)."""
+    if content.startswith(b"\x93NUMPY"):
+        return True
+    if not content.startswith(b"PK\x03\x04"):
+        return False
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return any(entry.endswith(".npy") for entry in archive.namelist())
+    except _SPOILED:
+        return False
+
+
+def _parquet(content: bytes, name: str) -> Any:
+    from pyarrow import BufferReader
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        return ParquetFile(BufferReader(content))
+    except _SPOILED as error:
+        raise _broken(name, "a Parquet file", error) from None
+
+
+def _numpy(content: bytes, name: str) -> IO[bytes]:
+    """The array itself, or the only one of an archive, open at its header."""
+    if content.startswith(b"\x93NUMPY"):
+        return io.BytesIO(content)
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except _SPOILED as error:
+        raise _broken(name, "an archive of NumPy", error) from None
+    arrays = [entry for entry in archive.namelist() if entry.endswith(".npy")]
+    require(
+        len(arrays) == 1,
+        f"{name} holds {len(arrays)} arrays ({', '.join(arrays)[:80]}); save one matrix alone.",
+    )
+    try:
+        return archive.open(arrays[0])
+    except _SPOILED as error:
+        raise _broken(name, "an archive of NumPy", error) from None
+
+
+def _header(file: IO[bytes], name: str) -> tuple[tuple[int, int], Any, np.dtype[Any]]:
+    """Shape, order ("C" or "F") and type of the matrix at the beginning of a file."""
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        version = np.lib.format.read_magic(file)
+        found, by_columns, dtype = read[version](file)
+    except _SPOILED as error:
+        raise _broken(name, "an array of NumPy", error) from None
+    require(
+        len(found) == 2 and min(found) >= 0 and dtype.kind in "fiub",
+        f"{name} holds an array of shape {found} and type {dtype}; it must be a numeric matrix "
+        "with one record a row.",
+    )
+    return (int(found[0]), int(found[1])), "F" if by_columns else "C", dtype
+
+
+def _broken(name: str, kind: str, error: Exception) -> InvalidInput:
+    detail = str(error).strip().splitlines()
+    told = f" ({detail[0][:100].rstrip('.')})" if detail else ""
+    return InvalidInput(f"{name} looks like {kind} but cannot be read{told}; save it anew.")

@@ -1,0 +1,132 @@
+"""What a run may take: estimated from its settings before it starts, and refused in a sentence.
+
+A study says what it will cost (`Study.cost`); whoever runs it for others compares that with what
+one run may have. A command line of one's own has no limits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fedpca_core.errors import require
+from fedpca_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run will take, within a factor of about three.
+
+    Attributes
+    ----------
+    megabytes : float
+        At its largest, beyond what the process has before.
+    seconds : float
+        On one core of a plain machine.
+    """
+
+    megabytes: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        """One after the other, the first still in memory."""
+        return Cost(self.megabytes + other.megabytes, self.seconds + other.seconds)
+
+    def times(self, often: float) -> Cost:
+        """The same again and again, each forgotten before the next."""
+        return Cost(self.megabytes, often * self.seconds)
+
+    def kept(self, often: float) -> Cost:
+        """The same again and again, all of them kept."""
+        return Cost(often * self.megabytes, often * self.seconds)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may have, whatever a link, a file or an upload asks for.
+
+    Attributes
+    ----------
+    features, clients, rounds : int
+        Largest problem and longest run.
+    seconds : int
+        Of estimated work; a run is ended when it has taken so long.
+    megabytes : int
+        Of memory.
+    columns, cells : int
+        Of a file of one's own, as its header and line ends promise them.
+    """
+
+    features: int = 1000
+    clients: int = 300
+    rounds: int = 3000
+    seconds: int = 600
+    megabytes: int = 3072
+    columns: int = 5000
+    cells: int = 25_000_000
+
+    def check_file(self, name: str, rows: int, columns: int, remedy: str) -> None:
+        """Refuse a file that is too large to be parsed.
+
+        Raises
+        ------
+        InvalidInput
+            Names the limit, what was found, and the remedy.
+        """
+        require(
+            columns <= self.columns,
+            f"{name} has about {columns:,} columns, more than the {self.columns:,} that this "
+            f"server reads; choose fewer, or {remedy}.",
+        )
+        require(
+            rows * columns <= self.cells,
+            f"{name} has about {rows:,} rows of {columns:,} columns, more than the "
+            f"{self.cells:,} cells that this server reads; choose fewer, or {remedy}.",
+        )
+
+    def check(self, title: str, cost: Cost, settings: Settings | None, remedy: str) -> None:
+        """Refuse a run that is too large.
+
+        Parameters
+        ----------
+        title : str
+            Of the study.
+        cost : Cost
+            What it says a run from these settings takes.
+        settings : Settings, optional
+            None where its sizes make no difference to the run.
+        remedy : str
+            How to run it elsewhere; ends the sentence.
+
+        Raises
+        ------
+        InvalidInput
+            Names the limit, what was asked for, and the remedy.
+        """
+        for name in ("features", "clients", "rounds"):
+            asked, limit = getattr(settings, name, 0), getattr(self, name)
+            require(
+                asked <= limit,
+                f"{asked:,} {name} are more than the {limit:,} that this server takes; choose "
+                f"fewer, or {remedy}.",
+            )
+        require(
+            cost.megabytes <= self.megabytes,
+            f"“{title}” would take about {amount(cost.megabytes)} MB of memory with these "
+            f"settings, and this server gives one computation {self.megabytes:,} MB; choose fewer "
+            f"features, clients or rounds, or {remedy}.",
+        )
+        require(
+            cost.seconds <= self.seconds,
+            f"“{title}” would take about {amount(cost.seconds / 60)} minutes with these "
+            f"settings, and this server gives one computation {amount(self.seconds / 60)}; choose "
+            f"fewer features, clients, rounds or repetitions, or {remedy}.",
+        )
+
+
+def amount(number: float) -> str:
+    """A rough number in two digits: 14,000."""
+    if number < 10:
+        return f"{number:.2g}"
+    digits = 10 ** (math.floor(math.log10(number)) - 1)
+    return f"{round(number / digits) * digits:,}"

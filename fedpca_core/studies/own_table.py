@@ -1,0 +1,82 @@
+"""What a page must know of a visitor's file to offer its columns; read where runs are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.traffic_table import label_columns
+from fedpca_core.settings import Settings
+from fedpca_core.studies.limits import Cost
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.study import Run, Step, Study
+
+#: A column of more distinct values names nobody's client and no label.
+_MOST_VALUES = 200
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What a file holds.
+
+    Attributes
+    ----------
+    rows, columns : int
+    numeric : tuple of str
+        Columns that could be features.
+    clients : tuple of str
+        Columns that could name clients: few distinct values, each on several rows.
+    labels : mapping of str to tuple of str
+        Columns that could hold labels, the likely ones first, and their values.
+    """
+
+    rows: int
+    columns: int
+    numeric: tuple[str, ...]
+    clients: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> TableFacts:
+        """The facts of a table."""
+        most = min(max(2, len(table) // 2), _MOST_VALUES)
+        distinct = {str(name): int(table[name].nunique()) for name in table.columns}
+        return cls(
+            len(table),
+            table.shape[1],
+            tuple(str(c) for c in table.columns if pd.api.types.is_numeric_dtype(table[c])),
+            tuple(name for name, count in distinct.items() if 2 <= count <= most),
+            {
+                name: tuple(str(value) for value in table[name].dropna().unique())
+                for name in label_columns(table)
+            },
+        )
+
+
+class OwnTable(Study[Settings, TableFacts]):
+    """Read a file and say what its columns are."""
+
+    key: ClassVar[str] = "own-table"
+    title: ClassVar[str] = "Reading your file"
+    settings: ClassVar[type[Settings]] = Settings
+    most: ClassVar[Cost] = Cost(megabytes=500, seconds=4)
+
+    def run(self, settings: Settings, data: OwnData | None = None) -> Run[TableFacts]:
+        yield Step(0.0, "Reading your file")
+        if data is None:
+            raise InvalidInput("There is no file to read; choose one.")
+        table = data.table
+        repeated = table.columns[table.columns.duplicated()]
+        if len(repeated):
+            raise InvalidInput(
+                f"Several columns are called “{str(repeated[0])[:80]}”; rename them."
+            )
+        yield Step(0.8, "Looking at its columns")
+        return TableFacts.of(table)
+
+    def tables(self, result: TableFacts, settings: Settings) -> dict[str, pd.DataFrame]:
+        return {"columns": pd.DataFrame({"column": result.numeric})}

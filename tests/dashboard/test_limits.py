@@ -1,0 +1,149 @@
+"""Limits: told before a run, named in a sentence, the same for links, files and uploads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from dashboard.shell import jobs, limits
+from dashboard.shell.turns import Turns
+from fedpca_core.errors import InvalidInput
+from fedpca_core.settings import Settings
+from fedpca_core.studies.catalogue import PRESETS, STUDIES, studies_of
+from fedpca_core.studies.limits import Cost, Limits, amount
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.study import Study
+
+
+def largest(page: type[Settings]) -> Settings:
+    """Every parameter of the page that makes a run longer at its largest value."""
+    values: dict[str, object] = {}
+    for name, parameter in page.parameters().items():
+        if parameter.choices:
+            values[name] = tuple(parameter.choices) if parameter.many else parameter.default
+        elif isinstance(parameter.default, bool):
+            values[name] = name != "secure_aggregation"
+        elif not parameter.free and name not in ("client", "epsilon", "seed"):
+            values[name] = parameter.grid[-1] if parameter.grid else parameter.high
+    return page(**values)
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+def test_the_largest_link_is_within_the_limits_or_refused(study):
+    page = study.settings
+    for settings in (page(), largest(page)):
+        cost = study.cost(settings)
+        within = cost.megabytes <= 3072 and cost.seconds <= 600
+        assert cost.megabytes > 0 and cost.seconds > 0
+        if within:
+            limits.check(study, settings, None)
+            continue
+        assert settings != page(), "what a page opens with must run"
+        with pytest.raises(InvalidInput, match="this server gives one computation"):
+            limits.check(study, settings, None)
+
+
+def test_the_page_that_took_fourteen_gigabytes_is_refused_before_it_starts():
+    with pytest.raises(InvalidInput, match=r"FAPS replayed.* MB of memory.*python -m fedpca_core"):
+        limits.check(STUDIES["replay"], AttackSettings(features=300, replay=True), None)
+    limits.check(STUDIES["replay"], AttackSettings(features=60, replay=True), None)
+
+
+def test_a_page_says_so_and_starts_nothing(monkeypatch):
+    def never(*_: object) -> None:
+        raise AssertionError("a refused run was started")
+
+    monkeypatch.setattr(jobs.workers, "run", never)
+    drawn: list[object] = []
+    too_large = AttackSettings(features=300, replay=True)
+    monkeypatch.setattr(jobs.st, "fragment", lambda **_: lambda live: live)
+    monkeypatch.setattr(jobs.st, "session_state", {})
+    job = jobs.study(STUDIES["replay"], too_large, drawn.append)
+    assert job.done and job.refusal and "run it on your own machine" in job.refusal and not drawn
+
+
+@pytest.mark.parametrize("name", ["features", "clients", "rounds"])
+def test_an_operator_may_ask_for_less(name):
+    few = replace(Limits(), **{name: 5})
+    with pytest.raises(InvalidInput, match=rf"{name} are more than the 5 that this server takes"):
+        few.check("Any", Cost(), ConvergeSettings(), "wait")
+
+
+def test_more_of_anything_never_costs_less():
+    study, small = STUDIES["reconstruction"], AttackSettings()
+    for change in ({"features": 100}, {"clients": 20}, {"rounds": 100}, {"components": 10}):
+        more = study.cost(replace(small, **change))
+        least = study.cost(small)
+        assert more.seconds > least.seconds and more.megabytes > least.megabytes
+
+
+def test_costs_add_up():
+    one = Cost(100, 2)
+    assert one + Cost(1, 1) == Cost(101, 3)
+    assert one.times(3) == Cost(100, 6) and one.kept(3) == Cost(300, 6)
+    assert [amount(number) for number in (0.123, 9.96, 14_321, 99_900)] == [
+        "0.12", "10", "14,000", "100,000",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["many", "-1", "0", "1e3", "9" * 12])
+def test_an_environment_that_makes_no_sense_stops_the_server(monkeypatch, text):
+    monkeypatch.setenv("FEDPCA_MAX_MB", text)
+    with pytest.raises(InvalidInput, match="give a whole number from 1"):
+        limits.number("FEDPCA_MAX_MB", 3072)
+
+
+def test_long_jobs_leave_a_place_to_short_ones():
+    turns, entered, leave = Turns(2), [], threading.Event()
+
+    def work(name: str, long: bool) -> None:
+        with turns.turn(long, lambda: not leave.is_set()) as mine:
+            if mine:
+                entered.append(name)
+                leave.wait(10)
+
+    threads = []
+    for name, long in (("first long", True), ("second long", True), ("short", False)):
+        threads.append(threading.Thread(target=work, args=(name, long)))
+        threads[-1].start()
+        time.sleep(0.05)
+    until = time.monotonic() + 10
+    while len(entered) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert entered == ["first long", "short"]
+    leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert entered == ["first long", "short"], "who is not wanted any more takes no turn"
+    with turns.turn(True, lambda: True) as free:
+        assert free
+
+
+def test_results_are_forgotten_by_their_size(monkeypatch):
+    monkeypatch.setattr(limits, "CACHE_MB", 2)
+    registry = jobs.Registry()
+    for number in range(5):
+        job = registry.submit(number, lambda job: bytes(2**20), 10)
+        assert job.wait(10)
+        until = time.monotonic() + 5
+        while not job.megabytes and time.monotonic() < until:
+            time.sleep(0.01)
+    state = registry.state()
+    assert state["kept_mb"] <= 3.1 and state["unfinished"] == 0
+    assert registry.find(0) is None and registry.find(4) is not None
+
+
+def test_every_study_declares_what_it_costs():
+    for study in STUDIES.values():
+        declared = hasattr(type(study), "most") or type(study).cost is not Study.cost
+        assert declared, f"{study.key} says nothing of its cost"
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_every_preset_is_within_the_limits(name):
+    settings = PRESETS[name].settings
+    for study in studies_of(settings):
+        limits.check(study, settings, None)
