@@ -26,7 +26,7 @@ controls = Controls(AttackSettings)
 layout.heading(
     "What leaks?",
     "An honest-but-curious server follows the protocol and keeps every message. Scrub through the "
-    "rounds and watch it come by one client's records, and by its covariance.",
+    "rounds and watch it get hold of one client's records and covariance.",
 )
 controls.show_notes()
 of_preset = st.container()

@@ -38,4 +38,5 @@ else:
         STUDY, settings, lambda result: opened.draw(result, settings), data=data
     ).result
 script.fold(settings, [STUDY], data)
-share.take_away(settings, {STUDY: found})
+with st.container(horizontal=True):
+    share.take_away(settings, {STUDY: found})

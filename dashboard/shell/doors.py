@@ -23,7 +23,23 @@ PAGE_OF = {
     "privacy": "../pages/privacy.py",
 }
 
+#: The pages that decide come first.
 DOORS: tuple[Door, ...] = (
+    Door(
+        "Which one should I use?",
+        "All methods on one problem, on the axes that matter to you, and an answer by rules that "
+        "you can read.",
+        "Choose a method",
+        "../pages/which.py",
+        ":material/alt_route:",
+    ),
+    Door(
+        "What does my deployment give away?",
+        "Describe it, and read which attack applies, what it gets, and what stops it.",
+        "Check for leaks",
+        "../pages/check.py",
+        ":material/fact_check:",
+    ),
     Door(
         "How fast?",
         "Every method from the same start, against rounds, bytes, local products or seconds; "
@@ -47,21 +63,6 @@ DOORS: tuple[Door, ...] = (
         "Spend a budget",
         "../pages/privacy.py",
         ":material/verified_user:",
-    ),
-    Door(
-        "Which one should I use?",
-        "All methods on one problem, on the axes that matter to you, and an answer by rules that "
-        "you can read.",
-        "Choose a method",
-        "../pages/which.py",
-        ":material/alt_route:",
-    ),
-    Door(
-        "What does my deployment give away?",
-        "Describe it, and read which attack applies, what it gets, and what stops it.",
-        "Check for leaks",
-        "../pages/check.py",
-        ":material/fact_check:",
     ),
     Door(
         "Can it tell attacks from normal traffic?",
@@ -93,5 +94,13 @@ DOORS: tuple[Door, ...] = (
         "See the verdicts",
         "../pages/papers.py",
         ":material/menu_book:",
+    ),
+    Door(
+        "What does my own run give away?",
+        "The file that a federation on real machines leaves: everything its server saw, read "
+        "without anybody's private data.",
+        "Open a run",
+        "../pages/trace.py",
+        ":material/folder_open:",
     ),
 )

@@ -19,6 +19,8 @@ from fedpca_core.studies.papers.sources import source as published
 SentenceKind = Literal["remedy", "note", "good"]
 Protection = Literal["none", "heuristic", "formal"]
 
+#: Texts of more signs break into lines in a table.
+SENTENCE = 40
 #: Long enough for a browser to load the player and draw one picture.
 PICTURE_SECONDS = 0.5
 
@@ -97,10 +99,14 @@ def small_table(
     label : str
         What the table holds, for screen readers.
     wrapped : sequence of str
-        Columns of sentences, which break into lines.
+        Columns that break into lines, besides those with a text of more than `SENTENCE` signs.
     """
     sides = [
-        "right" if name in numbers else "left fp-wrapped" if name in wrapped else "left"
+        "right"
+        if name in numbers
+        else "left fp-wrapped"
+        if name in wrapped or table[name].astype(str).str.len().gt(SENTENCE).any()
+        else "left"
         for name in table.columns
     ]
     head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))

@@ -83,6 +83,6 @@ def published(preset: Preset) -> pd.DataFrame:
     titles = {"rounds": "Rounds", "kkt": "KKT violation", "relative_error": "Relative error"}
     rows: dict[str, dict[str, str]] = {}
     for quoted in preset.published:
-        rows.setdefault(quoted.row, {})[titles[quoted.measure]] = quoted.text
-    table = pd.DataFrame(rows).T.reindex(columns=list(titles.values())).fillna("–")
-    return table.rename_axis("Method").reset_index()
+        cells = rows.setdefault(quoted.row, dict.fromkeys(titles.values(), "–"))
+        cells[titles[quoted.measure]] = quoted.text
+    return pd.DataFrame(rows).T.rename_axis("Method").reset_index()

@@ -117,7 +117,7 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
     found = {m: comparison.floor(m, settings.measure) for m in comparison.tables}
     return [
         Baseline(
-            f"floor of {METHODS[method].title}: {floor:.1e}",
+            f"floor of {METHODS[method].title}: {floor:.2g}",
             floor,
             colour=method,
             simulation_only=True,
@@ -177,7 +177,7 @@ def cost_table(summary: pd.DataFrame) -> pd.DataFrame:
                 "Megabytes": f"{row.bytes / 1e6:,.2f}" if got else "–",  # type: ignore[operator]
                 "Local products": f"{row.local_products:,.0f}" if got else "–",
                 "Seconds": f"{row.seconds:.3f}" if got else "–",
-                "Last value": f"{row.final:.1e}",
+                "Last value": f"{row.final:.2g}",
             }
         )
     return pd.DataFrame(rows)

@@ -101,7 +101,7 @@ def _pictures(joined: Joined) -> list[Images]:
         caption="nobody should see it",
         titles={method: f"Read from {METHODS[method].title}" for method in joined.found},
         captions={
-            method: [f"sine of the angle {sine:.1e}" for sine in read.sines]
+            method: [f"sine of the angle {sine:.2g}" for sine in read.sines]
             for method, read in joined.found.items()
         },
     )

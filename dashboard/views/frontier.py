@@ -163,7 +163,7 @@ def protection(row: pd.Series) -> str:
         return "its attack searches for seconds: of the first seed only"
     if not row["attack"]:
         return f"no attack tried beats a guess ({row['guess']:.2g}), which proves nothing"
-    return f"{NAMES[row['attack']]}: error {row['leak']:.1e}, a guess has {row['guess']:.2g}"
+    return f"{NAMES[row['attack']]}: error {row['leak']:.2g}, a guess has {row['guess']:.2g}"
 
 
 def _closely(

@@ -115,7 +115,7 @@ def gains(outcome: Collaboration) -> Panel:
     return Panel(
         key="personal-gain",
         title="Who gains?",
-        x_title="place of the client by its gain over training alone",
+        x_title="clients, by gain over training alone",
         y_title="fall of its error",
         curves=tuple(
             Curve(f"over {name(key)}", place, outcome.gains[key], colour=key, labels=who)

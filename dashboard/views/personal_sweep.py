@@ -24,7 +24,7 @@ from fedpca_core.studies.personalised.sweep import (
 from fedpca_core.studies.sweep import Swept
 
 AXIS_TITLES: Mapping[str, str] = {
-    "heterogeneity": "heterogeneity (standard deviation of the random step)",
+    "heterogeneity": "heterogeneity (spread of the random step)",
     "samples": "samples per client",
     "clients": "clients",
 }

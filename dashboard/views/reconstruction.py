@@ -41,7 +41,7 @@ def _row(row: Pictures, found: Reconstructed) -> list[Images]:
             titles={m: f"Server's reconstruction from {METHODS[m].title}" for m in made},
             captions={
                 method: [
-                    f"error {error:.1e}, {rank} of {found.facts.features} directions"
+                    f"error {error:.2g}, {rank} of {found.facts.features} directions"
                     for error, rank in zip(
                         row.errors[method], found.recoveries[method].ranks, strict=True
                     )
@@ -71,7 +71,7 @@ def _row(row: Pictures, found: Reconstructed) -> list[Images]:
         caption=f"record {row.record}",
         titles={method: f"Recovered from {METHODS[method].title}" for method in made},
         captions={
-            method: [f"record error {error:.1e}, rotation fitted" for error in row.errors[method]]
+            method: [f"record error {error:.2g}, rotation fitted" for error in row.errors[method]]
             for method in made
         },
     )
@@ -162,7 +162,7 @@ def verdict(found: Reconstructed) -> str:
         if found.facts.guarantee is not None:
             parts.append(
                 f"From **{name}** this attack gets what the client released to "
-                f"{recovery.released:.1e}, and the client's own covariance to {last:.0%}."
+                f"{recovery.released:.2g}, and the client's own covariance to {last:.0%}."
             )
         elif recovery.complete is not None:
             then = recovery.angle_of_method(recovery.complete)
@@ -191,7 +191,7 @@ def card(found: Reconstructed, settings: AttackSettings) -> None:
     secure = settings.secure_aggregation
     by = found.by.adversary
     gets = [
-        f"error {recovery.last:.1e} from {METHODS[method].title}"
+        f"error {recovery.last:.2g} from {METHODS[method].title}"
         for method, recovery in found.recoveries.items()
     ]
     masked = secure or settings.upload_noise > 0 or settings.dtype == "float32"

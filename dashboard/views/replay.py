@@ -58,7 +58,7 @@ def draw(replayed: Replayed) -> None:
         caption="what the server must not learn",
         titles={"prior": "The prior it starts from", "replay": "Reconstruction by replay"},
         captions={
-            name: [f"error {errors[0]:.1e}"] for name, errors in replayed.pictures.errors.items()
+            name: [f"error {errors[0]:.2g}"] for name, errors in replayed.pictures.errors.items()
         },
     )
     chart(key="replay_view", images=[row], panels=[panel(replayed)])
@@ -73,7 +73,7 @@ def sentence(replayed: Replayed) -> str:
     judged = (
         "and the residual tells it so"
         if result.succeeded
-        else f"and a residual of {result.residual:.1e} tells it that the fit is not exact"
+        else f"and a residual of {result.residual:.2g} tells it that the fit is not exact"
         if result.residual > result.tolerance
         else "but the messages it read leave other covariances possible"
         if result.ended
@@ -89,12 +89,12 @@ def sentence(replayed: Replayed) -> str:
     also = f" It also knows {' and '.join(fitted)}." if fitted and result.succeeded else ""
     if replayed.released != replayed.error:
         return (
-            f"The server has what the client released to **{replayed.released:.1e}** {how}, "
+            f"The server has what the client released to **{replayed.released:.2g}** {how}, "
             f"{judged}. To the client's own covariance it is off by {replayed.error:.2g}: that is "
             "clipping and noise at the source."
         )
     return (
-        f"The server has the client's covariance to **{replayed.error:.1e}** {how}, {judged}. "
+        f"The server has the client's covariance to **{replayed.error:.2g}** {how}, {judged}. "
         f"The prior cI it started from, with the stated trace, was off by "
         f"{replayed.prior_error:.2g}.{also}"
     )
@@ -143,10 +143,10 @@ def table(found: pd.DataFrame) -> None:
     rows = pd.DataFrame(
         {
             "Defence": found["defence"],
-            "Angle reached": [f"{angle:.1e}" for angle in found["method_sine"]],
-            "Linear attack": [f"{error:.1e}" for error in found["linear_error"]],
+            "Angle reached": [f"{angle:.2g}" for angle in found["method_sine"]],
+            "Linear attack": [f"{error:.2g}" for error in found["linear_error"]],
             "Replay, hidden part fitted": [
-                "–" if ended in ("sums", "products") else f"{error:.1e}"
+                "–" if ended in ("sums", "products") else f"{error:.2g}"
                 for error, ended in zip(found["replay_error"], found["ended"], strict=True)
             ],
             "Replay ended": [

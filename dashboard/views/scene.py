@@ -149,7 +149,7 @@ def _stage(scene: Scene, settings: SceneSettings) -> Stage:
     size = scene.upload_bytes / 1e3
     return Stage(
         thumbnails=to_uint8(np.stack([mosaic(t, 2) for t in scene.thumbnails]), 0.0, 1.0),
-        names=[f"Client {number + 1}" for number in range(scene.facts.clients)],
+        names=[f"Client {number}" for number in range(scene.facts.clients)],
         present=scene.present,
         attacked=settings.client,
         message=f"{size:.3g} kB a message",

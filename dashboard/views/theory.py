@@ -60,7 +60,7 @@ def summary(found: Measured) -> str:
     arrival = (
         f"the average is within 1e-8 of the minimiser after **{course.arrived} rounds**"
         if course.arrived is not None
-        else f"the average ends {float(course.distances[-1]):.1e} away from the minimiser, "
+        else f"the average ends {float(course.distances[-1]):.2g} away from the minimiser, "
         "relative to its size"
     )
     return f"Largest contraction factor seen in a round: **{largest}**; {arrival}."
@@ -219,7 +219,7 @@ def work_table(found: Measured) -> pd.DataFrame:
                 "Rounds to 1e-8": f"{course.arrived}" if there else "not reached",
                 "Local gradients per client": work if there else "–",
                 "Kilobytes sent up": f"{(course.bytes_up or 0) / 1e3:,.1f}" if there else "–",
-                "Distance at the end": f"{float(course.distances[-1]):.1e}",
+                "Distance at the end": f"{float(course.distances[-1]):.2g}",
             }
         )
     return pd.DataFrame(rows)

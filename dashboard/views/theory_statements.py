@@ -21,11 +21,11 @@ MARKS = {
 def draw_verdicts(found: Verdicts) -> None:
     """The table of statements."""
     table = verdict_table(found.table)
-    narrow = {
-        name: st.column_config.TextColumn(width=190) for name in ("Setting", "Claimed factor")
-    }
-    st.dataframe(
-        table, hide_index=True, width="stretch", height=38 + 35 * len(table), column_config=narrow
+    layout.small_table(
+        table,
+        label="Statements and verdicts",
+        numbers=("Violated", "Worst", "Silent"),
+        wrapped=("Setting", "Claimed factor"),
     )
     st.caption(
         "Worst: the largest measured factor over the claimed one. Silent: further comparisons "

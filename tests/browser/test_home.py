@@ -12,11 +12,13 @@ SENTENCE = "[data-testid=replay-sentence]"
 def test_it_fits_plays_and_the_server_ends_with_the_records(open_page):
     page = open_page("/")
     expect(page.locator(SENTENCE)).to_contain_text(
-        "the server has all 30 digits of client 4, exactly"
+        "the server has all 30 digits of client 3, exactly"
     )
     assert page.locator(".fp-client").count() == 8
-    assert page.locator(".fp-client.fp-attacked").count() == 1
-    expect(page.locator(".fp-holds")).to_contain_text("every record of client 4")
+    attacked = page.locator(".fp-client.fp-attacked")
+    assert attacked.count() == 1
+    expect(attacked).to_contain_text("Client 3")
+    expect(page.locator(".fp-holds")).to_contain_text("every record of client 3")
     bar = page.locator("[data-testid=replay-range]").bounding_box()
     stage = page.locator(".fp-stagebox").bounding_box()
     assert stage["y"] > 0 and bar["y"] + bar["height"] < page.viewport_size["height"]

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.tools import drawn, set_slider
+from tests.browser.tools import drawn, look_while_computing, set_slider
 
 QUICK = {"rounds": 50, "clients": 10, "features": 15, "components": 3, "datasets": 1}
 
@@ -45,20 +45,7 @@ def test_varying_samples_redraws_the_sweep_only(open_page):
 
 def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(open_page):
     page = open_page("/personalise", {**QUICK, "clients": 60, "features": 40, "components": 10})
-    page.evaluate(
-        """() => {
-          const heading = [...document.querySelectorAll('h2')].find(
-            (node) => node.textContent.startsWith('What the uploads'));
-          const top = () => heading.getBoundingClientRect().top;
-          const seen = window.seen = {start: top(), moved: 0, charts: 99, busy: 0};
-          setInterval(() => {
-            if (!document.querySelector('[data-testid=stProgress]')) return;
-            seen.busy += 1;
-            seen.moved = Math.max(seen.moved, Math.abs(top() - seen.start));
-            seen.charts = Math.min(seen.charts, document.querySelectorAll('.fp-plot').length);
-          }, 20);
-        }"""
-    )
+    look_while_computing(page, "What the uploads")
     charts = page.locator(".fp-plot").count()
     verdict = page.get_by_text("personalised PCA is at")
     before = verdict.inner_text()

@@ -40,7 +40,7 @@ def test_other_step_sizes_leave_no_theorem_but_our_bound(open_page):
 
 def test_the_verdicts_are_recomputed_for_another_family(open_page):
     page = open_page("/theory", QUICK)
-    table = page.locator("[data-testid=stDataFrame]").last
+    table = page.get_by_role("region", name="Statements and verdicts")
     table.wait_for()
     page.locator(".st-key-family button").last.click()
     page.wait_for_url("**family=1**")

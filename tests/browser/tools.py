@@ -103,6 +103,29 @@ def drawn(page, seconds: float = 120.0) -> None:
     settled(page, seconds)
 
 
+def look_while_computing(page, below: str) -> None:
+    """Keep in ``window.seen`` what happens while progress is on show.
+
+    How often it was, how far the text that begins with ``below`` moved, and how few charts there
+    were.
+    """
+    page.evaluate(
+        """(below) => {
+          const mark = [...document.querySelectorAll('h2, summary')].find(
+            (node) => node.textContent.includes(below));
+          const top = () => mark.getBoundingClientRect().top;
+          const seen = window.seen = {start: top(), moved: 0, charts: 99, busy: 0};
+          setInterval(() => {
+            if (!document.querySelector('[data-testid=stProgress]')) return;
+            seen.busy += 1;
+            seen.moved = Math.max(seen.moved, Math.abs(top() - seen.start));
+            seen.charts = Math.min(seen.charts, document.querySelectorAll('.fp-plot').length);
+          }, 20);
+        }""",
+        below,
+    )
+
+
 def set_slider(page, key: str, value: float) -> None:
     """Move a slider by keyboard, one arrow key a step, and wait until the page rests.
 

@@ -71,6 +71,21 @@ def test_a_small_table_shows_its_texts_as_texts():
     assert 'aria-label="Costs &quot;now&quot;"' in markup
     assert '<th scope="col" class="fp-right">Rounds</th>' in markup
     assert markup.count("<tr>") == 3
+    assert "fp-wrapped" not in markup
+
+
+def small_reasons() -> None:
+    import pandas as pd
+
+    from dashboard.shell.layout import small_table
+
+    small_table(pd.DataFrame({"What": ["a"], "Because": ["of many words " * 9]}), label="Why")
+
+
+def test_sentences_in_a_small_table_break_into_lines():
+    markup = AppTest.from_function(small_reasons).run().get("html")[0].proto.body
+    assert '<td class="fp-left fp-wrapped">of many words' in markup
+    assert '<td class="fp-left">a</td>' in markup
 
 
 def cards_and_threats() -> None:

@@ -60,7 +60,7 @@ def test_the_mask_holds_until_it_is_replayed():
     assert "none of the records" in ending("3") and "not yet a guarantee" in ending("3")
     replayed = tables("4")["rounds"]
     assert replayed["records_held"].iloc[-1] == CHAPTERS["4"].settings.records_per_client
-    assert "give all 15 digits of client 4, exactly" in ending("4")
+    assert "give all 15 digits of client 3, exactly" in ending("4")
     # The very same messages: masking has changed nothing in the run.
     same = tables("3")["rounds"]["sin_theta"].to_numpy()
     np.testing.assert_array_equal(same, replayed["sin_theta"].to_numpy())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -45,6 +46,14 @@ def test_the_verdict_says_what_was_learned_and_when() -> None:
     assert "worse than guessing zero" in words and "masking, not privacy" in words
     sums = reconstruction.verdict(run(ClientReconstruction(), secure_aggregation=True))
     assert "this attack gets the covariance to" in sums and "masking" not in sums
+
+
+def test_the_note_of_figure_1_names_the_round_of_its_run() -> None:
+    entry = preset("figure-1a")
+    found = outcome(ClientReconstruction().run(entry.configuration()))
+    (stated,) = re.findall(r"after round (\d+)", entry.point)
+    words = reconstruction.verdict(found)
+    assert f"**SSI** the server has the client's whole covariance after round {stated}," in words
 
 
 def test_panels_mark_what_needs_the_truth() -> None:

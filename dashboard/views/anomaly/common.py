@@ -20,7 +20,7 @@ _COLOURS: Mapping[str, str] = {
     "Centralised PCA": "centralized",
     "Norm only": "guide",
     "Random subspace": "series 7",
-    "FedAE": "series 3",
+    "FedAE": "series 5",
     "FedAE-2": "series 4",
     "FedPG, corrected": "fedpg",
     "FedPE, corrected": "fedpe",

@@ -136,11 +136,11 @@ def error_panels(found: Leaked) -> list[Panel]:
 def sentence(found: Leaked) -> str:
     """What the server has, in words."""
     error = found.errors[-1]
-    last = f"{error:.1%}" if error > 1e-3 else f"{error:.1e}"
+    last = f"{error:.1%}" if error > 1e-3 else f"{error:.2g}"
     text = f"After {len(found.rounds)} participations the dual gives the part outside the model "
     text += f"to **{last}** (simulation only)."
     if found.fitted:
-        text += f" The whole covariance is fitted to **{found.fitted[-1]:.1e}** from "
+        text += f" The whole covariance is fitted to **{found.fitted[-1]:.2g}** from "
         text += f"{len(found.fitted)} participations."
     if found.joined is not None:
         near = found.joined.cosine > 0.99

@@ -62,7 +62,7 @@ def draw(found: Shown, settings: PapersSettings) -> None:
         fold = st.expander(f"What every method needed, at {SIZES[one]}", expanded=one == size)
         with fold:
             st.dataframe(summary(found.summary(one)), hide_index=True, width="stretch")
-            st.caption(f"Medians over the seeds. {entry.described(one)}.")  # type: ignore[arg-type]
+            st.caption(f"Medians over the seeds; {entry.described(one)}.")  # type: ignore[arg-type]
     for one, made in found.origins.items():
         st.caption(
             f"Results at {SIZES[one]}: made on {made['finished'][:10]} by `python -m fedpca_core "

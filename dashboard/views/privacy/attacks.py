@@ -21,6 +21,9 @@ from fedpca_core.studies.private.reconstruction import (
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.sweep import Swept
 
+#: Noise at the source is let out whole, so its error may be smaller than that of messages.
+FLAT = {"none": "messages without noise"}
+
 
 # ---------------------------------------------------------------------- reconstruction
 def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
@@ -58,7 +61,7 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
                 y_title="relative error of Sᵢ",
                 curves=curves,
                 baselines=tuple(
-                    Baseline(f"{NAMES.get(name, name)}: {value:.2g}", value, simulation_only=True)
+                    Baseline(f"{FLAT.get(name, name)}: {value:.2g}", value, simulation_only=True)
                     for name, value in flat.items()
                     if value is not None and value > 1e-4
                 ),

@@ -67,7 +67,7 @@ def verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
         f"{run.bytes_up[-1] / 1e3:,.0f} kB up"
     )
     for kind, other in others:
-        text += f"; {other.final:.2g} {NAMES[kind]}"
+        text += f"; {NAMES[kind]}: {other.final:.2g}"
     if budget and run.final > 0.5:
         text += ". That is hardly better than a random guess: allow a larger ε, or more samples"
     return text + "."
@@ -79,14 +79,14 @@ def _draw_spending(spending: Spending, settings: PrivacySettings) -> None:
         "A round in which a client does not upload releases nothing about it. This is the first "
         "repetition; which rounds count depends on the server's draws alone. Not in the paper.",
     )
-    names = [str(index + 1) for index in range(len(spending.epsilon))]
+    names = [str(client) for client in range(len(spending.epsilon))]
     chart(
         key="privacy_spending",
         panels=[
             Panel(
                 key="spending",
                 title="",
-                x_title="client (1 is the reference and always uploads)",
+                x_title="client (0 is the reference and always uploads)",
                 y_title=f"true ε at δ = {short(settings.delta)}",
                 curves=(Curve("true ε of the client", names, spending.epsilon, colour="formal"),),
                 log_y=False,

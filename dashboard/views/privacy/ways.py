@@ -107,7 +107,7 @@ def _row(one: Spent) -> dict[str, str]:
         "Rounds": str(len(one.run.middle) - 1),
         "kB up, one client": f"{one.bytes_up[-1] / 1e3:,.1f}",
         "Guaranteed ε": one.guarantee.budget,
-        "Noise ν": f"{one.guarantee.noise:.1e}",
+        "Noise ν": f"{one.guarantee.noise:.2g}",
         "What is released": one.guarantee.terms()["released"],
         "Holds towards": one.guarantee.terms()["towards"],
     }

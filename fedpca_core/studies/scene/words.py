@@ -18,8 +18,8 @@ def things(settings: ConvergeSettings) -> str:
 
 
 def who(settings: ConvergeSettings) -> str:
-    """The client under attack, counted from 1 as people do."""
-    return f"client {settings.client + 1}"
+    """The client under attack, counted from 0 as in settings, links and tables."""
+    return f"client {settings.client}"
 
 
 def degrees(sine: float) -> float:

@@ -1,0 +1,18 @@
+"""The live picture names its clients as settings, links and tables do: from 0."""
+
+from __future__ import annotations
+
+from dashboard.views import scene
+from fedpca_core.studies.scene.scene import LivePicture
+from fedpca_core.studies.scene.settings import SceneSettings
+from fedpca_core.studies.study import outcome
+
+
+def test_the_stage_and_every_sentence_mean_the_client_of_the_settings() -> None:
+    settings = SceneSettings(clients=3, client=2, records_per_client=10, rounds=10, components=4)
+    found = outcome(LivePicture().run(settings))
+    stage = scene._stage(found, settings)
+    assert list(stage.names) == ["Client 0", "Client 1", "Client 2"] and stage.attacked == 2
+    told = [scene.sentence(found, settings, k) for k in range(1, found.rounds + 1)]
+    assert all("client 2" in text for text in (*told, *stage.server[1:]))
+    assert scene._truth(found, settings).title == "Client 2's records"
