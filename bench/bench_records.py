@@ -194,7 +194,9 @@ def differences_that_must_fail(count: int = 1000) -> str:
             matrix = matrix + 10 ** generator.uniform(-9, 0) * (noise + noise.T)
         found = attacks.records_without_mean(attacks.factor_of(matrix, size), grid)
         if found.whole is not None:
-            true = kind == "perturbed" and same_differences(found.whole, raw(block, facts) / grid[:, None])
+            true = kind == "perturbed" and same_differences(
+                found.whole, raw(block, facts) / grid[:, None]
+            )
             right, false[kind] = right + true, false[kind] + (not true)
     return (
         f"differences falsely certified in {count} attempts: {false}; {right} of the perturbed "

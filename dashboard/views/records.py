@@ -128,11 +128,12 @@ def _differences(
     method: str, one: MethodRecords, result: Recovered, settings: AttackSettings
 ) -> str:
     """The mean is kept back, and all differences are out."""
+    unique = "; no other whole differences explain the messages" if one.unique else ""
     return (
         f"From **{METHODS[method].title}** the server has **every difference between the "
         f"{result.records} {_things(settings)} {_whose(settings)}** after round {one.certified}, "
         "although nobody told it the mean, and can prove it: a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}. What stays open is one {_thing(settings)} that "
+        f"chance of {_power(one.log10_chance)}{unique}. What stays open is one {_thing(settings)} that "
         "all have in common, and their common sign; drawn is each above the smallest value of "
         f"every {_feature(settings)}. In truth {one.exact} of {result.records} are exact."
     )

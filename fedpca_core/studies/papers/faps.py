@@ -395,8 +395,8 @@ PRESETS: tuple[Preset, ...] = (
         "unmasked",
         "Masked, replayed, unmasked",
         "FAPS' messages are no products, and reading them as if they were gives noise. A server "
-        "that reruns its public update for some two minutes comes within a hundred-thousandth of "
-        "the matrix of 64 features, and whole numbers do the rest: thirty digits, certified.",
+        "that reruns its public update (37 s of one processor) comes within a hundred-thousandth "
+        "of the matrix of 64 features, and whole numbers do the rest: thirty digits, certified.",
         live={
             "problem": "digits",
             "clients": 5,
