@@ -133,8 +133,8 @@ def _differences(
         f"From **{METHODS[method].title}** the server has **every difference between the "
         f"{result.records} {_things(settings)} {_whose(settings)}** after round {one.certified}, "
         "although nobody told it the mean, and can prove it: a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}{unique}. What stays open is one {_thing(settings)} that "
-        "all have in common, and their common sign; drawn is each above the smallest value of "
+        f"chance of {_power(one.log10_chance)}{unique}. What stays open is one "
+        f"{_thing(settings)} that all have in common, and their common sign; drawn is each above the smallest value of "
         f"every {_feature(settings)}. In truth {one.exact} of {result.records} are exact."
     )
 

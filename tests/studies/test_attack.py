@@ -17,9 +17,9 @@ from fedpca_core.studies.defences import DEFENCES, Defences
 from fedpca_core.studies.differencing import Joined, OneMoreRecord, best_onlooker
 from fedpca_core.studies.pca_settings import SECONDS, AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction, Reconstructed
+from fedpca_core.studies.records.from_models import from_models
 from fedpca_core.studies.recovery import FEATURES, Recovery
 from fedpca_core.studies.replay import ReplayAttack, Replayed
-from fedpca_core.studies.records.from_models import from_models
 from fedpca_core.studies.sent_models import SentModels, borrowed
 from fedpca_core.studies.study import Step, outcome
 
