@@ -324,7 +324,7 @@ def _answer(noisy: Problem) -> float:
     Of the matrix itself and not of a run: what any method could answer at best.
     """
     answer, truth = (
-        np.linalg.eigh(problem.covariance)[1][:, -5:] for problem in (noisy, noisy.unperturbed)
+        np.linalg.eigh(matrix)[1][:, -5:] for matrix in (noisy.client_data.mean(), noisy.covariance)
     )
     return float(np.linalg.norm(truth - answer @ (answer.T @ truth), 2))
 

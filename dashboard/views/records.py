@@ -134,8 +134,8 @@ def _differences(
         f"{result.records} {_things(settings)} {_whose(settings)}** after round {one.certified}, "
         "although nobody told it the mean, and can prove it: a wrong rotation would pass with a "
         f"chance of {_power(one.log10_chance)}{unique}. What stays open is one "
-        f"{_thing(settings)} that all have in common, and their common sign; drawn is each above the smallest value of "
-        f"every {_feature(settings)}. In truth {one.exact} of {result.records} are exact."
+        f"{_thing(settings)} that all have in common, and their common sign; drawn is each above "
+        f"the smallest value of every {_feature(settings)}. In truth {one.exact} of {result.records} are exact."
     )
 
 
