@@ -72,7 +72,7 @@ def _records(found: FromModels) -> None:
         images=[
             [
                 Images(
-                    "What the server made of the uploads",
+                    "What the server made of it",
                     to_uint8(mosaic(found.recovered)[None], 0.0, 1.0),
                     captions=["✓ certified"],
                     description="The client's records as the server found them, side by side.",
