@@ -24,6 +24,8 @@ from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
+from fedpca_core.studies.records.from_models import SIZES, from_models
+from fedpca_core.studies.study import outcome
 
 Array = np.ndarray
 
@@ -168,6 +170,26 @@ def attempts_that_must_fail(count: int = 1000) -> str:
         )
         false[kind] += found.certified
     return f"certified in {count} attempts that must fail: {false}"
+
+
+def kept_back(name: str, problem: Problem, sizes: tuple[int, ...], count: int) -> str:
+    """Differences between the records of random clients whose mean nobody tells."""
+    pool, facts = np.hstack(problem.blocks or ()), problem.announced
+    assert facts is not None
+    generator = np.random.default_rng(3)
+    certified = right = unique = 0
+    for size in np.repeat(sizes, count):
+        block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
+        factor = attacks.factor_of(block @ block.T / size, int(size))
+        found = attacks.records_without_mean(factor, facts.grid)
+        certified, unique = certified + found.certified, unique + found.unique
+        right += found.whole is not None and same_differences(
+            found.whole, raw(block, facts) / facts.grid[:, None]
+        )
+    return (
+        f"mean kept back, {name}, {sizes} records: {certified} of {len(sizes) * count} certified, "
+        f"{right} right, {unique} unique"
+    )
 
 
 def differences_that_must_fail(count: int = 1000) -> str:
@@ -340,6 +362,13 @@ def main() -> None:
     for count in range(1, 25):
         for secure in (False, True):
             print(joining(digits, count, secure=secure), flush=True)
+    print(kept_back("digits", digits, (3, 4, 6, 10, 15, 20, 25, 30, 35), 20), flush=True)
+    faces_pool = fp.problems.images("olivetti", resolution=32)
+    print(kept_back("faces 32 px", faces_pool, (4, 10, 15), 10), flush=True)
+    for method in SIZES:
+        sent = outcome(from_models(method))
+        assert sent is not None
+        print(f"{method}, {sent.size}: {sent.exact} exact, matrix to {sent.error:.0e}", flush=True)
     for line in epsilons():
         print(line, flush=True)
     print(attempts_that_must_fail(), flush=True)
