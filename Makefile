@@ -13,7 +13,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test flower lint format bench shots thumbnails browser clean distclean
+.PHONY: help app test flower lint format bench shots posters thumbnails browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,14 +43,17 @@ bench: $(VENV)/.app ## Time the core (ARGS=simulate for bench/bench_simulate.py 
 shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/
 	$(BIN)/python -m scripts.shots $(ARGS)
 
+posters: $(VENV)/.app ## Every preset and story step as one HTML file that plays offline, and a gallery, into posters/
+	$(BIN)/python -m scripts.posters $(ARGS)
+
 thumbnails: $(VENV)/.dev ## Draw the front page's thumbnails from the results anew (ARGS=replay for one)
 	$(BIN)/python -m scripts.thumbnails $(ARGS)
 
 browser: $(VENV)/.dev ## Look for a Chromium for the browser tests, and install one if there is none
 	$(BIN)/python -m scripts.browser
 
-clean: ## Remove caches, builds and screenshots
-	rm -rf shots build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## Remove caches, builds, screenshots and posters
+	rm -rf shots posters build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the virtual environment as well

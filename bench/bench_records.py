@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +24,8 @@ from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
+from fedpca_core.studies.records.from_models import SIZES, from_models
+from fedpca_core.studies.study import outcome
 
 Array = np.ndarray
 
@@ -170,6 +172,72 @@ def attempts_that_must_fail(count: int = 1000) -> str:
     return f"certified in {count} attempts that must fail: {false}"
 
 
+def kept_back(name: str, problem: Problem, sizes: tuple[int, ...], count: int) -> str:
+    """Differences between the records of random clients whose mean nobody tells."""
+    pool, facts = np.hstack(problem.blocks or ()), problem.announced
+    assert facts is not None
+    generator = np.random.default_rng(3)
+    certified = right = unique = 0
+    for size in np.repeat(sizes, count):
+        block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
+        factor = attacks.factor_of(block @ block.T / size, int(size))
+        found = attacks.records_without_mean(factor, facts.grid)
+        certified, unique = certified + found.certified, unique + found.unique
+        right += found.whole is not None and same_differences(
+            found.whole, raw(block, facts) / facts.grid[:, None]
+        )
+    return (
+        f"mean kept back, {name}, {sizes} records: {certified} of {len(sizes) * count} certified, "
+        f"{right} right, {unique} unique"
+    )
+
+
+def differences_that_must_fail(count: int = 1000) -> str:
+    """The same where the mean is kept back; a perturbed matrix may give the truth, nothing else."""
+    problem = fp.problems.images("digits")
+    pool, facts = np.hstack(problem.blocks or ()), problem.announced
+    assert facts is not None
+    generator = np.random.default_rng(2)
+    false = {kind: 0 for kind in ("perturbed", "too many", "wrong grid", "real values")}
+    right = 0
+    for number in range(count):
+        kind = list(false)[number % 4]
+        size = int(generator.integers(3, 31)) if kind != "too many" else 61
+        block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
+        grid = facts.grid
+        if kind == "wrong grid":
+            factor = generator.uniform(1.02, 1.7)
+            grid = grid * (factor if number % 8 < 4 else 1.0 / factor)
+        elif kind == "real values":
+            block = block + grid[:, None] * generator.uniform(-0.5, 0.5, block.shape)
+        matrix = block @ block.T / size
+        if kind == "perturbed":
+            noise = generator.standard_normal(matrix.shape)
+            matrix = matrix + 10 ** generator.uniform(-9, 0) * (noise + noise.T)
+        found = attacks.records_without_mean(attacks.factor_of(matrix, size), grid)
+        if found.whole is not None:
+            true = kind == "perturbed" and same_differences(
+                found.whole, raw(block, facts) / grid[:, None]
+            )
+            right, false[kind] = right + true, false[kind] + (not true)
+    return (
+        f"differences falsely certified in {count} attempts: {false}; {right} of the perturbed "
+        "ones are right"
+    )
+
+
+def same_differences(whole: Array, records: Array) -> bool:
+    """Whether these are the records above their smallest values, or their negatives, as a set."""
+    true = np.rint(records)
+    return any(
+        sorted(map(tuple, whole.T.tolist())) == sorted(map(tuple, one.T.tolist()))
+        for one in (
+            true - true.min(axis=1, keepdims=True),
+            true.max(axis=1, keepdims=True) - true,
+        )
+    )
+
+
 def epsilons() -> Iterator[str]:
     """For every demonstration the largest budget that stops it, and what that costs the answer.
 
@@ -177,46 +245,110 @@ def epsilons() -> Iterator[str]:
     the clip norm is the largest norm there is, so that clipping takes nothing away.
     """
     table = heart_table().sample(frac=1, random_state=0)
-    for name, problem, rounds in (
-        ("digits, 5 clients of 30", fp.problems.images("digits", 5, max_samples=150), 4),
-        ("faces 32 px, 40 clients of 10", fp.problems.images("olivetti", 40, resolution=32), 2),
-        ("heart, 10 clients of 12", from_table(table.iloc[:120], scaling="centre"), 3),
+    digits = fp.problems.images("digits", 5, max_samples=150)
+    for name, problem, recovered in (
+        ("digits, 5 clients of 30", digits, from_messages(4)),
+        (
+            "faces 32 px, 40 clients of 10",
+            fp.problems.images("olivetti", 40, resolution=32),
+            from_messages(2),
+        ),
+        (
+            "heart, 10 clients of 12",
+            from_table(table.iloc[:120], scaling="centre"),
+            from_messages(3),
+        ),
+        ("24 of 1,797 digits joined, sums", fp.problems.images("digits", 5), from_sums),
+        ("FAPS on digits, its matrix replayed without error", digits, from_matrix),
     ):
-        yield f"{name}: {_stopping(problem, rounds)}"
+        begun = time.process_time()
+        yield f"{name}: {_stopping(problem, recovered)} ({time.process_time() - begun:.0f} s)"
 
 
-def _stopping(problem: Problem, rounds: int) -> str:
-    """The first power of ten, going down, at which the records of client 0 stay secret."""
+#: Whether records are certified where noise is put on the clients' matrices: the problem without
+#: noise, and the mechanism, by release.
+Attempted = Callable[[Problem, Callable[[Problem, int], Problem]], bool]
+#: Work of one attempt; the powers of ten between which the boundary lies.
+_WORK, _POWERS = 2e9, 24
+
+
+def _stopping(problem: Problem, recovered: Attempted) -> str:
+    """The largest power of ten at which the records stay secret, by halving: more noise, less."""
     assert problem.blocks is not None and problem.announced is not None
     records = np.hstack([raw(block, problem.announced) for block in problem.blocks])
     clip = float(np.linalg.norm(records, axis=0).max())
 
-    def noisy(epsilon: float) -> Problem:
-        return problem.private(epsilon, 1e-6, clip, Streams(0), mean_share=0.1)
+    def private(power: float) -> Callable[[Problem, int], Problem]:
+        return lambda clean, release: clean.private(
+            10.0**power, 1e-6, clip, Streams(release), mean_share=0.1
+        )
 
-    for power in range(20, -1, -1):
-        if not recovered_under(problem, noisy(10.0**power), rounds):
-            sines = [_answer(noisy(epsilon)) for epsilon in (10.0**power, 100.0, 1.0)]
-            return (
-                f"ε = 1e{power} is the largest power of ten that stops it; the answer's sine is "
-                "{:.1e} there, {:.2g} at ε = 100, {:.2g} at ε = 1".format(*sines)
-            )
-    return "no ε from 1 to 1e20 stops it"
+    low, high = 0, _POWERS  # stopped at the lower one; at the upper one there is next to no noise
+    if not recovered(problem, private(high)):
+        return f"no ε up to 1e{high} lets it through"
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if recovered(problem, private(middle)) else (middle, high)
+    sines = [_answer(private(power)(problem, 0)) for power in (low, 2, 0)]
+    return (
+        f"ε = 1e{low} is the largest power of ten that stops it; the answer's sine is "
+        "{:.1e} there, {:.2g} at ε = 100, {:.2g} at ε = 1".format(*sines)
+    )
 
 
-def recovered_under(problem: Problem, noisy: Problem, rounds: int) -> bool:
-    """Whether records of client 0 are certified from SSI's messages about noisy matrices."""
-    assert problem.announced is not None and noisy.guarantee is not None
-    columns = min(10, problem.features - 1)
-    factor = attacks.low_rank(fp.simulate(noisy, fp.SSI(columns), rounds=rounds).transcript, 0)
+def from_messages(rounds: int) -> Attempted:
+    """Client 0 from messages of SSI."""
+
+    def recovered(problem: Problem, private: Callable[[Problem, int], Problem]) -> bool:
+        noisy = private(problem, 0)
+        columns = min(10, problem.features - 1)
+        run = fp.simulate(noisy, fp.SSI(columns), rounds=rounds)
+        return _certified(attacks.low_rank(run.transcript, 0), problem, noisy)
+
+    return recovered
+
+
+def from_matrix(problem: Problem, private: Callable[[Problem, int], Problem]) -> bool:
+    """Client 0 from its noisy matrix itself: no attack on FAPS' messages has more."""
+    noisy = private(problem, 0)
+    size = int(noisy.client_data.samples[0])
+    return _certified(attacks.factor_of(noisy.client_data.dense()[0], size), problem, noisy)
+
+
+def from_sums(problem: Problem, private: Callable[[Problem, int], Problem]) -> bool:
+    """24 newcomers from the sums of two releases."""
+    assert problem.blocks is not None
+    earlier = from_blocks(
+        [problem.blocks[0][:, 24:], *problem.blocks[1:]], announced=problem.announced
+    )
+    secure = fp.Channel(secure_aggregation=True)
+    before, after = (
+        fp.simulate(private(one, release), fp.SSI(24), rounds=3, channel=secure)
+        for release, one in enumerate((earlier, problem))
+    )
+    factor = attacks.joined(before.transcript, after.transcript)
+    return _certified(factor, problem, private(problem, 1))
+
+
+def _certified(factor: attacks.Factor, problem: Problem, noisy: Problem) -> bool:
+    """With the public facts, and the size of the noise, which is public too."""
+    facts = problem.announced
+    assert facts is not None and noisy.guarantee is not None
     factor = replace(factor, error=max(factor.error, noisy.guarantee.noise))
-    return attack(factor, problem.announced).certified
+    return attacks.records(
+        factor, facts.grid, facts.mean, facts.records_total, budget=_WORK
+    ).certified
 
 
 def _answer(noisy: Problem) -> float:
-    """Sine of the largest angle of the pooled subspace of five components after 200 rounds."""
-    run = fp.simulate(noisy, fp.SSI(5), rounds=200)
-    return float(fp.metrics.frame(run, noisy)["sin_theta"].iloc[-1])
+    """Sine of the largest angle of the pooled subspace of five components to the true one.
+
+    Of the matrix itself and not of a run: what any method could answer at best.
+    """
+    answer, truth = (
+        np.linalg.eigh(matrix)[1][:, -5:] for matrix in (noisy.client_data.mean(), noisy.covariance)
+    )
+    return float(np.linalg.norm(truth - answer @ (answer.T @ truth), 2))
 
 
 def main() -> None:
@@ -230,6 +362,14 @@ def main() -> None:
     for count in range(1, 25):
         for secure in (False, True):
             print(joining(digits, count, secure=secure), flush=True)
+    print(kept_back("digits", digits, (3, 4, 6, 10, 15, 20, 25, 30, 35), 20), flush=True)
+    faces_pool = fp.problems.images("olivetti", resolution=32)
+    print(kept_back("faces 32 px", faces_pool, (4, 10, 15), 10), flush=True)
+    for method in SIZES:
+        sent = outcome(from_models(method))
+        assert sent is not None
+        print(f"{method}, {sent.size}: {sent.exact} exact, matrix to {sent.error:.0e}", flush=True)
     for line in epsilons():
         print(line, flush=True)
     print(attempts_that_must_fail(), flush=True)
+    print(differences_that_must_fail(), flush=True)

@@ -56,7 +56,11 @@ settings = controls.settings()
 data = own_data(settings)
 with advised:
     recommended = jobs.study(
-        ADVICE, settings, lambda found: frontier.advice(found, settings), data=data
+        ADVICE,
+        settings,
+        lambda found: frontier.advice(found, settings),
+        data=data,
+        patience=0.1,  # the picture below does not wait for it
     )
 with pictured:
     job = jobs.study(STUDY, settings, lambda found: frontier.draw(found, settings), data=data)

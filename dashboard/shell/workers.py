@@ -15,7 +15,8 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Generator, Iterator
+from collections import OrderedDict
+from collections.abc import Generator, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -32,6 +33,8 @@ from fedpca_core.studies.divided import Divided, said
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study, outcome
 
+#: Finished pieces that are kept, a few kilobytes each; the oldest go first.
+KEPT_PIECES = 2000
 #: How often somebody who wants to stop is listened to while pieces run.
 LOOK_SECONDS = 0.1
 #: How long a worker that was asked to stop may take to do so.
@@ -207,6 +210,34 @@ class Pool:
             self._all.clear()
 
 
+class Pieces:
+    """Finished pieces by what they depend on, for whoever needs one again.
+
+    A job that was left begins anew when somebody comes back; what it had finished is here.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def find(self, key: Hashable) -> Any:
+        """The piece, or None."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(self, key: Hashable, piece: Any) -> None:
+        """Keep a piece, and forget the one that nobody asked for longest where there are many."""
+        with self._lock:
+            self._kept[key] = piece
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+
+PIECES = Pieces(KEPT_PIECES)
+
+
 @cache
 def pool() -> Pool | None:
     """The workers of this server: as many as FEDPCA_WORKERS says, none for 0."""
@@ -214,11 +245,14 @@ def pool() -> Pool | None:
 
 
 def run(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
-    """Run a study in a worker, or here where there are none; in all of them if it falls apart."""
+    """Run a study in a worker, or here where there are none; in all of them if it falls apart.
+
+    Pieces that are done are kept for whoever asks next, whether the rest was left or not.
+    """
     workers = pool()
     if workers is None:
         return study.run(settings, data)
-    if workers.size > 1 and isinstance(study, Divided) and study.pieces(settings):
+    if isinstance(study, Divided) and study.pieces(settings):
         return together(workers, study, settings, data)
     return workers.run(study, settings, data)
 
@@ -235,7 +269,14 @@ def together(
     left = threading.Event()
 
     def one(piece: Settings) -> Any:
-        return outcome(workers.run(study.worker, piece, data), lambda step: not left.is_set())
+        key = study.worker.identity(piece, data)
+        found = PIECES.find(key)
+        if found is None:
+            run = workers.run(study.worker, piece, data)
+            found = outcome(run, lambda step: not left.is_set())
+            if not left.is_set():  # what was left halfway is not kept
+                PIECES.keep(key, found)
+        return found
 
     with ThreadPoolExecutor(workers.size) as threads:
         running = [threads.submit(one, piece) for piece in pieces]

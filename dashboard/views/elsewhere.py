@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import streamlit as st
 
+from dashboard.player import Images, chart, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import exposure
 from dashboard.views.anomaly import leaks
+from dashboard.views.pictures import mosaic
 from fedpca_core.studies.detection.leaks import Leaked
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.personalised.exposure import Exposed
-from fedpca_core.studies.sent_models import SentModels, borrowed
+from fedpca_core.studies.records.from_models import FromModels
+from fedpca_core.studies.sent_models import SentModel, SentModels, borrowed
 
 STUDY = SentModels()
 
 
-def show(controls: Controls[AttackSettings]) -> Leaked | Exposed | None:
+def show(controls: Controls[AttackSettings]) -> SentModel | None:
     """Choose another method and read its uploads, with the settings its own page explains."""
     layout.section(
         "Methods that send models",
@@ -38,11 +40,52 @@ def show(controls: Controls[AttackSettings]) -> Leaked | Exposed | None:
     else:
         exposure.threat()
 
-    def draw(found: Leaked | Exposed) -> None:
-        if isinstance(found, Leaked):
-            leaks.draw(found, cast(AnomalySettings, small))
+    def draw(found: SentModel) -> None:
+        if isinstance(found.read, Leaked):
+            leaks.draw(found.read, cast(AnomalySettings, small))
         else:
-            exposure.draw(found)
+            exposure.draw(found.read)
+        if found.records is not None:
+            _records(found.records)
 
-    found: Leaked | Exposed | None = jobs.study(STUDY, settings, draw).result
+    found: SentModel | None = jobs.study(STUDY, settings, draw).result
     return found
+
+
+def _records(found: FromModels) -> None:
+    """From the uploads to the matrix, and from the matrix to the very records."""
+    size = found.size
+    st.markdown(f"**And on to the records**, on digits of {size.side} × {size.side} pixels")
+    if found.recovered is None:
+        layout.sentence(f"The server has no record. {found.note}", kind="note")
+        return
+    st.markdown(
+        f"From {size.rounds} uploads of {size.components} components the server solves for the "
+        f"client's matrix, to {found.error:.0e} (simulation only), and takes it apart into **all "
+        f"{size.records} pictures of the client**. {found.note} In truth {found.exact} of "
+        f"{size.records} are exact, to the last grey level (simulation only). The pictures are "
+        "small because every entry of the matrix is an unknown of one dense solve."
+    )
+    look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
+    chart(
+        key="sent_records",
+        images=[
+            [
+                Images(
+                    "What the server made of it",
+                    to_uint8(mosaic(found.recovered)[None], 0.0, 1.0),
+                    captions=["✓ certified"],
+                    description="The client's records as the server found them, side by side.",
+                    **look,
+                ),
+                Images(
+                    "The private records",
+                    to_uint8(mosaic(found.truth)[None], 0.0, 1.0),
+                    captions=["never sent"],
+                    simulation_only=True,
+                    description="The client's private records side by side.",
+                    **look,
+                ),
+            ]
+        ],
+    )

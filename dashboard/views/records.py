@@ -128,13 +128,15 @@ def _differences(
     method: str, one: MethodRecords, result: Recovered, settings: AttackSettings
 ) -> str:
     """The mean is kept back, and all differences are out."""
+    unique = "; no other whole differences explain the messages" if one.unique else ""
     return (
         f"From **{METHODS[method].title}** the server has **every difference between the "
         f"{result.records} {_things(settings)} {_whose(settings)}** after round {one.certified}, "
         "although nobody told it the mean, and can prove it: a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}. What stays open is one {_thing(settings)} that "
-        "all have in common, and their common sign; drawn is each above the smallest value of "
-        f"every {_feature(settings)}. In truth {one.exact} of {result.records} are exact."
+        f"chance of {_power(one.log10_chance)}{unique}. What stays open is one "
+        f"{_thing(settings)} that all have in common, and their common sign; drawn is each above "
+        f"the smallest value of every {_feature(settings)}. In truth {one.exact} of "
+        f"{result.records} are exact."
     )
 
 
@@ -177,9 +179,12 @@ def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -
             "of the directions, as in the stacked variant, they would."
         )
     if result.records > features:
+        fewer = "Choose fewer records per client."
+        if settings.problem == "table":
+            fewer = "A client with fewer rows than the table has columns is read."
         return (
             f"the client holds {result.records:,} records of {features} features, and a matrix of "
-            f"{features} features cannot tell so many apart. Choose fewer records per client."
+            f"{features} features cannot tell so many apart. {fewer}"
         )
     if not settings.mean_known:
         return f"it does not know the mean that was subtracted. {one.note}"
@@ -210,7 +215,8 @@ def _whose(settings: AttackSettings) -> str:
 
 def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:
     one, title = result.found[method], METHODS[method].title
-    whose = "a sum over clients" if one.attack == "sums" else f"from client {settings.client}"
+    summed = one.attack == "sums" or (one.attack == "two runs" and settings.secure_aggregation)
+    whose = "a sum over clients" if summed else f"from client {settings.client}"
     came = [
         "nothing yet" if k == 0 else f"message {k}, {whose}: its columns as pictures"
         for k in range(len(one.directions))

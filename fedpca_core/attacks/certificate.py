@@ -188,19 +188,37 @@ def _proved(question: Question, attempt: Attempt, whole: Array) -> bool:
     """Whether combinations of the records' rows are unit vectors, in whole numbers."""
     if attempt.combinations is None:
         return False
-    made = question.sieved.combinations[attempt.chosen].astype(float)
-    times = attempt.combinations @ made
     chosen = question.sieved.chosen
     none = np.zeros(len(question.rows), dtype=np.int64)
     numerators = (none if question.numerators is None else question.numerators)[chosen]
     largest = max(float(np.abs(whole).max()), float(np.abs(numerators).max(initial=0)))
-    sizes = np.abs(attempt.combinations) @ np.abs(made)
-    if float(sizes.sum(axis=1).max()) * largest > _EXACT or float(sizes.max()) > _FLOAT:
+    made = question.sieved.combinations[attempt.chosen]
+    exact = exact_combinations(attempt.combinations, made, largest)
+    if exact is None:
         return False
-    exact = times.astype(np.int64)
     # The rows are x_k - mu_k 1, and c^T mu must be whole to leave whole vectors.
     shifts = exact @ numerators
     if (shifts % question.total).any():
         return False
-    units = np.abs(exact @ whole[chosen].astype(np.int64) - (shifts // question.total)[:, None])
-    return bool((units.sum(axis=1) == 1).all() and (units.sum(axis=0) == 1).all())
+    units = exact @ whole[chosen].astype(np.int64) - (shifts // question.total)[:, None]
+    return unit_vectors(units)
+
+
+def unit_vectors(rows: IntArray) -> bool:
+    """Whether whole rows, (count, count) int64, are all unit vectors, whatever their signs."""
+    sizes = np.abs(rows)
+    return bool((sizes.sum(axis=1) == 1).all() and (sizes.sum(axis=0) == 1).all())
+
+
+def exact_combinations(combinations: Array, made: IntArray, largest: float) -> IntArray | None:
+    """Combinations of combinations, for exact products with whole numbers up to ``largest``.
+
+    Returns
+    -------
+    (count, rows) int64 or None
+        None where such products would not be exact.
+    """
+    sizes = np.abs(combinations) @ np.abs(made)
+    if float(sizes.sum(axis=1).max()) * largest > _EXACT or float(sizes.max()) > _FLOAT:
+        return None
+    return (combinations @ made).astype(np.int64)

@@ -126,13 +126,31 @@ def chance(rows: Array, mean: Array, lengths: Array, within: float = TOLERANCE) 
     are not counted: they could have been fitted.
     """
     rank = rows.shape[1]
-    spread = np.linalg.norm(rows, axis=1) / np.sqrt(max(rank, 1)) / float(np.median(lengths))
     offset = mean - np.rint(mean)
+    each = np.sort(_inside(rows, offset, float(np.median(lengths)), within))
+    return float(rank * each[int(np.ceil((rank - 1) / 2)) :].sum())  # the most telling come first
+
+
+def chance_of_window(rows: Array, window: float) -> float:
+    """The same where each row has an unknown offset: all differences within ``window`` of the grid.
+
+    The parts behind the point of m entries then lie in one window of that width. It begins at one
+    of them, and holds each other one with at most the chance of a window around 0, where such a
+    part is likeliest: m times that to the power m - 1, for every row. A row tells m - 1 numbers, so
+    m/2 of them are not counted.
+    """
+    rank = rows.shape[1]
+    inside = _inside(rows, np.zeros(len(rows)), 1.0, 0.5 * window)
+    each = np.sort(np.minimum(np.log10(rank) + (rank - 1) * inside, 0.0))
+    return float(each[int(np.ceil(rank / 2)) :].sum())
+
+
+def _inside(rows: Array, offset: Array, length: float, within: float) -> Array:
+    """Decimal logarithm of the chance of one entry, by row."""
+    spread = np.linalg.norm(rows, axis=1) / np.sqrt(max(rows.shape[1], 1)) / length
     spread = np.maximum(spread, 1e-12)
     reach = np.arange(-12, 13)
     upper = ndtr((reach + within - offset[:, None]) / spread[:, None])
     lower = ndtr((reach - within - offset[:, None]) / spread[:, None])
     inside = np.where(spread > 3.0, 2.0 * within, (upper - lower).sum(axis=1))
-    each = np.sort(np.log10(np.clip(inside, 1e-12, 1.0)))  # the most telling rows first
-    fitted = int(np.ceil((rank - 1) / 2))
-    return float(rank * each[fitted:].sum())
+    return np.log10(np.clip(inside, 1e-12, 1.0))

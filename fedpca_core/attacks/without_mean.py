@@ -7,6 +7,15 @@ with products -1/m among each other (the dual of the root lattice A_(m-1)), and 
 to these is the direction of ones. Together they give Q, up to a sign that is common to all records.
 What stays open is one whole number for each feature and that sign: the server has every difference
 between two records, exactly.
+
+A certificate needs no truth, and no value of mu. Differences ``b_k (q_j - q_l)`` are whole, so the
+entries of a row, behind the point, lie in one window; those of a wrong rotation lie anywhere.
+That nothing else explains the matrix is checked in whole numbers. A combination of rows that
+is a short multiple of ones, ``t 1`` with ``|t 1| < sqrt(1 - 1/m)``, must be one in every other
+explanation, whose vectors off that direction are projected whole ones and no shorter: so the
+rotation R between both keeps the direction of ones. Combinations that are unit vectors up to
+multiples of ones are then turned into vectors of the least length, which are unit vectors again,
+and of one sign because their products are all -1/m: R is a permutation up to a sign.
 """
 
 from __future__ import annotations
@@ -16,10 +25,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.lattice import advice, reduce_generators
+from fedpca_core.attacks.certificate import exact_combinations, unit_vectors
+from fedpca_core.attacks.lattice import Reduced, advice, reduce_generators
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.polish import chance
-from fedpca_core.attacks.sieve import sieve
+from fedpca_core.attacks.polish import TOLERANCE, chance_of_window
+from fedpca_core.attacks.sieve import Sieved, sieve
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar
 
@@ -27,11 +37,12 @@ from fedpca_core.linalg.stiefel import polar
 _TAGS = (1e-3, 1e-2, 1e-5, 1e-7)
 #: Products of projected unit vectors may be off by so much before they are polished.
 _OFF = 0.1
-#: Farthest from the grid that an entry may lie, in grid units. Each row has an offset of its own,
-#: which can hide a misread entry at 0.2; true differences lie within 1e-3.
-_NEAREST = 0.02
 #: A wrong rotation must come as close with a chance below this (decimal logarithm).
 _CHANCE = -12.0
+#: Windows below this count as this in the chance.
+_CLOSEST = 0.01
+#: A combination is no multiple of ones but noise when it is shorter than so many times the noise.
+_CLEAR = 5.0
 #: Refits, and the root mean square distance from the grid at which more rows join; 0.29 is chance.
 _ROUNDS, _NEAR = 25, 0.15
 
@@ -43,15 +54,19 @@ class Differences:
     Attributes
     ----------
     certified : bool
-        Whether the differences between the records below are the true ones, up to a common sign.
+        Whether the differences between the records below are the true ones, up to a common sign:
+        all of them lie within 0.25 of the grid, those of each feature also when the rotation is
+        fitted without that feature, and a wrong rotation would hardly pass.
     whole : (features, samples) int64 or None
         Records in grid units above their smallest value in each feature, in an order of their own.
         The negative explains the matrix as well; the one with the smaller sum is given.
     largest_distance : float
-        Of an unrounded entry from the grid; infinite where no rotation was found.
+        Of an unrounded difference from the grid; infinite where no rotation was found.
     note : str
     log10_chance : float
         Decimal logarithm of the chance that a wrong rotation would come as close; 0 without one.
+    unique : bool
+        Whether it was checked, in whole numbers, that no other differences explain the matrix.
     """
 
     certified: bool
@@ -59,6 +74,7 @@ class Differences:
     largest_distance: float
     note: str
     log10_chance: float = 0.0
+    unique: bool = False
 
 
 def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differences:
@@ -78,28 +94,30 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
     )
     steps = np.broadcast_to(np.asarray(grid, dtype=float), (len(factor.matrix),))
     rows = factor.matrix * (np.sqrt(factor.samples) / steps)[:, None]
-    short = sieve(rows, factor.error * float(np.sqrt(rank) / np.median(steps)), 0.1).rows
+    sieved = sieve(rows, factor.error * float(np.sqrt(rank) / np.median(steps)), 0.1)
+    short = sieved.rows
     if rank < factor.samples or len(short) <= rank:
         return Differences(False, None, np.inf, "Not certified: the matrix has too small a rank.")
     count = min(len(short), 4 * rank + 10)
-    chosen = short[np.linspace(0, len(short) - 1, count).astype(np.int64)]
-    closest = np.inf
+    chosen = np.linspace(0, len(short) - 1, count).astype(np.int64)
+    closest, odds = np.inf, 0.0
     for epsilon in _TAGS:
-        reduced = reduce_generators(chosen, epsilon)
+        reduced = reduce_generators(short[chosen], epsilon)
         turn = None if reduced is None else _rotation(reduced.basis)
-        if turn is None:
+        if reduced is None or turn is None:
             continue
         for stage in (short, rows):
-            whole, distances, turn = _polished(stage, turn)
-        largest = float(distances.max())
-        closest = min(closest, largest)
-        # One entry of every row went into its offset.
-        odds = chance(rows, np.zeros(len(rows)), np.ones(rank)) * (rank - 1) / rank
-        if largest < _NEAREST and odds < _CHANCE:
-            return _certified(whole, largest, odds)
-    return Differences(
-        False, None, closest, f"Not certified: no rotation fits the grid. {advice()}".strip()
-    )
+            whole, turn = _polished(stage, turn)
+        largest = _largest(rows, whole, turn)
+        if largest < closest:
+            closest = largest
+            odds = chance_of_window(rows, float(np.clip(2.0 * largest, _CLOSEST, TOLERANCE)))
+        if largest < TOLERANCE and odds < _CHANCE:
+            return _certified(whole, largest, odds, _proved(sieved, chosen, reduced, whole))
+    far = "no rotation fits the grid"
+    if closest < TOLERANCE:
+        far = f"a wrong rotation would come as close with a chance of 10^{odds:.0f}"
+    return Differences(False, None, closest, f"Not certified: {far}. {advice()}".strip(), odds)
 
 
 def _rotation(basis: Array) -> Array | None:
@@ -116,8 +134,8 @@ def _rotation(basis: Array) -> Array | None:
     return polar(across + ones / np.sqrt(size))
 
 
-def _polished(rows: Array, turn: Array) -> tuple[Array, Array, Array]:
-    """Whole numbers up to one offset a row, their distances from the grid, and the refitted Q."""
+def _polished(rows: Array, turn: Array) -> tuple[Array, Array]:
+    """Whole numbers up to one offset a row, and the refitted Q."""
     order = np.argsort(np.linalg.norm(rows, axis=1), kind="stable")
     trusted = min(2 * rows.shape[1], len(order))
     for _ in range(_ROUNDS):
@@ -132,10 +150,42 @@ def _polished(rows: Array, turn: Array) -> tuple[Array, Array, Array]:
         turn = polar((whole + offset[:, None])[use].T @ rows[use] + turn)
         if np.sqrt((distances[use] ** 2).mean()) < _NEAR:
             trusted = min(2 * trusted, len(order))
-    return whole, distances, turn
+    return whole, turn
 
 
-def _certified(whole: Array, largest: float, odds: float) -> Differences:
+def _largest(rows: Array, whole: Array, turn: Array) -> float:
+    """Farthest from the grid that a difference lies, under Q and without the row's own part in it.
+
+    A row that is much larger than all others could bend the rotation to fit whatever it was
+    misread as. So each is also predicted from a fit to the others (leave one out, in closed form).
+    """
+    across = whole - whole.mean(axis=1, keepdims=True)
+    left = np.linalg.svd(rows, full_matrices=False)[0]
+    own = (left**2).sum(axis=1)
+    predicted = (across - left @ (left.T @ across)) / np.maximum(1.0 - own, 1e-12)[:, None]
+    here = rows @ turn.T - whole
+    return float(max(np.ptp(here, axis=1).max(), np.ptp(predicted, axis=1).max()))
+
+
+def _proved(sieved: Sieved, chosen: IntArray, reduced: Reduced, whole: Array) -> bool:
+    """Whether no other differences explain the matrix; see the top of this module."""
+    size = len(reduced.basis)
+    ones = float(np.linalg.norm(reduced.basis[0]))
+    noise = reduced.noise * float(np.linalg.norm(reduced.combinations[0]))
+    if not _CLEAR * noise < ones < np.sqrt(1.0 - 1.0 / size):
+        return False
+    made = sieved.combinations[chosen]
+    exact = exact_combinations(reduced.combinations, made, float(np.abs(whole).max()))
+    if exact is None:
+        return False
+    rows = exact @ whole[sieved.chosen].astype(np.int64)
+    # Units up to a sign and multiples of ones, which two entries tell: the others are all equal.
+    rows = rows - np.median(rows, axis=1, keepdims=True).astype(np.int64)
+    last = np.where(np.abs(rows[1:]).sum(axis=0) == 0, 1, 0)  # the ones less all the others
+    return not rows[0].any() and unit_vectors(np.vstack([rows[1:], last]))
+
+
+def _certified(whole: Array, largest: float, odds: float, unique: bool) -> Differences:
     darkest = whole - whole.min(axis=1, keepdims=True)
     negative = whole.max(axis=1, keepdims=True) - whole
     best = darkest if darkest.sum() <= negative.sum() else negative
@@ -143,4 +193,4 @@ def _certified(whole: Array, largest: float, odds: float) -> Differences:
         f"Certified: all differences between {whole.shape[1]} records, within {largest:.1g} of the "
         f"grid; a wrong rotation would pass with a chance of 10^{odds:.0f}."
     )
-    return Differences(True, best.astype(np.int64), largest, note, odds)
+    return Differences(True, best.astype(np.int64), largest, note, odds, unique)

@@ -44,11 +44,14 @@ class Divided(Study[S, R], Generic[S, R]):
         if not pieces:
             return (yield from self.piece(settings, data))
         found: list[R] = []
+        result: R | None = None
         for done, one in enumerate(pieces):
             ends = done / len(pieces), (done + 1) / len(pieces)
             found.append((yield from part(self.piece(one, data), *ends)))
-            yield Step(ends[1], said(done + 1, len(pieces)), self.gathered(settings, found))
-        return self.gathered(settings, found)
+            result = self.gathered(settings, found)
+            yield Step(ends[1], said(done + 1, len(pieces)), result)
+        assert result is not None
+        return result
 
 
 def said(done: int, pieces: int) -> str:

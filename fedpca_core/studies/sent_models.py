@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -15,11 +16,28 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.personalised.exposure import Exposed, Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
-from fedpca_core.studies.study import Run, Study
+from fedpca_core.studies.records.from_models import FromModels, from_models
+from fedpca_core.studies.study import Run, Step, Study, part
 
 #: Small enough that the whole covariance can be fitted while one waits.
 _TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100, "topic": "leaks"}
 _PERSONAL = PersonaliseSettings(features=12, components=3, samples=10, exposure=True)
+
+
+@dataclass(frozen=True, eq=False)
+class SentModel:
+    """What uploads that are models give away.
+
+    Attributes
+    ----------
+    read : Leaked or Exposed
+        As on the page of the method.
+    records : FromModels or None
+        Whole records, on digits of few pixels; None while they are worked at.
+    """
+
+    read: Leaked | Exposed
+    records: FromModels | None = None
 
 
 def borrowed(settings: AttackSettings) -> tuple[Study[Any, Any], Settings]:
@@ -33,7 +51,7 @@ def borrowed(settings: AttackSettings) -> tuple[Study[Any, Any], Settings]:
     return Leaks(), AnomalySettings(problem=problem, **_TRAFFIC)
 
 
-class SentModels(Study[AttackSettings, Leaked | Exposed]):
+class SentModels(Study[AttackSettings, SentModel]):
     """What the uploads of FedPG or personalised PCA give away."""
 
     key: ClassVar[str] = "sent_models"
@@ -46,11 +64,19 @@ class SentModels(Study[AttackSettings, Leaked | Exposed]):
     def wanted(self, settings: AttackSettings) -> bool:
         return settings.elsewhere != "none"
 
-    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Leaked | Exposed]:
+    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[SentModel]:
         study, small = borrowed(settings)
-        found: Leaked | Exposed = yield from study.run(small)
-        return found
+        read: Leaked | Exposed = yield from part(study.run(small), 0.0, 0.8)
+        yield Step(0.8, "On to whole records", SentModel(read))
+        records = yield from part(from_models(settings.elsewhere), 0.8, 1.0)
+        return SentModel(read, records)
 
-    def tables(self, result: Leaked | Exposed, settings: AttackSettings) -> dict[str, pd.DataFrame]:
+    def tables(self, result: SentModel, settings: AttackSettings) -> dict[str, pd.DataFrame]:
         study, small = borrowed(settings)
-        return study.tables(result, small)
+        tables = study.tables(result.read, small)
+        if result.records is not None:
+            certified = result.records.found is not None and result.records.found.certified
+            row = {**vars(result.records.size), "matrix_error": result.records.error}
+            row |= {"certified": certified, "exact": result.records.exact}
+            tables["records"] = pd.DataFrame([row])
+        return tables

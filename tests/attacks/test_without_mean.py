@@ -38,14 +38,49 @@ def test_so_are_those_of_faces(data_folder):
     assert found.certified and same_up_to_common_picture(found.whole, truth)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_nothing_is_certified_on_a_wrong_grid_or_under_noise(seed):
+def failing(kind: str, seed: int) -> tuple[np.ndarray, float]:
+    """A block whose differences are not on the grid, and the grid."""
     generator = np.random.default_rng(seed)
-    block = some(8, seed) - MEAN[:, None]
-    assert not attacks.records_without_mean(moment(block), 1.37 + 0.1 * seed).certified
-    noisy = block + generator.standard_normal(block.shape)
-    found = attacks.records_without_mean(moment(noisy))
-    assert not found.certified and found.whole is None
+    count = 62 if kind == "too many" else int(generator.integers(3, 15))
+    block = some(count, seed) - MEAN[:, None]
+    if kind == "real":
+        block = block + generator.uniform(-0.5, 0.5, block.shape)
+    elif kind == "a row of its own":
+        # The largest pixel by far is a real number: the rotation may not bend to make it whole.
+        block[0] = 1e4 * generator.standard_normal(count)
+    return block, generator.uniform(1.02, 1.9) if kind == "wrong grid" else 1.0
+
+
+@pytest.mark.parametrize("kind", ["wrong grid", "real", "too many", "a row of its own"])
+def test_nothing_is_certified_where_it_must_fail(kind):
+    for seed in range(16):
+        block, grid = failing(kind, seed)
+        found = attacks.records_without_mean(moment(block), grid)
+        assert not found.certified and found.whole is None, seed
+        assert found.note.startswith("Not certified")
+
+
+def test_a_perturbed_matrix_is_certified_only_where_the_differences_are_right():
+    ends = []
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        block = some(int(generator.integers(3, 15)), seed)
+        matrix = (block - MEAN[:, None]) @ (block - MEAN[:, None]).T / block.shape[1]
+        noise = generator.standard_normal(matrix.shape)
+        matrix = matrix + 10 ** generator.uniform(-8, 1) * (noise + noise.T)
+        found = attacks.records_without_mean(attacks.factor_of(matrix, block.shape[1]))
+        ends.append(found.certified)
+        assert not found.certified or same_up_to_common_picture(found.whole, block), seed
+    assert 0 < sum(ends) < 30  # the noise is small enough for some
+
+
+def test_it_is_said_whether_nothing_else_explains_the_matrix():
+    assert attacks.records_without_mean(moment(some(10) - MEAN[:, None])).unique
+    # Centred on their own mean the records leave no vector of ones.
+    block = some(10)
+    assert not attacks.records_without_mean(
+        moment(block - block.mean(axis=1, keepdims=True))
+    ).certified
 
 
 def test_two_records_are_refused():

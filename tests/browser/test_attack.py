@@ -47,6 +47,40 @@ def test_it_opens_with_certified_records_and_a_reconstruction_that_sharpens(open
     expect(page.locator("[data-testid=stDataFrame]")).to_have_count(2)
 
 
+def test_dials_take_the_certified_mark_away_and_give_it_back(open_page):
+    few = {"problem": "Digits", "perclient": 10, "components": 10, "rounds": 10, "against": "SSI"}
+    page = open_page("/attack", few)
+    held = page.locator("figure, .fp-image").filter(has_text="What the server made of it").first
+    everything, main = "certified: all 10, to the last", page.locator("[data-testid=stMain]")
+    expect(held).to_contain_text(everything)
+    for label, left in (
+        ("Mean announced", "certified: all 10, less what is common"),
+        ("Secure aggregation", "no record"),
+    ):
+        dial = page.get_by_text(label, exact=True).first
+        dial.click()
+        expect(held).to_contain_text(left)
+        dial.click()
+        expect(held).to_contain_text(everything)
+    drawn(page)
+    set_slider(page, "noise", 1)
+    expect(main).to_contain_text("From SSI the server has no record")
+    set_slider(page, "noise", 0)
+    expect(held).to_contain_text(everything)
+
+
+def test_the_old_picture_is_dimmed_while_a_new_one_is_computed(open_page):
+    masked = {"problem": "Digits", "perclient": 30, "components": 10, "against": "FAPS"}
+    page = open_page("/attack", masked)
+    picture, dial = page.locator(".st-key-records_picture"), page.locator(".st-key-unmask label")
+    expect(picture).to_have_css("opacity", "1")
+    dial.click()
+    expect(picture).to_have_css("opacity", "0.45")  # half a minute of replaying begins
+    page.locator(".st-key-records_stop button").wait_for()
+    dial.click()
+    expect(picture).to_have_css("opacity", "1")
+
+
 def test_under_secure_aggregation_the_server_reads_the_sums(open_page):
     page = open_page("/attack", {"secure": "true"})
     text = page.locator("[data-testid=stMain]").inner_text()

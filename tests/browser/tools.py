@@ -210,7 +210,7 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
             problems.append(f"console: {message.text} {where}")
 
     def request(sent) -> None:
-        local = sent.url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+        local = sent.url.startswith(("http://127.0.0.1:", "file:", "data:", "blob:"))
         if not local:
             problems.append(f"request to another host: {sent.url}")
 

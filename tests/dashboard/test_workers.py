@@ -6,11 +6,13 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from dashboard.shell.workers import Pool, together
+from dashboard.shell import workers
+from dashboard.shell.workers import Pieces, Pool, together
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.catalogue import STUDIES
 from fedpca_core.studies.frontier.settings import FrontierSettings
@@ -23,12 +25,17 @@ TINY = ConvergeSettings(features=12, clients=3, components=2, rounds=30, starts=
 LONG = ConvergeSettings(features=200, clients=60, rounds=3000, methods=("variable_splitting",))
 
 
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch):
+    monkeypatch.setattr(workers, "PIECES", Pieces(50))
+
+
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    workers = Pool(1)
-    workers.start()
-    yield workers
-    workers.close()
+    one = Pool(1)
+    one.start()
+    yield one
+    one.close()
 
 
 def test_a_worker_gives_the_same_numbers(pool):
@@ -92,6 +99,37 @@ def test_pieces_on_all_workers_give_the_same_table(pool):
     pd.testing.assert_frame_equal(
         here.table.drop(columns="seconds"), there.table.drop(columns="seconds")
     )
+
+
+def test_what_was_finished_before_somebody_left_is_not_computed_again(pool, monkeypatch):
+    run = together(pool, STUDIES["frontier"], PIECES, None)
+    while next(run).result is None:
+        pass
+    run.close()
+    asked: list[FrontierSettings] = []
+    ask = pool.run
+
+    def counted(study, settings, data):
+        asked.append(settings)
+        return ask(study, settings, data)
+
+    monkeypatch.setattr(pool, "run", counted)
+    pieces = STUDIES["frontier"].pieces(PIECES)
+    outcome(together(pool, STUDIES["frontier"], PIECES, None))
+    assert 0 < len(asked) < len(pieces) and asked == list(pieces)[-len(asked) :]
+    again = outcome(together(pool, STUDIES["frontier"], replace(PIECES, across="rounds"), None))
+    assert len(asked) < len(pieces) and len(again.table)  # another axis computes nothing
+    outcome(together(pool, STUDIES["frontier"], replace(PIECES, seed=1), None))
+    assert len(asked) >= len(pieces)  # another seed does
+
+
+def test_of_many_pieces_the_one_that_nobody_asked_for_is_forgotten():
+    kept = Pieces(2)
+    for name in "ab":
+        kept.keep(name, name)
+    assert kept.find("a") == "a"
+    kept.keep("c", "c")
+    assert [kept.find(name) for name in "abc"] == ["a", None, "c"]
 
 
 def test_pieces_that_are_stopped_leave_the_workers_to_others(pool):

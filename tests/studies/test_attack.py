@@ -17,6 +17,7 @@ from fedpca_core.studies.defences import DEFENCES, Defences
 from fedpca_core.studies.differencing import Joined, OneMoreRecord, best_onlooker
 from fedpca_core.studies.pca_settings import SECONDS, AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction, Reconstructed
+from fedpca_core.studies.records.from_models import from_models
 from fedpca_core.studies.recovery import FEATURES, Recovery
 from fedpca_core.studies.replay import ReplayAttack, Replayed
 from fedpca_core.studies.sent_models import SentModels, borrowed
@@ -261,7 +262,15 @@ def test_what_personalised_uploads_give_away_is_told_in_tables() -> None:
     chosen = replace(SMALL, elsewhere="personal")
     found = outcome(SentModels().run(chosen))
     assert found is not None
-    assert set(SentModels().tables(found, chosen)) == {"frames", "data"}
+    assert set(SentModels().tables(found, chosen)) == {"frames", "data", "records"}
+
+
+@pytest.mark.parametrize("method", ["fedpg", "personal"])
+def test_models_lead_to_the_matrix_and_the_matrix_to_the_records(method: str) -> None:
+    found = outcome(from_models(method))
+    assert found is not None and found.found is not None and found.found.certified, found
+    assert found.exact == found.size.records and found.error < 1e-8
+    np.testing.assert_allclose(found.recovered, found.truth, atol=1e-9)
 
 
 # ------------------------------------------------------------------ files and links

@@ -18,10 +18,10 @@ class LectureKeys {
     else document.documentElement.requestFullscreen?.();
   }
 
-  // The address as it stands, with the round and the curves that are hidden; it opens paused.
+  // The address as it stands (of the live page, on a poster), with the round; it opens paused.
   address() {
     const { view } = this;
-    const url = new URL(window.location.href);
+    const url = new URL(document.querySelector("link[rel=canonical]")?.href ?? window.location.href);
     url.searchParams.set("round", view.round);
     url.searchParams.set("autoplay", "false");
     return url.href;

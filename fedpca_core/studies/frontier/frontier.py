@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,20 +86,18 @@ def summarised(table: pd.DataFrame) -> pd.DataFrame:
         for name in table.columns
         if name not in (*names, "seed") and pd.api.types.is_float_dtype(table[name])
     ]
-    rows = []
-    for key, group in table.groupby(names, sort=False, dropna=False):
-        values = group[numbers]
-        row: dict[str, Any] = dict(zip(names, key, strict=True))
-        known = values.notna().any()
-        for name in numbers:
-            found = values[name].dropna() if known[name] else values[name]
-            row[name] = float(found.median())
-            row[f"{name}_low"], row[f"{name}_high"] = float(found.min()), float(found.max())
-        first = group.sort_values("searched", ascending=False).iloc[0]
-        row |= {name: first[name] for name in ("attack", "protection", "searched", "note")}
-        row["reached"], row["seeds"] = float(group["reached"].mean()), len(group)
-        rows.append(row)
-    return pd.DataFrame(rows)
+    # A run whose attacks searched speaks for its configuration.
+    ordered = table.sort_values("searched", ascending=False, kind="stable")
+    groups = ordered.groupby(names, sort=False, dropna=False)
+    values = groups[numbers]
+    texts = groups[["attack", "protection", "searched", "note"]].head(1).index
+    spans = [values.median(), values.min().add_suffix("_low"), values.max().add_suffix("_high")]
+    found = pd.concat(spans, axis=1)
+    found["reached"], found["seeds"] = groups["reached"].mean(), groups.size()
+    for name in ("attack", "protection", "searched", "note"):
+        found[name] = ordered.loc[texts, name].to_numpy()
+    order = table.drop_duplicates(names)[names]
+    return order.merge(found.reset_index(), on=names, how="left")
 
 
 #: Where more is better: an attack that errs more leaks less. Everywhere else less is.
@@ -156,11 +155,7 @@ class Frontier(Divided[FrontierSettings, Front]):
 
     def placed(self, settings: FrontierSettings) -> list[Placed]:
         """The pieces, each with the parameter that varies and its value there."""
-        if settings.vary == "none":
-            alone = settings.seeds == 1
-            return [] if alone else [("none", math.nan, one) for one in _pieces(settings)]
-        name = settings.vary
-        return [(name, float(getattr(one, name)), one) for one in _pieces(settings)]
+        return _placed(settings)
 
     def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Front]:
         require(
@@ -198,6 +193,16 @@ class Frontier(Divided[FrontierSettings, Front]):
             refused = pd.DataFrame(result.refusals.items(), columns=["method", "refusal"])
             tables["refused"] = refused
         return tables
+
+
+@lru_cache(maxsize=32)
+def _placed(settings: FrontierSettings) -> list[Placed]:
+    """Remembered, since every piece that is done asks for it; nobody changes the list."""
+    if settings.vary == "none":
+        alone = settings.seeds == 1
+        return [] if alone else [("none", math.nan, one) for one in _pieces(settings)]
+    name = settings.vary
+    return [(name, float(getattr(one, name)), one) for one in _pieces(settings)]
 
 
 def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
@@ -239,16 +244,22 @@ def _seeds(settings: FrontierSettings) -> list[int]:
 
 
 def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
-    """First every method at its usual value, then the paths, then what attacks must search for."""
+    """First the paths from one seed, then from the others, then what attacks must search for.
+
+    All values of one seed follow each other: they are of the same records, drawn once.
+    """
     base = replace(settings, vary="none", seeds=1, starts=1)
     places = [base]
     if settings.vary != "none":
         usual: Value = getattr(settings, settings.vary)
         others = [value for value in VALUES[settings.vary] if value != usual][:5]
         places += [replace(base, **{settings.vary: value}) for value in others]  # type: ignore[arg-type]
-    for number, here in enumerate(places):
-        some = tuple(m for m in settings.candidates if not number or varies(m, base, here))
-        for seed in _seeds(settings):
+    along = [
+        (here, tuple(m for m in settings.candidates if here is base or varies(m, base, here)))
+        for here in places
+    ]
+    for seed in _seeds(settings):
+        for here, some in along:
             if some:
                 yield replace(here, candidates=some, seed=seed, searches=False)
     if not settings.searches:

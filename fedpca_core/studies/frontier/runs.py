@@ -95,6 +95,13 @@ def made(
 
 
 def _run(algorithm: Algorithm, settings: FrontierSettings, problem: Problem, rounds: int) -> Made:
+    trace = _traced(algorithm, settings, problem, rounds)
+    return Made(problem, algorithm, trace, metrics.frame(trace, problem))
+
+
+def _traced(
+    algorithm: Algorithm, settings: FrontierSettings, problem: Problem, rounds: int
+) -> Trace:
     run = Simulation(
         problem,
         algorithm,
@@ -104,10 +111,7 @@ def _run(algorithm: Algorithm, settings: FrontierSettings, problem: Problem, rou
         absent=settings.absent,
         channel=build_channel(settings),
     )
-    for _ in run:
-        pass
-    trace = run.trace()
-    return Made(problem, algorithm, trace, metrics.frame(trace, problem))
+    return run.finish()
 
 
 def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made:
@@ -124,25 +128,28 @@ def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made
         )
     clipped = replace(problem, client_data=problem.source.clipped, source=None)
     public = _public(settings, clipped)
-    best: Made | None = None
-    tried = ", ".join(map(str, LENGTHS))
+    best: tuple[float, FedPower, Trace] | None = None
     for products in LENGTHS:
         plain = replace(made_for, products=products)
         noisy = within(
             plain, public, settings.epsilon, settings.delta, clip_norm=settings.clip_norm
         )
         assert isinstance(noisy, FedPower)
-        run = _run(noisy, settings, clipped, noisy.rounds)
-        if best is None or _final(run) < _final(best):
-            said = account(noisy, public, delta=settings.delta, clip_norm=settings.clip_norm)
-            assert isinstance(said, Guarantee)
-            best = replace(run, guarantee=said, note=f"{products} products, the best of {tried}")
+        trace = _traced(noisy, settings, clipped, noisy.rounds)
+        off = _final(trace, clipped)
+        if best is None or off < best[0]:
+            best = off, noisy, trace
     assert best is not None
-    return best
+    _, noisy, trace = best
+    said = account(noisy, public, delta=settings.delta, clip_norm=settings.clip_norm)
+    assert isinstance(said, Guarantee)
+    note = f"{noisy.products} products, the best of {', '.join(map(str, LENGTHS))}"
+    return Made(clipped, noisy, trace, metrics.frame(trace, clipped), said, note)
 
 
-def _final(run: Made) -> float:
-    return float(run.table["sin_theta"].iloc[-1])
+def _final(trace: Trace, problem: Problem) -> float:
+    last = metrics.subspace_errors(trace.estimates[-1:], problem, trace.algorithm.components)
+    return float(last["sin_theta"][0])
 
 
 def _public(settings: FrontierSettings, problem: Problem) -> Setting:

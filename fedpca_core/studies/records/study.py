@@ -51,7 +51,7 @@ class MethodRecords:
         The certificate: largest distance to the grid in steps of it, and the decimal logarithm of
         the chance that a wrong rotation passes; NaN without one.
     unique : bool
-        Whether no other records on the grid explain the matrix.
+        Whether no other records (or differences) on the grid explain the matrix.
     step : float or None
         The step of the grid where the server had to guess it.
     exact : int
@@ -282,7 +282,7 @@ def _described(
         note="" if found is None else found.note,
         distance=math.nan if judged is None else judged.largest_distance,
         log10_chance=math.nan if judged is None else judged.log10_chance,
-        unique=certificate is not None and certificate.unique,
+        unique=judged is not None and judged.unique,
         step=taken.step,
         exact=int(cells.all(axis=0).sum()),
         differences=differences,

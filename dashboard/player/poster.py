@@ -1,0 +1,148 @@
+"""A run as one HTML file: the player with its views' bytes inside, for a browser without network.
+
+What draws is the player's own frontend with the page's theme, so that a poster is the page's
+picture. Views and the chart library travel as gzip in base64 and are opened by the browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from dashboard.player.component import FRONTEND, frontend_script
+from dashboard.shell.document import PRODUCT
+
+DASHBOARD = Path(__file__).resolve().parent.parent
+CHARTS = DASHBOARD / "static" / "plotly-charts.min.js"
+CONFIG = DASHBOARD.parent / ".streamlit" / "config.toml"
+
+_VIEW = '<div class="poster-view"><script type="text/plain">{}</script></div>'
+_STORED = re.compile(_VIEW.format("([A-Za-z0-9+/=]+)"))
+_MARKS = (
+    (r":([a-z]+)-badge\[(?::material/\w+: ?)?(.*?)\]", r'<mark class="\1">\2</mark>'),
+    (r"\[([^\]]+)\]\((https?://[^)\s]+)\)", r'<a href="\2">\1</a>'),
+    (r"\*\*(.+?)\*\*", r"<b>\1</b>"),
+    (r"`(.+?)`", r"<code>\1</code>"),
+    (r"^- (.*)$", r"<li>\1</li>"),
+)
+
+
+def header(view: bytes) -> dict[str, Any]:
+    """The header of a view's bytes (see `dashboard.player.encode`)."""
+    length = int.from_bytes(view[:4], "little")
+    return json.loads(view[4 : 4 + length])
+
+
+def document(
+    title: str, lead: str, parts: Sequence[str | bytes], *, live: str, colophon: str
+) -> str:
+    """A poster: words and views in one file that asks for nothing else.
+
+    Parameters
+    ----------
+    title, lead : str
+        Plain text; the lead may be empty.
+    parts : sequence of str or bytes
+        In the order in which they are read: HTML, or a view as `dashboard.player.encode` makes it.
+    live : str
+        Address of the page that this is a picture of.
+    colophon : str
+        Plain text below everything: what was run.
+    """
+    charts = any(header(part)["panels"] for part in parts if isinstance(part, bytes))
+    packed = _packed(CHARTS.read_bytes()) if charts else ""
+    body = "\n".join(
+        part if isinstance(part, str) else _VIEW.format(_packed(part)) for part in parts
+    )
+    return page(
+        title,
+        f"<header><h1>{escape(title)}</h1>{f'<p>{escape(lead)}</p>' if lead else ''}</header>"
+        f"\n{body}\n<footer><p>{escape(colophon)}</p>"
+        f'<a class="poster-live" href="{escape(live)}" target="_blank" rel="noopener">'
+        "Open it live and turn the parameters</a></footer>",
+        head=f'<link rel="canonical" href="{escape(live)}">',
+        foot=f'<script type="text/plain" id="poster-charts">{packed}</script>\n'
+        f'<script type="module">\n{frontend_script()}\n{_own("poster.js")}</script>',
+    )
+
+
+def page(title: str, body: str, *, head: str = "", foot: str = "") -> str:
+    """An HTML file in the colours and fonts of the pages; ``body``, ``head``, ``foot`` are HTML."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)} · {PRODUCT}</title>\n{head}\n<style>\n{_style()}\n</style>\n"
+        f'</head>\n<body>\n<main class="poster">\n{body}\n</main>\n{foot}\n</body>\n</html>\n'
+    )
+
+
+def views(poster: str) -> list[bytes]:
+    """The views of a `document`, unpacked."""
+    return [gzip.decompress(base64.b64decode(stored)) for stored in _STORED.findall(poster)]
+
+
+def markup(text: str) -> str:
+    """The little Markdown that pages use (bold, code, links, badges, lists) as HTML."""
+    text = escape(text.strip(), quote=False).replace(r"\$", "$")
+    for pattern, html in _MARKS:
+        text = re.sub(pattern, html, text, flags=re.MULTILINE)
+    text = re.sub(r"<li>.*</li>", lambda items: f"<ul>{items[0]}</ul>", text, flags=re.DOTALL)
+    return text.replace("\n\n", "<br>")
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _own(name: str) -> str:
+    return (FRONTEND / name).read_text(encoding="utf-8")
+
+
+@cache
+def _style() -> str:
+    """Theme, fonts and rules: what Streamlit would have set, then the pages' own."""
+    theme = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["theme"]
+    light, dark = (_variables(theme[scheme]) for scheme in ("light", "dark"))
+    return "\n".join(
+        (
+            *(_font(face) for face in theme["fontFaces"]),
+            f":root {{ color-scheme: light dark; {_variables(theme)} {light} }}",
+            f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}",
+            (DASHBOARD / "page.css").read_text(encoding="utf-8"),
+            _own("replay.css"),
+            _own("poster.css"),
+        )
+    )
+
+
+def _variables(values: Mapping[str, Any]) -> str:
+    """Settings of a theme as the CSS variables that Streamlit makes of them."""
+
+    def named() -> Iterator[tuple[str, str]]:
+        for name, value in values.items():
+            if isinstance(value, str):
+                yield name, value
+            elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+                yield name, ", ".join(value)
+
+    return " ".join(
+        f"--st-{re.sub('[A-Z]', lambda big: '-' + big[0].lower(), name)}: {value};"
+        for name, value in named()
+    )
+
+
+def _font(face: Mapping[str, str]) -> str:
+    content = (DASHBOARD / face["url"].removeprefix("app/")).read_bytes()
+    where = f"unicode-range: {face['unicodeRange']};" if "unicodeRange" in face else ""
+    return (
+        f"@font-face {{ font-family: '{face['family']}'; font-weight: {face['weight']}; {where} "
+        f"src: url(data:font/woff2;base64,{base64.b64encode(content).decode()}); }}"
+    )

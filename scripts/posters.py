@@ -1,0 +1,255 @@
+"""Every preset and every story step as one HTML file that plays without a server: ``make posters``.
+
+python -m scripts.posters                     all of them, and a gallery
+python -m scripts.posters story-1 uneven      these, and a gallery of what lies in the folder
+python -m scripts.posters --out site --live https://lab.example.org
+
+The page itself is run, without a browser, on results that are computed first; what it would mount
+in a browser is what a poster holds. The folder needs nothing else: any static host will do, and a
+file opens from disk, in a slide or in an iframe.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from streamlit.testing.v1 import AppTest  # noqa: E402
+
+from dashboard.player.poster import document, header, markup, page, views  # noqa: E402
+from dashboard.shell import jobs, share  # noqa: E402
+from dashboard.shell.bundle import caption  # noqa: E402
+from dashboard.shell.controls import packed  # noqa: E402
+from dashboard.shell.document import PRODUCT  # noqa: E402
+from dashboard.shell.navigation import ENTRIES  # noqa: E402
+from fedpca_core.errors import InvalidInput  # noqa: E402
+from fedpca_core.settings import Settings  # noqa: E402
+from fedpca_core.studies.catalogue import PRESETS, studies_of  # noqa: E402
+from fedpca_core.studies.preset import Preset  # noqa: E402
+from fedpca_core.studies.scene.settings import SceneSettings  # noqa: E402
+from fedpca_core.studies.study import outcome  # noqa: E402
+from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
+
+LIMIT_BYTES = 2_000_000
+#: A page that computes something besides its studies is looked at again until it rests.
+PATIENCE_SECONDS = 900.0
+#: Folded away: controls, and explanations that the live page has.
+FOLDED = ("popover", "expander")
+#: Words about controls, which a poster has not.
+CONTROLS = re.compile("sidebar|^Switch it on")
+
+
+def poster(preset: Preset, live: str) -> str:
+    """Run the studies of a preset, then its page on their results; returns the file's text.
+
+    Parameters
+    ----------
+    live : str
+        The address of the laboratory, to which the poster leads.
+
+    Raises
+    ------
+    InvalidInput
+        A study refuses, the page shows something else than the whole run, or no picture, or the
+        file would be too large.
+    """
+    settings = preset.settings
+    for study in studies_of(settings):
+        result = outcome(study.run(settings))
+        # The page finds it where it looks for what another visitor has computed.
+        jobs.registry().submit(study.identity(settings), _handed(result), 60.0).wait(60.0)
+    told = isinstance(settings, SceneSettings)
+    lead = "" if told else preset.point
+    parts = _sections(opened(settings), settings, lead)
+    if not any(isinstance(part, bytes) for part in parts):
+        raise InvalidInput("The page shows no picture.")
+    text = document(
+        preset.title,
+        lead,
+        parts,
+        live=share.address(
+            live.rstrip("/") + ("/" if told else f"/{settings.kind}"), settings.query()
+        ),
+        colophon=caption(settings),
+    )
+    if (size := len(text.encode())) > LIMIT_BYTES:
+        raise InvalidInput(f"The poster has {size:,} bytes, more than {LIMIT_BYTES:,}.")
+    return text
+
+
+def _handed(result: Any) -> Any:
+    return lambda job: result
+
+
+def opened(settings: Settings) -> AppTest:
+    """The page as a link opens it, once nothing computes any more."""
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=PATIENCE_SECONDS)
+    if isinstance(settings, SceneSettings):
+        app.query_params.update(replace(settings, shown=True).query())
+    else:
+        app.run().switch_page(f"../pages/{settings.kind}.py")
+        app.query_params.update(packed(settings))
+    app.run()
+    begun = time.monotonic()
+    while app.get("skeleton") or app.get("progress"):
+        if time.monotonic() - begun > PATIENCE_SECONDS:
+            raise InvalidInput(f"The page still computes after {PATIENCE_SECONDS:g} seconds.")
+        time.sleep(0.3)
+        app.run()
+    wrong = [*(error.message for error in app.exception), *(text.value for text in app.warning)]
+    wrong += [text.value for text in app.caption if text.value.startswith("Stopped early")]
+    if wrong:
+        raise InvalidInput(" ".join(wrong))
+    return app
+
+
+def _sections(app: AppTest, settings: Settings, lead: str) -> list[str | bytes]:
+    """The sections of the page with a picture or a table; first the one that makes the point."""
+    sections: list[list[str | bytes]] = [[]]
+    for part in _parts(app.main):
+        words = part if isinstance(part, str) else ""
+        if words.startswith("<h2>"):
+            sections.append([])
+        if not (lead and escape(lead, quote=False) in words):
+            sections[-1].append(part)
+    point = _drawn_from(chosen(settings).study) if settings.kind in CURVES else ""
+    sections.sort(key=lambda section: point not in section)
+    return [
+        part
+        for section in sections
+        if any(isinstance(one, bytes) or "fp-table" in one for one in section)
+        for part in section
+    ]
+
+
+def _drawn_from(study: str) -> str:
+    return f"<!-- {study} -->"
+
+
+def _parts(block: Any) -> Iterator[str | bytes]:
+    """What is read and what is drawn, in order; without controls, and without the page's title."""
+    before = ""
+    for child in block.children.values():
+        kind, before = child.type, child.type if before != "title" else ""
+        if hasattr(child, "children"):
+            if study := re.search(r"-(\w+)_picture$", getattr(child.proto, "id", "")):
+                yield _drawn_from(study[1])
+            if kind not in FOLDED:
+                yield from _parts(child)
+        elif kind == "bidi_component":
+            yield child.proto.bytes
+        elif kind in ("header", "subheader"):
+            yield f"<h2>{markup(child.value)}</h2>"
+        elif kind == "markdown" and before:  # what follows a title belongs to the page, not the run
+            yield f"<div>{markup(child.value)}</div>"
+        elif kind == "metric":
+            yield f"<div>{markup(child.label)}: <b>{escape(child.value)}</b></div>"
+        elif kind == "caption" and not CONTROLS.search(child.value):
+            yield f'<p class="poster-small">{markup(child.value)}</p>'
+        elif kind in ("info", "success"):
+            yield f'<p class="poster-note">{markup(child.value)}</p>'
+        elif kind == "html" and 'class="fp-table"' in child.value:
+            yield child.value
+
+
+def thumbnail(shown: list[bytes]) -> str:
+    """The first curves of a poster's views, small; nothing where they have none."""
+    for view in shown:
+        about = header(view)
+        start = -(-(4 + int.from_bytes(view[:4], "little")) // 8) * 8
+        for panel in about["panels"]:
+            rows = []
+            for curve in panel.get("curves", ()):
+                if isinstance(curve["x"], dict) and not curve["frames"] and not curve["guide"]:
+                    x, y = (
+                        np.frombuffer(view, f"<{kind}", count, start + offset)
+                        for offset, count, kind in (curve["x"]["block"], curve["y"]["block"])
+                    )
+                    rows.append(pd.DataFrame({"series": curve["name"], "x": x, "y": y}))
+            if rows:
+                drawn = pd.concat(rows).replace([np.inf, -np.inf], np.nan).dropna()
+                powers = "x" * panel["logX"] + "y" * panel["logY"]
+                return svg(drawn.reset_index(drop=True), powers)
+    return ""
+
+
+def gallery(folder: Path) -> str:
+    """The page that leads to every poster in a folder, by the page that each is a picture of."""
+    body, count = [], 0
+    for entry in ENTRIES:
+        kind = "scene" if entry is ENTRIES[0] else entry.name
+        cards = [
+            _card(preset, folder / f"{name}.html")
+            for name, preset in PRESETS.items()
+            if preset.settings.kind == kind and (folder / f"{name}.html").exists()
+        ]
+        count += len(cards)
+        if cards:
+            title = "The story" if kind == "scene" else entry.title
+            body.append(f'<h2>{escape(title)}</h2>\n<ul class="poster-gallery">')
+            body += [*cards, "</ul>"]
+    lead = (
+        f"{count} runs of the {PRODUCT}, each one file that plays without a server and without a "
+        "network, and leads to its live page."
+    )
+    return page("Posters", f"<header><h1>Posters</h1><p>{lead}</p></header>\n" + "\n".join(body))
+
+
+def _card(preset: Preset, file: Path) -> str:
+    content = file.read_text(encoding="utf-8")
+    return (
+        f'<li>{thumbnail(views(content))}<a href="{file.name}"><b>{escape(preset.title)}</b></a>'
+        f"<p>{escape(preset.point)}</p><small>{file.stat().st_size / 1e6:.2f} MB</small></li>"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make all, or those that are named; returns the exit status."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("names", nargs="*", metavar="NAME", help="presets and steps; all without")
+    options.add_argument("--out", type=Path, default=ROOT / "posters", help="folder for the files")
+    options.add_argument("--live", default="http://localhost:8501", help="address they lead to")
+    asked = options.parse_args(arguments)
+    for name in asked.names:
+        if name not in PRESETS:
+            options.error(f"there is no preset {name!r}; “python -m fedpca_core presets” lists all")
+    os.environ["FEDPCA_WORKERS"] = "0"  # one run after the other, here
+    # Streamlit misses a visitor at every look into its cache.
+    log = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
+    log.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
+    asked.out.mkdir(parents=True, exist_ok=True)
+    refused = 0
+    for name in asked.names or PRESETS:
+        begun = time.monotonic()
+        try:
+            text = poster(PRESETS[name], asked.live)
+        except InvalidInput as refusal:
+            print(f"{name}: {refusal}", file=sys.stderr, flush=True)
+            refused += 1
+            continue
+        file = asked.out / f"{name}.html"
+        file.write_text(text, encoding="utf-8")
+        took = time.monotonic() - begun
+        print(f"{file}: {file.stat().st_size / 1e6:.2f} MB, {took:.0f} s", flush=True)
+    (asked.out / "index.html").write_text(gallery(asked.out), encoding="utf-8")
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

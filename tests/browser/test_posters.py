@@ -1,0 +1,159 @@
+"""Posters: one file each that paints and plays without a network, with the numbers of its run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dashboard.player.poster import markup, views
+from fedpca_core.studies.catalogue import PRESETS, STUDIES
+from fedpca_core.studies.study import outcome
+from scripts.posters import LIMIT_BYTES
+from tests.browser.tools import ROOT, accessible, fits, watch
+
+NAMES = ("story-2", "story-7", "table-1")
+PLAYED = "([picture, last]) => Number(document.querySelector(picture).dataset.round) === last"
+PICTURE = "[data-testid=replay]"
+
+
+@pytest.fixture(scope="module")
+def posters(tmp_path_factory, dashboard):
+    """The command's own work, in a process of its own; it leads to the shared server."""
+    folder = tmp_path_factory.mktemp("posters")
+    command = [sys.executable, "-m", "scripts.posters", "--out", str(folder), "--live", dashboard]
+    subprocess.run([*command, *NAMES], cwd=ROOT, check=True, timeout=300)
+    return folder
+
+
+@pytest.fixture
+def offline(chromium, posters):
+    """A function that opens a poster from disk without a network; errors fail the test."""
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    problems = watch(page)
+
+    def open_(name: str, width: int = 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto((posters / f"{name}.html").as_uri())
+        if name != "index":
+            page.wait_for_selector(f"{PICTURE}[data-digest]")
+            page.wait_for_function(
+                "() => [...document.querySelectorAll('.fp-plot')].every((p) => p.dataset.drawn)"
+            )
+        return page
+
+    yield open_
+    context.close()
+    assert not problems, "\n".join(problems)
+
+
+def tables(name: str):
+    settings = PRESETS[name].settings
+    study = STUDIES["scene" if settings.kind == "scene" else "convergence"]
+    return study.tables(outcome(study.run(settings)), settings)
+
+
+def opened(view: bytes):
+    """An independent reading of the format: the header, and every curve by panel and name."""
+    length = int.from_bytes(view[:4], "little")
+    start = -(-(4 + length) // 8) * 8
+    header = json.loads(view[4 : 4 + length])
+
+    def array(reference):
+        offset, count, kind = reference["block"]
+        return np.frombuffer(view, f"<{kind}", count, start + offset)
+
+    return header, {
+        (panel["key"], curve["name"]): array(curve["y"])
+        for panel in header["panels"]
+        for curve in panel["curves"]
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_poster_is_small_and_holds_the_numbers_of_its_run(posters, name):
+    text = (posters / f"{name}.html").read_text(encoding="utf-8")
+    assert len(text.encode()) <= LIMIT_BYTES
+    _, curves = opened(views(text)[0])
+    run = tables(name)
+    if name == "table-1":
+        expected = {
+            ("converge", method): rows["relative_error"].to_numpy()
+            for method, rows in run["curves"].groupby("method")
+        }
+        held = {("converge", curve): values for (_, curve), values in curves.items()}
+        curves = {key: held[key][: len(values)] for key, values in expected.items()}
+    else:
+        rounds = run["rounds"]
+        expected = {("scene-error", "SSI"): rounds["sin_theta"].to_numpy()}
+        if name == "story-2":
+            sent = (rounds["bytes_up"] + rounds["bytes_down"]).to_numpy()
+            expected["scene-bytes", "SSI"] = sent
+        else:
+            expected["scene-price", "ε"] = run["prices"]["sin_theta"].to_numpy()[:-1]
+    assert len(expected) >= 2
+    for key, values in expected.items():
+        np.testing.assert_allclose(curves[key], values, rtol=1e-6, atol=1e-16)
+
+
+def test_it_plays_without_a_network(offline):
+    page = offline("story-2")
+    last = int(page.locator(PICTURE).get_attribute("data-rounds"))
+    page.wait_for_function(PLAYED, arg=[PICTURE, last])  # it plays when it opens
+    page.get_by_test_id("replay-first").click()
+    page.get_by_test_id("replay-play").click()
+    page.wait_for_function(PLAYED, arg=[PICTURE, last])
+    rounds = tables("story-2")["rounds"]
+    angle = np.degrees(np.arcsin(rounds["sin_theta"].iloc[-1]))
+    assert f"off by {angle:.1f}°" in page.get_by_test_id("replay-sentence").inner_text()
+    accessible(page)
+    fits(page)
+    fits(offline("story-2", width=390))
+
+
+def test_its_numbers_and_its_link_are_those_of_the_live_page(offline, open_page):
+    page = offline("table-1")
+    page.get_by_test_id("replay-back").click()
+    at = int(page.locator(PICTURE).get_attribute("data-round"))
+    run = tables("table-1")["curves"]
+    for method in ("SSI", "FAPS"):
+        shown = page.locator(f"tr[data-curve={method}] td").first.inner_text()
+        rows = run[(run["method"] == method) & (run["round"] == at)]
+        assert float(shown.replace("−", "-")) == pytest.approx(rows["relative_error"].item(), 5e-3)
+    accessible(page)
+    digest = page.locator(PICTURE).get_attribute("data-digest")
+    address = page.locator(".poster-live").get_attribute("href")
+    path, _, query = address.removeprefix("http://").partition("/")[2].partition("?")
+    live = open_page(f"/{path}", query)
+    assert live.locator(PICTURE).first.get_attribute("data-digest") == digest
+
+
+def test_epsilon_stands_with_what_gives_it_a_meaning(posters):
+    text = (posters / "story-7.html").read_text(encoding="utf-8")
+    for words in (
+        "ε = 10, δ = 1e-6",
+        "clipped at norm 4",
+        "one record of one client",
+        "accountant:",
+    ):
+        assert words in text
+
+
+def test_the_gallery_leads_to_every_poster(offline, posters):
+    page = offline("index")
+    leads = page.locator(".poster-gallery a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert sorted(leads) == sorted((posters / f"{name}.html").as_uri() for name in NAMES)
+    assert page.locator(".poster-gallery svg").count() == len(NAMES)
+    accessible(page)
+
+
+def test_markdown_becomes_html_and_html_does_not():
+    assert markup("**a** < `b`\n- c\n- d") == (
+        "<b>a</b> &lt; <code>b</code>\n<ul><li>c</li>\n<li>d</li></ul>"
+    )
+    assert markup(":blue-badge[:material/lock: P]") == '<mark class="blue">P</mark>'
+    assert markup("<script>") == "&lt;script&gt;"
