@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.problems.traffic_schemas import SCHEMAS
-from tests.browser.tools import accessible, drawn, fits, look_while_computing, set_slider, settled
+from tests.browser.tools import accessible, drawn, fits, set_slider, settled
 
 PRINTED = "FedPG, printed projection"
 QUICK = {"problem": "Synthetic traffic", "components": 6, "rounds": 100}
@@ -72,19 +72,6 @@ def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_
     assert card(page, "Attacks caught") > caught
     assert card(page, "AUC") == own
     assert "quantile=0.8" in page.url
-
-
-def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(open_page):
-    page = open_page("/anomaly", {**QUICK, "topic": "Learning"})
-    look_while_computing(page, "The same as a script")
-    charts = page.locator(".fp-plot").count()
-    before = main_text(page)
-    set_slider(page, "rounds", 8)
-    drawn(page)
-    seen = page.evaluate("() => window.seen")
-    assert main_text(page) != before
-    assert seen["busy"] > 0, "the change was too small to be seen computing"
-    assert seen["charts"] == charts and seen["moved"] < 60
 
 
 def test_the_printed_rules_drift_and_the_corrected_do_not(open_page):
