@@ -66,8 +66,8 @@ def poster(preset: Preset, live: str) -> str:
     Raises
     ------
     InvalidInput
-        A study refuses, the page shows something else than the whole run, or no picture, or the
-        file would be too large.
+        A study refuses, the page shows something else than the whole run, or nothing, or the file
+        would be too large.
     """
     settings = preset.settings
     for study in studies_of(settings):
@@ -77,8 +77,8 @@ def poster(preset: Preset, live: str) -> str:
     told = isinstance(settings, SceneSettings)
     lead = "" if told else preset.point
     parts = _sections(opened(settings), settings, lead)
-    if not any(isinstance(part, bytes) for part in parts):
-        raise InvalidInput("The page shows no picture.")
+    if not parts:
+        raise InvalidInput("The page shows no picture and no table.")
     text = document(
         preset.title,
         lead,
@@ -166,6 +166,13 @@ def _parts(block: Any) -> Iterator[str | bytes]:
             yield f'<p class="poster-note">{markup(child.value)}</p>'
         elif kind == "html" and 'class="fp-table"' in child.value:
             yield child.value
+        elif kind == "dataframe":
+            yield _table(child.value)
+
+
+def _table(rows: pd.DataFrame) -> str:
+    html = rows.to_html(index=False, border=0, na_rep="–", float_format="{:.4g}".format)
+    return f'<div class="fp-table" role="region" tabindex="0" aria-label="Table">{html}</div>'
 
 
 def thumbnail(shown: list[bytes]) -> str:
@@ -233,6 +240,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Streamlit misses a visitor at every look into its cache.
     log = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
     log.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
+    logging.getLogger("fedpca").disabled = True  # lines for the operator of a server
     asked.out.mkdir(parents=True, exist_ok=True)
     refused = 0
     for name in asked.names or PRESETS:

@@ -24,6 +24,12 @@ DASHBOARD = Path(__file__).resolve().parent.parent
 CHARTS = DASHBOARD / "static" / "plotly-charts.min.js"
 CONFIG = DASHBOARD.parent / ".streamlit" / "config.toml"
 
+#: The browser itself sees to it that a poster asks nobody for anything.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "font-src data:; img-src data: blob:"
+)
+
 _VIEW = '<div class="poster-view"><script type="text/plain">{}</script></div>'
 _STORED = re.compile(_VIEW.format("([A-Za-z0-9+/=]+)"))
 _MARKS = (
@@ -79,6 +85,7 @@ def page(title: str, body: str, *, head: str = "", foot: str = "") -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f"<title>{escape(title)} · {PRODUCT}</title>\n{head}\n<style>\n{_style()}\n</style>\n"
         f'</head>\n<body>\n<main class="poster">\n{body}\n</main>\n{foot}\n</body>\n</html>\n'
     )

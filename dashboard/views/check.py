@@ -28,9 +28,12 @@ SHORT = {
 }
 ANSWERS = {
     "open": "open",
+    "partly": "in part",
     "depends": "depends on the data",
     "closed": "not by the attacks tried",
 }
+#: How the sentence begins that names what is open.
+OPEN = (("open", "Open"), ("partly", "Open in part"), ("depends", "Open on some data"))
 
 
 def draw(found: Checked, settings: CheckSettings) -> None:
@@ -48,7 +51,9 @@ def draw(found: Checked, settings: CheckSettings) -> None:
     else:
         st.caption(
             "Runs are on random records of these sizes, on a grid where yours are, centred as "
-            "yours are; never on your data. Real data of another shape may be easier or harder."
+            "yours are; never on your data. Real data of another shape may be easier or harder. "
+            "“In part”: an attack gets something, less than half way from nothing to all, in every "
+            "run. “Depends on the data”: the runs themselves disagree."
         )
     if settings.formal:
         st.caption(
@@ -74,7 +79,7 @@ def sentence(found: Checked) -> str:
             "an ε is one."
         )
     said = []
-    for answer, words in (("open", "Open"), ("depends", "Open on some data")):
+    for answer, words in OPEN:
         names = [TARGETS[one.target].lower() for one in found.open if one.answer == answer]
         if names:
             said.append(f"{words}: {'; '.join(names)}.")

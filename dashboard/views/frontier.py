@@ -273,7 +273,6 @@ def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettin
         x_title=described,
         y_title=AXES[measure].lower(),
         curves=tuple(curves),
-        log_x=name == "clients",
         follows=False,
         height=240,
         description=f"{AXES[measure]} of every method over {described}.",

@@ -13,6 +13,9 @@ from dashboard.shell import script
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier.frontier import Frontier
+from fedpca_core.studies.frontier.links import point
+from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
@@ -51,6 +54,25 @@ def test_a_script_gives_the_numbers_of_its_page(
     for name, table in study.tables(names["result"], settings).items():
         timed = [column for column in table if column == "seconds"]
         pd.testing.assert_frame_equal(table.drop(columns=timed), page[name].drop(columns=timed))
+
+
+def test_the_script_of_a_point_gives_that_point_to_the_last_digit(tmp_path, monkeypatch) -> None:
+    """One without noise, one on the path over ε: as they stand in the whole table."""
+    study = Frontier()
+    page = FrontierSettings(
+        features=8, clients=3, samples=50, components=2, rounds=10, seeds=2, vary="epsilon",
+        candidates=("ssi", "block_krylov", "fedpower"), clip_norm=4.0,
+    )  # fmt: skip
+    whole = outcome(study.run(page)).table
+    for method, value in (("block_krylov", np.inf), ("ssi", 3.0)):
+        names = run(script.text(point(page, method, value), [study]), tmp_path, monkeypatch)
+        (again,) = (row for _, row in names["result"].table.iterrows())
+        same = (whole["method"] == method) & (whole["value"] == value)
+        row = whole[same & (whole["seed"] == page.seed)].iloc[0]
+        own = ["seconds", "parameter", "value", "searched"]
+        pd.testing.assert_series_equal(
+            row.drop(own), again.drop(own), check_names=False, check_exact=True
+        )
 
 
 def test_a_table_of_one_s_own_is_read_from_its_file(tmp_path, monkeypatch) -> None:

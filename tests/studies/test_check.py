@@ -12,10 +12,10 @@ from bench.bench_check import compared, random_deployment
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
 from fedpca_core.streams import Streams
-from fedpca_core.studies.check.rules import expected
+from fedpca_core.studies.check.rules import Expected, expected
 from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.study import LeakCheck
-from fedpca_core.studies.check.trial import TARGETS, runnable
+from fedpca_core.studies.check.study import MORE_TRIES, TRIES, LeakCheck, _verdict
+from fedpca_core.studies.check.trial import TARGETS, Got, runnable
 from fedpca_core.studies.study import outcome
 
 FEW = CheckSettings(features=16, samples=7, clients=5, components=3, rounds=8, repeats=True)
@@ -49,9 +49,9 @@ def test_secure_sums_stop_all_but_the_newcomer_and_an_epsilon_stops_that(few):
 
 
 def test_an_attack_that_succeeds_is_never_said_to_fail():
-    """Twelve random deployments, each attacked on records that the check has not seen."""
+    """Six random deployments, each attacked on records that the check has not seen."""
     generator, seen = Streams(3).generator("deployments"), 0
-    while seen < 12:
+    while seen < 6:
         deployment = random_deployment(generator)
         quick = deployment.method not in ("faps", "fedpg")
         if not quick or not runnable(deployment):
@@ -64,6 +64,20 @@ def test_an_attack_that_succeeds_is_never_said_to_fail():
         for verdict, rule, got in found.values():
             assert verdict.answer != "closed" or not got.open, (verdict, deployment.changed())
             assert rule is None or rule == got.open or not got.clear
+
+
+def test_more_runs_decide_where_a_few_leave_it_open():
+    """A member stands out a little in every run: said to be open in part, after more of them."""
+    rule = Expected(None, "")
+
+    def seen(*places):
+        return _verdict("membership", rule, [Got("score", place, place) for place in places]).answer
+
+    few, many = TRIES, MORE_TRIES
+    assert seen(*[0.7] * few) == "depends" and seen(*[0.7] * many) == "partly"
+    assert seen(*[0.3] * many) == "open" and seen(*[0.3] * (many - 1), 0.7) == "depends"
+    assert seen(*[1.0] * few) == "closed" and seen(*[1.0] * (many - 1), 0.6) == "partly"
+    assert seen(*[0.0] * few) == "open" and seen(*[0.0] * (few - 1), 1.0) == "depends"
 
 
 def test_what_is_too_large_to_run_is_counted_and_cautious():

@@ -20,7 +20,7 @@ from fedpca_core.studies.frontier.frontier import (
 )
 from fedpca_core.studies.frontier.recommendation import Recommendation, sentences
 from fedpca_core.studies.frontier.rules import RULES
-from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
 from fedpca_core.studies.study import outcome
@@ -106,7 +106,9 @@ def test_every_point_reproduces_from_its_link_to_the_last_digit(front):
     for _, row in front.table.iterrows():
         alone = DEFAULT.alone(row["method"], int(row["seed"]), **{varied: row["value"]})
         link = FrontierSettings.from_query(parse_qs(alone.query_string()))
-        assert not link.notes
+        assert not link.notes and link.configuration == alone
+        if row["value"] not in (np.inf, 1.0):
+            continue  # the other values differ from 1 by a number alone
         again = outcome(study.run(link.configuration)).table.iloc[0]
         if row["searched"] or row["protection"] == "formal":
             pd.testing.assert_series_equal(
@@ -140,6 +142,14 @@ def test_the_pareto_front_is_what_nothing_beats():
         elif index != 3:
             assert (values[front] <= values[index]).all(axis=1).any()
     assert list(cloud.loc[front, "a"]) == sorted(cloud.loc[front, "a"])
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_on_every_axis_the_better_end_wins(axis):
+    """Costs, errors and budgets are better small; an attack's error is better large."""
+    points = pd.DataFrame({axis: [1.0, 2.0], "other": [5.0, 5.0]})
+    better = 1 if axis == "leak" else 0
+    assert pareto(points, axis, "other") == pareto(points, "other", axis) == [better]
 
 
 @pytest.mark.parametrize("vary", ["penalty_factor", "local_steps", "participation", "rounds"])
@@ -176,7 +186,7 @@ def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
 
 
 def test_single_uploads_without_an_epsilon_are_never_recommended_to_a_curious_server():
-    advice, settings = advised(server="curious", needed_epsilon=np.inf)
+    advice, settings = advised(server="curious", needed_epsilon=np.inf, searches=False)
     assert advice.place(1) is None and set(advice.table["excluded"]) == {"server"}
     assert sentences(advice, settings)[0].startswith("Nothing that was run here")
     assert (advice.table["reason"] != "").all()

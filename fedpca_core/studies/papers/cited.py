@@ -17,6 +17,7 @@ _OF_PAGE: Mapping[str, tuple[str, ...]] = {
     "personalise": ("perpca",),
     "theory": ("dfl",),
     "which": ("faps", "fedpower"),
+    "check": ("faps",),
     "trace": ("faps",),
     "papers": tuple(SOURCES),
 }

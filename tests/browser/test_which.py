@@ -1,0 +1,40 @@
+"""The page "Which one?" end to end: click a marker, see that configuration, follow its link."""
+
+from __future__ import annotations
+
+from tests.browser.tools import drawn, settled
+
+QUICK = {
+    **{"features": 8, "clients": 4, "samples": 100, "components": 2, "rounds": 10, "seeds": 1},
+    **{"vary": "Nothing", "searches": "false"},
+}
+#: Where a marker of a curve is on the screen.
+_PLACE = """(title) => {
+  const plot = document.querySelector('.st-key-frontier .js-plotly-plot, .js-plotly-plot');
+  const curve = plot._fullData.findIndex((one) => one.meta === title);
+  const { xaxis, yaxis, _size: size } = plot._fullLayout, box = plot.getBoundingClientRect();
+  const { x, y } = plot._fullData[curve];
+  return { x: box.left + size.l + xaxis.d2p(x[0]), y: box.top + size.t + yaxis.d2p(y[0]) };
+}"""
+#: Whether the chosen configuration is this one.
+_CHOSEN = """(title) => {
+  const box = document.querySelector('.st-key-which_point');
+  return box && (box.innerText + (box.querySelector('input')?.value ?? '')).includes(title);
+}"""
+
+
+def test_a_click_on_a_marker_shows_that_configuration_and_its_link(open_page):
+    page = open_page("/which", QUICK)
+    for title in ("Block Krylov", "One-shot"):
+        page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
+        place = page.evaluate(_PLACE, title)
+        page.mouse.move(place["x"], place["y"])
+        page.wait_for_timeout(200)
+        page.mouse.click(place["x"], place["y"])
+        page.wait_for_function(_CHOSEN, arg=title)
+        settled(page)
+    page.get_by_role("link", name="See it converge").click()
+    drawn(page)
+    assert "/converge" in page.url and "features=8" in page.url
+    selected = page.locator("[data-testid=stMultiSelect]").first.inner_text()
+    assert "One-shot" in selected and "Block Krylov" not in selected
