@@ -47,28 +47,6 @@ def test_it_opens_with_certified_records_and_a_reconstruction_that_sharpens(open
     expect(page.locator("[data-testid=stDataFrame]")).to_have_count(2)
 
 
-def test_dials_take_the_certified_mark_away_and_give_it_back(open_page):
-    few = {"problem": "Digits", "perclient": 10, "components": 10, "rounds": 10, "against": "SSI"}
-    page = open_page("/attack", few)
-    held = page.locator("figure, .fp-image").filter(has_text="What the server made of it").first
-    everything, main = "certified: all 10, to the last", page.locator("[data-testid=stMain]")
-    expect(held).to_contain_text(everything)
-    for label, left in (
-        ("Mean announced", "certified: all 10, less what is common"),
-        ("Secure aggregation", "no record"),
-    ):
-        dial = page.get_by_text(label, exact=True).first
-        dial.click()
-        expect(held).to_contain_text(left)
-        dial.click()
-        expect(held).to_contain_text(everything)
-    drawn(page)
-    set_slider(page, "noise", 1)
-    expect(main).to_contain_text("From SSI the server has no record")
-    set_slider(page, "noise", 0)
-    expect(held).to_contain_text(everything)
-
-
 def test_the_old_picture_is_dimmed_while_a_new_one_is_computed(open_page):
     masked = {"problem": "Digits", "perclient": 30, "components": 10, "against": "FAPS"}
     page = open_page("/attack", masked)
