@@ -40,4 +40,4 @@ def test_a_click_on_a_marker_shows_that_configuration_and_its_link(open_page):
     there = urlparse(page.url)
     carried = parse_qs(there.query)
     assert there.path == "/converge" and carried["features"] == ["8"]
-    assert carried["methods"] == ["One-shot"]
+    assert carried["method"] == ["One-shot"]
