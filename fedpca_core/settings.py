@@ -129,7 +129,9 @@ class Parameter:
         if isinstance(value, str):
             return self.choices.get(value, value)
         if isinstance(value, float):
-            return short(value)
+            # A link holds every digit: its reader gets the very run.
+            said = short(value)
+            return said if math.isinf(value) or float(said) == value else repr(value)
         return str(value)
 
     def allowed(self) -> str:

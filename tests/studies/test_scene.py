@@ -32,7 +32,7 @@ def test_after_a_few_messages_the_server_has_every_record_exactly():
     assert list(scene.directions[:3]) == [0, 6, 12]
     words = [drawn.sentence(scene, SMALL, k) for k in range(scene.rounds + 1)]
     assert words[0].startswith("Nothing has been sent yet")
-    assert "the server has all 12 digits of client 2, exactly" in words[2]
+    assert "the server has all 12 digits of client 1, exactly" in words[2]
     assert "exactly" not in words[1]
 
 
