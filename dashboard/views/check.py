@@ -37,8 +37,9 @@ ANSWERS = {
 AGREEMENT = (
     "How often it is right: of 200 random deployments, each attacked on records that the check had "
     "not seen, 198 contradict no answer (99 %). Where “depends on the data” counts as a wrong "
-    "answer too, 129 are left (65 %): it is 12 % of the 864 answers, and 3 are contradicted. FAPS "
-    "and FedPG, whose attacks search, are not among these."
+    "answer too, 129 are left (65 %): it is 12 % of the 864 answers, and 3 are contradicted. How "
+    "many runs decide was chosen on the same 200. FAPS and FedPG, whose attacks search, are not "
+    "among these."
 )
 #: How the sentence begins that names what is open.
 OPEN = (("open", "Open"), ("partly", "Open in part"), ("depends", "Open on some data"))

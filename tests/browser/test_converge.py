@@ -106,7 +106,7 @@ def test_a_bad_link_is_explained_and_sizes_that_do_not_fit_are_a_sentence(open_p
 
 
 def test_a_long_run_shows_progress_can_be_stopped_and_keeps_what_it_has(open_page):
-    heavy = {"features": 200, "clients": 40, "rounds": 3000, "starts": 10, "decay": "1.005"}
+    heavy = {"features": 200, "clients": 40, "rounds": 3000, "starts": 2, "decay": "1.005"}
     page = open_page("/converge", heavy, wait=False)
     stop = page.locator(".st-key-convergence_stop button")
     stop.wait_for()
