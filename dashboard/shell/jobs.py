@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from dashboard.shell import limits, log, workers
+from dashboard.shell.controls import plain
 from dashboard.shell.turns import LONG_SECONDS, Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
@@ -350,7 +351,7 @@ def _status(job: Job, name: str, again: Callable[[], object]) -> None:
         if not job.done:
             return
         if job.refusal is not None:
-            st.warning(job.refusal)
+            st.warning(plain(job.refusal))
         elif job.stopped:
             line, button = st.columns([6, 1], vertical_alignment="center")
             line.caption("Stopped early: what had been computed by then is shown.")

@@ -32,15 +32,6 @@ ANSWERS = {
     "depends": "depends on the data",
     "closed": "not by the attacks tried",
 }
-#: Measured as `python -m bench check` does, over the first 200 of its random deployments whose
-#: attacks need no search (neither FAPS nor FedPG), each attacked once more on unseen records.
-AGREEMENT = (
-    "How often it is right: of 200 random deployments, each attacked on records that the check had "
-    "not seen, 198 contradict no answer (99 %). Where “depends on the data” counts as a wrong "
-    "answer too, 129 are left (65 %): it is 12 % of the 864 answers, and 3 are contradicted. How "
-    "many runs decide was chosen on the same 200. FAPS and FedPG, whose attacks search, are not "
-    "among these."
-)
 #: How the sentence begins that names what is open.
 OPEN = (("open", "Open"), ("partly", "Open in part"), ("depends", "Open on some data"))
 
@@ -52,7 +43,10 @@ def draw(found: Checked, settings: CheckSettings) -> None:
     layout.small_table(table, label="What an attack gets")
     with st.expander("Why: the rules"):
         st.markdown("\n".join(f"- **{TARGETS[one.target]}:** {one.why}." for one in found.verdicts))
-        st.caption(AGREEMENT)
+        st.caption(
+            "How often the check is right, on random deployments attacked once more: "
+            "`python -m bench check`."
+        )
     if not found.ran:
         st.caption(
             "Too large to be run here, so counting alone answers; where it does not decide, take "

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.player import Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import guarantee, layout
+from dashboard.shell.controls import plain
 from dashboard.views.convergence import ROUNDING
 from fedpca_core.settings import short
 from fedpca_core.studies.opened.opened import Opened
@@ -30,7 +31,7 @@ def choose() -> OwnData | None:
         st.session_state[_STATE] = OwnData(file.name, file.getvalue())
     found: OwnData | None = st.session_state.get(_STATE)
     if found is not None and file is None:
-        st.caption(f"Open: {found.name}")
+        st.caption(f"Open: {plain(found.name)}")
     return found
 
 
@@ -62,7 +63,7 @@ def draw(found: Opened, settings: OpenedSettings) -> None:
 def verdict(found: Opened, settings: OpenedSettings) -> str:
     """What whoever holds this file has of the client."""
     held = int(found.rounds["directions_held"].iloc[-1])
-    released = "what it released (its matrix with noise)" if found.guarantee else "its matrix"
+    noisy = ", as it was released, with noise" if found.guarantee else ""
     if found.certified is not None and found.records is not None:
         return (
             f"Whoever holds this file has **all {len(found.records)} records of client "
@@ -71,8 +72,8 @@ def verdict(found: Opened, settings: OpenedSettings) -> str:
     if found.complete is not None:
         more = f" {found.ended}" if found.ended else ""
         return (
-            f"Whoever holds this file has **the whole matrix of client {settings.client}**, "
-            f"exactly {released}, from round {found.complete} on.{more}"
+            f"Whoever holds this file has **the whole matrix that client {settings.client} "
+            f"answered with**{noisy}, from round {found.complete} on.{more}"
         )
     if found.attack == "sums":
         return (

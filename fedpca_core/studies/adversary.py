@@ -14,8 +14,8 @@ from fedpca_core.attacks.linear import AttackPath, Estimate
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
-from fedpca_core.studies.build import attacked_run
-from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.studies.build import attacked_run, build_algorithm
+from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.study import Part, Step, part
 
 #: Fields of the settings that a run and its attack depend on, whatever a section adds.
@@ -119,6 +119,19 @@ def stated_trace(problem: Problem, client: int) -> float:
     """
     held = held_matrix(problem, client)
     return max(float(np.trace(held)), 1e-9 * float(np.linalg.norm(held)))
+
+
+def replaying(problem: Problem, view: Transcript, settings: ConvergeSettings) -> attacks.Replaying:
+    """The replay of FAPS against the attacked client; only what clients state is read of them."""
+    return attacks.Replaying(
+        view,
+        build_algorithm("faps", settings),
+        settings.client,
+        trace=stated_trace(problem, settings.client),
+        seeded=settings.seeded,
+        noise=settings.upload_noise,
+        evaluations=settings.budget,
+    )
 
 
 @dataclass(frozen=True, eq=False)

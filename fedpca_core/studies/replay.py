@@ -14,8 +14,8 @@ from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.studies import costs, pictures
-from fedpca_core.studies.adversary import RUN, held_matrix, private_matrix, stated_trace
-from fedpca_core.studies.build import attacked_run, build_algorithm, build_problem
+from fedpca_core.studies.adversary import RUN, held_matrix, private_matrix, replaying
+from fedpca_core.studies.build import attacked_run, build_problem
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
@@ -130,18 +130,10 @@ def replayed(
     """Replay one client of a run of FAPS that ended at this angle."""
     truth = private_matrix(problem, settings.client)
     held = held_matrix(problem, settings.client)
-    replaying = attacks.Replaying(
-        transcript,
-        build_algorithm("faps", settings),
-        settings.client,
-        trace=stated_trace(problem, settings.client),
-        seeded=settings.seeded,
-        noise=settings.upload_noise,
-        evaluations=settings.budget,
-    )
+    search = replaying(problem, transcript, settings)
 
     def result() -> Replayed:
-        found = replaying.result
+        found = search.result
         estimates = {"prior": found.prior[None], "replay": found.estimate[None]}
         return Replayed(
             found,
@@ -153,7 +145,7 @@ def replayed(
         )
 
     shown = time.monotonic()
-    for count, stage in enumerate(replaying, start=1):
+    for count, stage in enumerate(search, start=1):
         late = time.monotonic() - shown > PARTIAL_SECONDS
         yield Step(
             0.05 + 0.95 * count / settings.budget,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -26,14 +26,7 @@ Word = Literal[
     "not run yet",
 ]
 #: The verdicts, in the order in which the page offers them as a filter.
-WORDS: tuple[Word, ...] = (
-    "reproduced",
-    "with a correction",
-    "not reproduced",
-    "values unreadable",
-    "out of scope",
-    "not run yet",
-)
+WORDS: tuple[Word, ...] = get_args(Word)
 
 #: One number a seed, from the cells of an experiment (`fedpca_core.studies.papers.experiment`).
 Ours = Callable[[pd.DataFrame], "pd.Series[float]"]

@@ -15,8 +15,8 @@ from fedpca_core.attacks.low_rank import factor_of
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.transcript import Transcript
-from fedpca_core.studies.adversary import Onlooker, observed, stated_trace
-from fedpca_core.studies.build import build_algorithm, build_problem, with_noise
+from fedpca_core.studies.adversary import Onlooker, observed, replaying
+from fedpca_core.studies.build import build_problem, with_noise
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.records.held import Held, held
@@ -94,16 +94,8 @@ def made_of(
     if before is not None:
         return (yield from _compared(before, view, settings))
     if replays(method, settings):
-        replaying = attacks.Replaying(
-            view,
-            build_algorithm("faps", settings),
-            settings.client,
-            trace=stated_trace(problem, settings.client),
-            seeded=settings.seeded,
-            noise=settings.upload_noise,
-            evaluations=settings.budget,
-        )
-        return (yield from replayed(replaying, view, settings.client, settings.budget))
+        search = replaying(problem, view, settings)
+        return (yield from replayed(search, view, settings.client, settings.budget))
     reading = held(view, METHODS[method], settings.client, noise=settings.upload_noise)
     return (yield from _listed(reading, len(view.exchanges) + 1))
 
@@ -192,17 +184,17 @@ def _compared(
 
 
 def replayed(
-    replaying: attacks.Replaying, view: Transcript, client: int, budget: int
+    search: attacks.Replaying, view: Transcript, client: int, budget: int
 ) -> Part[list[Held]]:
     """FAPS' public update rerun until it fits; the masked messages until then."""
     best = np.inf
-    for count, stage in enumerate(replaying, 1):
+    for count, stage in enumerate(search, 1):
         if stage.start > 0 and best <= _CLOSE:
             break
         best = min(best, stage.residual)
         yield Step(count / budget, f"Replaying FAPS: residual {stage.residual:.1e}")
     states = list(held(view, METHODS["faps"], client))
-    found = replaying.result
+    found = search.result
     # The certificate tells by itself whether the fit was close enough.
     size = float(np.linalg.norm(found.estimate)) / view.features
     error = size * (found.uncertainty if np.isfinite(found.uncertainty) else found.residual)
