@@ -393,10 +393,10 @@ def test_a_table_of_ones_own_is_judged_on_rows_that_nobody_learns_from() -> None
     problem = OWN.build(data)
     whole = replace(OWN, samples=40).build(data)
     assert problem.clients == 2 and problem.fresh is not None and problem.blocks is not None
-    for client, kept in ((0, 330), (1, 30)):  # 350 normal rows, 50 odd ones
+    for client, kept in ((0, 30), (1, 330)):  # 50 odd rows, 350 normal ones
         assert problem.fresh.samples[client] == kept
     # The rows kept from training and those learnt from are all the rows there are.
-    for client, rows in enumerate((350, 50)):
+    for client, rows in enumerate((50, 350)):
         learnt = problem.blocks[client] @ problem.blocks[client].T
         kept = problem.fresh.dense()[client] * (rows - 20)
         more = whole.blocks[client] @ whole.blocks[client].T
