@@ -85,7 +85,9 @@ class OwnTable(Study[Settings, TableFacts]):
         return {"columns": pd.DataFrame({"column": result.numeric})}
 
 
-def own_problem(settings: Any, data: OwnData | None, **how: Any) -> Problem:
+def own_problem(
+    settings: Any, data: OwnData | None, also: tuple[str, ...] = (), **how: Any
+) -> Problem:
     """The problem of a visitor's table, read as the settings say.
 
     Parameters
@@ -93,6 +95,8 @@ def own_problem(settings: Any, data: OwnData | None, **how: Any) -> Problem:
     settings : Settings
         With `TABLE_FIELDS`, ``clients`` and ``seed``.
     data : OwnData or None
+    also : tuple of str
+        Columns that are needed besides those that were chosen.
     **how
         Further arguments of `from_table`.
 
@@ -108,10 +112,11 @@ def own_problem(settings: Any, data: OwnData | None, **how: Any) -> Problem:
         )
     return from_table(
         data.table,
+        tuple(dict.fromkeys((*settings.columns, *also))) if settings.columns else None,
         client_column=settings.client_column or None,
         clients=settings.clients,
         scaling=settings.scaling,
         seed=settings.seed,
         name=data.name,
-        **{"columns": settings.columns or None} | how,
+        **how,
     )

@@ -182,9 +182,8 @@ class TheorySettings(Settings):
             No table, or one with more unknowns than exact worst cases are computed for.
         """
         apart = None if self.client_column else self.heterogeneity
-        columns = (*self.columns, self.target) if self.target else self.columns
-        wanted = tuple(dict.fromkeys(columns)) if self.columns else None
-        found = own_problem(self, data, heterogeneity=apart, columns=wanted)
+        also = (self.target,) if self.target else ()
+        found = own_problem(self, data, also, heterogeneity=apart)
         unknowns = found.clients * (found.features - 1)
         require(
             unknowns <= MOST_UNKNOWNS,
