@@ -154,8 +154,8 @@ def distances(outcome: Collaboration) -> str:
         else f"every two of the first {shown} of {outcome.clients} clients"
     )
     return (
-        f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation only: nobody in "
-        f"the federation sees {'the records of all' if outcome.own else 'the true frames'}."
+        f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation "
+        f"only: nobody in the federation sees {'the records of all' if outcome.own else 'the true frames'}."
     )
 
 
