@@ -153,9 +153,10 @@ def distances(outcome: Collaboration) -> str:
         if shown == outcome.clients
         else f"every two of the first {shown} of {outcome.clients} clients"
     )
+    unseen = "the records of all" if outcome.own else "the true frames"
     return (
         f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation "
-        f"only: nobody in the federation sees {'the records of all' if outcome.own else 'the true frames'}."
+        f"only: nobody in the federation sees {unseen}."
     )
 
 
