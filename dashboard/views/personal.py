@@ -190,12 +190,13 @@ def facts(outcome: Collaboration, settings: PersonaliseSettings) -> None:
     """What it costs, next to what the raw data would."""
     features, components = outcome.facts.features, settings.components
     frame, records = features * components, features * settings.samples
+    sent = outcome.bytes_sent[PERSONAL] / 1e6
     moment = features * (features + 1) // 2
     layout.metric_cards(
         [
             layout.Card(
                 "Sent in all",
-                f"{outcome.bytes_sent[PERSONAL] / 1e6:,.1f} MB",
+                f"{sent:,.1f} MB" if sent >= 0.1 else f"{1e3 * sent:.3g} kB",
                 "personalised PCA, both directions",
                 help="As much as one shared model; training alone sends nothing.",
             ),

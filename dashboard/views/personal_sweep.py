@@ -82,7 +82,9 @@ def panel(found: Swept, settings: PersonaliseSettings) -> Panel:
     return Panel(
         key="personal-sweep",
         title="",
-        x_title=AXIS_TITLES[found.parameter],
+        x_title="heterogeneity that personalised PCA assumes"
+        if (found.parameter, settings.problem) == ("heterogeneity", "table")
+        else AXIS_TITLES[found.parameter],
         y_title=error_title(settings, "fresh"),
         curves=tuple(lines),
         log_x=True,
