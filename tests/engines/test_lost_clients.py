@@ -65,7 +65,7 @@ def test_lost_feedback_reaches_its_client_with_the_next_message(algorithm, kind,
     problem = written(tmp_path)
     options = {"rounds": 6, "seed": 2, "participation": 0.8}
     expected = fp.simulate(problem, algorithm, **options)
-    trace = over_a_grid(tmp_path, algorithm, losing(LOST, kind, "feedback"), **options)
+    trace = over_a_grid(tmp_path, algorithm, losing(LOST, kind, "settle"), **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
 
 

@@ -1,44 +1,86 @@
-"""The Flower app of the server: one loop for every method."""
+"""The Flower app of the server: the loop of every run, with clients that are nodes of a grid."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from logging import getLogger
 from pathlib import Path
 
+import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from fedpca_core.arrays import Arrays, put
+from fedpca_core.problems.one_of_many import NoneOfMany
+from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState
+from fedpca_core.protocol.run import Finish, Run
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_flower.job import Job
-from fedpca_flower.roster import Roster
-from fedpca_flower.rounds import Rounds
+from fedpca_flower.questions import Questions
+from fedpca_flower.roster import Answers, Roster
 
 app = ServerApp()
-_LOG = getLogger("fedpca_flower")
+
+
+class Deployment(Run):
+    """`Run` says what happens in a round; this says how clients hear of it and answer."""
+
+    def __init__(self, job: Job, roster: Roster) -> None:
+        channel = replace(job.channel, upload_noise=0.0)  # clients add it themselves
+        setting = job.setting([roster.facts[client] for client in range(job.clients)])
+        super().__init__(job.algorithm, setting, channel, rounds=job.rounds, seed=job.seed)
+        # Anybody may fall silent, so last uploads stand in at full participation, too.
+        self.mailbox.reuse = job.algorithm.reuses_uploads and job.absent == "memory"
+        self.ask, self.products = Questions(job, roster, setting, self.mailbox), 0
+
+    def begin(self) -> ServerState:
+        setting, facts = self.setting, self.ask.agree()
+        self.public = NoneOfMany.facts_only(
+            setting.features, setting.samples, setting.weights, facts
+        )
+        server, self.clients = self.algorithm.start(self.public, setting, self.streams)
+        self.nobody = {name: array[:0] for name, array in self.clients.items()}
+        answers = self.ask.start(facts)
+        # Only clients of a simulation show their state.
+        shown = [said["shows"] for said, _ in answers.values()]
+        self._keep_states = shown == [True] * setting.clients
+        self.clients = self.clients if self._keep_states else self.nobody
+        self._heard(answers)
+        return server
+
+    def collect(self, plan: Plan, down: Arrays, server: ServerState) -> tuple[Plan, Inbox, Finish]:
+        if len(plan.participants):
+            plan, inbox, answers = self.ask.round(plan, server)
+            self._heard(answers)
+        else:  # nobody is needed, and the server's step still reads messages by name
+            none = self.public.only(plan.participants), self.nobody
+            uploads, _ = self.algorithm.client(*none, plan, down, self.streams)
+            inbox = self.ask.inbox(dict(uploads), plan)
+
+        def finish(feedback: Arrays | None) -> None:
+            if feedback is not None:
+                self._heard(self.ask.settle(plan.participants.tolist(), feedback))
+            self.ask.meter()
+
+        return plan, inbox, finish
+
+    def _heard(self, answers: Answers) -> None:
+        self.products += sum(said["products"] for said, _ in answers.values())
+        if self._keep_states and self.nobody and answers:
+            shown = [groups["simulation_only"] for _, groups in answers.values()]
+            rows = {name: np.stack([state[name] for state in shown]) for name in self.nobody}
+            self.clients = put(self.clients, np.array(list(answers), dtype=np.int64), rows)
 
 
 def run(grid: Grid, job: Job) -> Trace:
-    """Run a job on the clients of a grid.
-
-    Raises
-    ------
-    InvalidInput
-        Clients that do not come or fit, parameters that do not fit, a round that nobody answers.
-    """
-    roster = Roster(grid, job.clients, job.timeout, job.public())
-    roster.gather(job.patience)
-    rounds = Rounds(roster, job)
-    for finished in rounds:
-        _LOG.info(
-            "Round %d of %d: %d bytes up, %d down, %.2f s",
-            finished.index,
-            job.rounds,
-            finished.bytes_up,
-            finished.bytes_down,
-            finished.seconds,
-        )
-    return rounds.trace()
+    """Run a job on the clients of a grid; raises `InvalidInput` where it cannot be finished."""
+    deployment = Deployment(job, Roster.gathered(grid, job))
+    for done in deployment:
+        told = f"{done.bytes_up} bytes up, {done.bytes_down} down, {done.seconds:.2f} s"
+        getLogger("fedpca_flower").info("Round %d of %d: %s", done.index, job.rounds, told)
+    deployment.ask.settle(range(job.clients))
+    return deployment.trace()
 
 
 @app.main()
@@ -50,4 +92,3 @@ def main(grid: Grid, context: Context) -> None:
     unfinished = out.with_name(f".{out.name}.part.npz")
     save_trace(trace, unfinished)
     unfinished.replace(out)
-    _LOG.info("Wrote the trace of %d rounds to %s", trace.rounds, out)

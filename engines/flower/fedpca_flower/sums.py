@@ -1,51 +1,56 @@
-"""The server's end of secure sums: ask, open, and add to what is known of absent clients."""
+"""Secure sums in a run, at both ends: a client masks and opens, the server adds up.
+
+Where last uploads stand in for absent clients, clients send the difference to their last upload
+and the server goes on with its total.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fedpca_core.arrays import Array, Arrays
+from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_flower import secure
-from fedpca_flower.records import Told, packed
+from fedpca_flower.member import Member
+from fedpca_flower.records import Told
 from fedpca_flower.roster import Answers, Roster
 
 
 class SecureSums:
-    """Sums of the uploads of a run.
+    """The server's end: the sums of a run's rounds.
 
     Parameters
     ----------
     roster : Roster
     mailbox : Mailbox
-        Says whether sums go on with the last uploads of absent clients: clients then send the
-        difference to their last upload.
+        Says whether last uploads stand in for absent clients.
     bound : float
         As in `secure.FixedPoint`.
     """
 
     def __init__(self, roster: Roster, mailbox: Mailbox, bound: float) -> None:
         self.roster, self.mailbox, self.bound = roster, mailbox, bound
-        self.point = secure.FixedPoint(bound, roster.clients)
+        self.point = secure.FixedPoint(bound, roster.job.clients)
+        self._occasion = ""
         self._total: secure.Words = {}
 
     def terms(self, plan: Plan, attempt: int) -> dict[str, Any]:
         """What the participants of a round are told: with whom, and for which occasion."""
-        there = [int(client) for client in plan.participants if int(client) in self.roster.nodes]
+        self._occasion = f"{plan.round}/{attempt}"
+        there = [client for client in plan.participants.tolist() if client in self.roster.nodes]
         return {
             "keys": {client: self.roster.facts[client]["public"] for client in there},
-            "occasion": f"{plan.round}/{attempt}",
+            "occasion": self._occasion,
             "bound": self.bound,
             "differences": self.mailbox.reuse,
         }
 
-    def opened(self, terms: Told, answers: Answers) -> secure.Words | None:
+    def opened(self, answers: Answers) -> secure.Words | None:
         """The round's sum; None where somebody fell silent before it was open."""
-        told = {"occasion": terms["occasion"], "arrived": sorted(answers)}
-        replies = self.roster.ask("unmask", {client: packed(told) for client in answers})
+        told = {"occasion": self._occasion, "arrived": list(answers)}
+        replies = self.roster.ask("unmask", dict.fromkeys(answers, told))
         if set(replies) != set(answers):
             return None
         openings = {
@@ -55,15 +60,44 @@ class SecureSums:
         return secure.open_sum({c: groups["up"] for c, (_, groups) in answers.items()}, openings)
 
     def inbox(self, words: secure.Words, plan: Plan) -> Inbox:
-        """What the server receives of a round."""
-        if self.mailbox.reuse:
-            self._total = secure.add(words, self._total) if self._total else words
-            words = self._total
-        totals: dict[str, Array] = self.point.numbers(words)
+        """What the server receives of a round from its sum."""
+        if not len(plan.participants):  # messages of nobody, which have names and shapes
+            words = self.point.words({name: array.sum(axis=0) for name, array in words.items()})
         size = sum(8 * word.size for word in words.values())
+        if self.mailbox.reuse:
+            self._total = words = secure.add(words, self._total) if self._total else words
+        totals: dict[str, Array] = self.point.numbers(words)
         return self.mailbox.summed(totals, size * len(plan.participants), plan)
 
 
-def nothing(shapes: Arrays) -> secure.Words:
-    """The sum of no uploads."""
-    return {name: np.zeros(array.shape[1:], dtype=np.uint64) for name, array in shapes.items()}
+def masked(me: Member, told: Told, upload: Arrays) -> secure.Words:
+    """A client's weighted upload under its masks; what opens them stays in its memory."""
+    terms, memory = told["secure"], me.memory
+    keys = {int(other): key for other, key in terms["keys"].items()}
+    point = secure.FixedPoint(terms["bound"], me.setting.clients)
+    words = point.words({name: told["weight"] * array for name, array in upload.items()})
+    if terms["differences"]:
+        memory.arrays["sending"] = words
+        last = memory.arrays.get("sent")
+        words = secure.add(words, secure.negative(last)) if last else words
+    own = secure.own_seed()
+    pairs = secure.pair_seeds(memory.told["key"], keys, me.client, terms["occasion"])
+    memory.told["masks"] = {
+        "occasion": terms["occasion"],
+        "participants": sorted(keys),
+        "own": own,
+        "pairs": {str(other): seed for other, seed in pairs.items()},
+    }
+    return secure.masked(words, me.client, own, pairs)
+
+
+def opening(me: Member, told: Told) -> Told:
+    """What opens a client's latest upload for a sum over those who arrived; given once."""
+    kept, arrived = me.memory.told.get("masks"), told["arrived"]
+    if not kept or kept["occasion"] != told["occasion"]:
+        raise InvalidInput("A client opens only the sum of its latest upload, and only once.")
+    fewest = int(me.node.get("fewest", secure.FEWEST))
+    secure.check_opening(me.client, kept["participants"], arrived, fewest)
+    me.memory.told["masks"] = None
+    lost = {other: seed for other, seed in kept["pairs"].items() if int(other) not in arrived}
+    return {"own": kept["own"], "lost": lost}
