@@ -113,8 +113,8 @@ class Questions:
             terms = {} if self.sums is None else {"secure": self.sums.terms(plan, attempt)}
             answers = self._ask(plan, terms)
             if answers and needed <= set(answers):
-                uploads = _stacked(answers) if self.sums is None else self.sums.opened(answers)
-                if uploads is not None:
+                received = _stacked(answers) if self.sums is None else self.sums.opened(answers)
+                if received is not None:
                     break
             if time.monotonic() >= end:
                 raise InvalidInput(
@@ -126,7 +126,7 @@ class Questions:
             time.sleep(_PAUSE)
         self._counted |= dict.fromkeys(answers, plan.round)
         plan = self._for_those(plan, server, np.array(list(answers), dtype=np.int64))
-        return plan, self.inbox(uploads, plan), answers
+        return plan, self.inbox(received, plan), answers
 
     def inbox(self, uploads: dict[str, AnyArray], plan: Plan) -> Inbox:
         """What the server receives of a round: single uploads, or the sum that was opened."""
