@@ -115,18 +115,18 @@ class Questions:
             if answers and needed <= set(answers):
                 received = _stacked(answers) if self.sums is None else self.sums.opened(answers)
                 if received is not None:
-                    break
+                    self._counted |= dict.fromkeys(answers, plan.round)
+                    plan = self._for_those(plan, server, np.array(list(answers), dtype=np.int64))
+                    return plan, self.inbox(received, plan), answers
             if time.monotonic() >= end:
-                raise InvalidInput(
-                    f"Round {plan.round} got too few answers within {self.job.patience:g} seconds "
-                    f"(asked: clients {sorted(planned)}, not to be missed: {sorted(needed)}); see "
-                    "whether their nodes run, or be more patient (patience, timeout). "
-                    f"{self.roster.refusal()}"
-                )
+                break
             time.sleep(_PAUSE)
-        self._counted |= dict.fromkeys(answers, plan.round)
-        plan = self._for_those(plan, server, np.array(list(answers), dtype=np.int64))
-        return plan, self.inbox(received, plan), answers
+        raise InvalidInput(
+            f"Round {plan.round} got too few answers within {self.job.patience:g} seconds "
+            f"(asked: clients {sorted(planned)}, not to be missed: {sorted(needed)}); see "
+            "whether their nodes run, or be more patient (patience, timeout). "
+            f"{self.roster.refusal()}"
+        )
 
     def inbox(self, uploads: dict[str, AnyArray], plan: Plan) -> Inbox:
         """What the server receives of a round: single uploads, or the sum that was opened."""
