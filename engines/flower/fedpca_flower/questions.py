@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from fedpca_core.arrays import AnyArray, Array, Arrays, IntArray
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.one_of_many import NoneOfMany
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_core.streams import Streams
@@ -36,30 +37,31 @@ class Questions:
         self.job, self.roster, self.setting, self.mailbox = job, roster, setting, mailbox
         secure = job.channel.secure_aggregation
         self.sums = SecureSums(roster, mailbox, job.secure_bound) if secure else None
-        self._facts: Arrays = {}
+        self._facts: dict[str, Array] = {}
         self._started: set[int] = set()
         self._counted = dict.fromkeys(range(setting.clients), 0)
         self._owed: dict[int, Arrays] = {}
 
     # ------------------------------------------------------------------ before the first round
-    def agree(self) -> dict[str, Array]:
-        """What `Algorithm.agreed` names: one number for each client, or one for all.
+    def agree(self) -> NoneOfMany:
+        """What is public of all clients' data: their sizes, and what `Algorithm.agreed` names.
 
         Everybody learns these numbers, as the methods' authors assume. An eigenvalue of the pooled
         matrix takes some products with it, each a question of its own; neither is counted in the
         run's bytes, as in one process.
         """
-        facts: dict[str, Array] = {}
+        setting, facts = self.setting, self._facts
         if "spectral_norms" in self.job.algorithm.agreed:
-            told = [self.roster.facts[client] for client in range(self.setting.clients)]
+            told = [self.roster.facts[client] for client in range(setting.clients)]
             facts["spectral_norms"] = np.array([one["spectral_norm"] for one in told])
         if "pooled_norm" in self.job.algorithm.agreed:
-            operator = LinearOperator((self.setting.features,) * 2, self._product, dtype=float)
-            start = np.cos(np.arange(self.setting.features) * 1.7)  # fixed: results are repeatable
-            found = eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)
-            facts["pooled_norm"] = found[:1]
+            operator = LinearOperator((setting.features,) * 2, self._product, dtype=float)
+            start = np.cos(np.arange(setting.features) * 1.7)  # fixed: results are repeatable
+            facts["pooled_norm"] = eigsh(
+                operator, 1, v0=start, which="LA", return_eigenvectors=False
+            )
         self.roster.bytes_up = self.roster.bytes_down = 0
-        return facts
+        return NoneOfMany.facts_only(setting.features, setting.samples, setting.weights, facts)
 
     def _product(self, vector: Array) -> Array:
         """S v, where every client must answer."""
@@ -75,9 +77,8 @@ class Questions:
         total: Array = np.tensordot(self.setting.weights, products, axes=1)[:, 0]
         return total
 
-    def start(self, facts: Arrays | None = None) -> Answers:
+    def start(self) -> Answers:
         """Tell nodes that have come of the setting; who knows it already keeps its state."""
-        self._facts = self._facts if facts is None else facts
         new = {c: node for c, node in self.roster.nodes.items() if node not in self._started}
         if not new:
             return {}
@@ -130,22 +131,25 @@ class Questions:
 
     def inbox(self, uploads: dict[str, AnyArray], plan: Plan) -> Inbox:
         """What the server receives of a round: single uploads, or the sum that was opened."""
-        carry = self.mailbox.up if self.sums is None else self.sums.inbox
-        return carry(uploads, plan)
+        inbox = (self.mailbox.up if self.sums is None else self.sums.inbox)(uploads, plan)
+        self._meter()
+        return inbox
 
     def settle(self, clients: Collection[int], feedback: Arrays | None = None) -> Answers:
         """Say whether the last step counted; who misses feedback gets it with the next message."""
         if feedback is not None:
             down = on_the_wire(feedback, self.job.channel.dtype)
             self._owed |= dict.fromkeys(clients, down)
-        return self._told("settle", {client: {} for client in clients})
+        answers = self._told("settle", {client: {} for client in clients})
+        self._meter()
+        return answers
 
-    def meter(self) -> None:
+    # ------------------------------------------------------------------ inside
+    def _meter(self) -> None:
         """Bytes are counted from the records, repeated questions included."""
         self.mailbox.bytes_up = self.roster.bytes_up
         self.mailbox.bytes_down = self.roster.bytes_down
 
-    # ------------------------------------------------------------------ inside
     def _ask(self, plan: Plan, terms: dict[str, Any]) -> Answers:
         scalar = bool | int | float | str | None
         extra = {key: value for key, value in plan.extra.items() if isinstance(value, scalar)}

@@ -11,7 +11,6 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedpca_core.arrays import Arrays, put
-from fedpca_core.problems.one_of_many import NoneOfMany
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState
 from fedpca_core.protocol.run import Finish, Run
 from fedpca_core.protocol.trace import Trace
@@ -35,17 +34,14 @@ class Deployment(Run):
         self.ask, self.products = Questions(job, roster, setting, self.mailbox), 0
 
     def begin(self) -> ServerState:
-        setting, facts = self.setting, self.ask.agree()
-        self.public = NoneOfMany.facts_only(
-            setting.features, setting.samples, setting.weights, facts
-        )
-        server, self.clients = self.algorithm.start(self.public, setting, self.streams)
-        self.nobody = {name: array[:0] for name, array in self.clients.items()}
-        answers = self.ask.start(facts)
+        self.public = self.ask.agree()
+        server, everyone = self.algorithm.start(self.public, self.setting, self.streams)
+        self.nobody = {name: array[:0] for name, array in everyone.items()}
+        answers = self.ask.start()
         # Only clients of a simulation show their state.
-        shown = [said["shows"] for said, _ in answers.values()]
-        self._keep_states = shown == [True] * setting.clients
-        self.clients = self.clients if self._keep_states else self.nobody
+        shows = [said["shows"] for said, _ in answers.values()]
+        self._keep_states = sum(shows) == self.setting.clients
+        self.clients = everyone if self._keep_states else self.nobody
         self._heard(answers)
         return server
 
@@ -61,24 +57,22 @@ class Deployment(Run):
         def finish(feedback: Arrays | None) -> None:
             if feedback is not None:
                 self._heard(self.ask.settle(plan.participants.tolist(), feedback))
-            self.ask.meter()
 
         return plan, inbox, finish
 
     def _heard(self, answers: Answers) -> None:
         self.products += sum(said["products"] for said, _ in answers.values())
-        if self._keep_states and self.nobody and answers:
-            shown = [groups["simulation_only"] for _, groups in answers.values()]
+        if self._keep_states and answers:
+            shown = [groups.get("simulation_only", {}) for _, groups in answers.values()]
             rows = {name: np.stack([state[name] for state in shown]) for name in self.nobody}
             self.clients = put(self.clients, np.array(list(answers), dtype=np.int64), rows)
 
 
 def run(grid: Grid, job: Job) -> Trace:
     """Run a job on the clients of a grid; raises `InvalidInput` where it cannot be finished."""
-    deployment = Deployment(job, Roster.gathered(grid, job))
+    deployment, log = Deployment(job, Roster.gathered(grid, job)), getLogger("fedpca_flower")
     for done in deployment:
-        told = f"{done.bytes_up} bytes up, {done.bytes_down} down, {done.seconds:.2f} s"
-        getLogger("fedpca_flower").info("Round %d of %d: %s", done.index, job.rounds, told)
+        log.info("Round %d: %d bytes up, %d down", done.index, done.bytes_up, done.bytes_down)
     deployment.ask.settle(range(job.clients))
     return deployment.trace()
 
