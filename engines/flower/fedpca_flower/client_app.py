@@ -53,10 +53,11 @@ def step(me: Member, told: Told, groups: Groups) -> RecordDict:
     with one_thread(me.setting.features):
         uplink, stepped = me.algorithm.client(me.data, me.state, plan, down, me.streams)
     upload = me.sent(uplink, plan)
+    public = {name: array.shape for name, array in upload.items()}
     if "secure" in told:
-        upload = sums.masked(me, told, upload)
+        upload = sums.masked(me, told["secure"], upload, told["weight"])
     me.stepped(told, stepped)
-    return me.reply(upload)
+    return me.reply(upload, shapes=public)
 
 
 def settle(me: Member, told: Told, groups: Groups) -> RecordDict:

@@ -18,8 +18,6 @@ from flwr.app import Context
 from fedpca_core.arrays import AnyArray
 from fedpca_flower.records import opened, packed
 
-_PREFIX = "fedpca "
-
 
 class Memory:
     """Plain values and named arrays of one run of one client.
@@ -38,13 +36,8 @@ class Memory:
         self._file = Path(str(folder)) / f"run-{context.run_id}.npz" if folder else None
         self.told: dict[str, Any] = {}
         self.arrays: dict[str, dict[str, AnyArray]] = {}
-        if f"{_PREFIX}told" in context.state:
-            own = {
-                key.removeprefix(_PREFIX): record
-                for key, record in context.state.items()
-                if key.startswith(_PREFIX)
-            }
-            self.told, self.arrays = opened(type(context.state)(own))
+        if context.state:
+            self.told, self.arrays = opened(context.state)
         elif self._file is not None and self._file.exists():
             self._read(self._file)
 
@@ -55,11 +48,7 @@ class Memory:
 
     def keep(self) -> None:
         """Write down what is remembered."""
-        content = packed(self.told, **self.arrays)
-        for name in [key for key in self._context.state if key.startswith(_PREFIX)]:
-            del self._context.state[name]
-        for name, record in content.items():
-            self._context.state[f"{_PREFIX}{name}"] = record
+        self._context.state = packed(self.told, **self.arrays)
         if self._file is not None:
             self._write(self._file)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from fedpca_core.arrays import AnyArray, Array, Arrays, IntArray
+from fedpca_core.arrays import Array, Arrays, IntArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.one_of_many import NoneOfMany
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting
@@ -129,7 +129,7 @@ class Questions:
             f"{self.roster.refusal()}"
         )
 
-    def inbox(self, uploads: dict[str, AnyArray], plan: Plan) -> Inbox:
+    def inbox(self, uploads: Arrays, plan: Plan) -> Inbox:
         """What the server receives of a round: single uploads, or the sum that was opened."""
         inbox = (self.mailbox.up if self.sums is None else self.sums.inbox)(uploads, plan)
         self._meter()
@@ -194,6 +194,6 @@ class Present(Setting):
         return np.array(self.arrived, dtype=np.int64)
 
 
-def _stacked(answers: Answers) -> dict[str, AnyArray]:
+def _stacked(answers: Answers) -> Arrays:
     ups = [groups.get("up", {}) for _, groups in answers.values()]
     return {name: np.stack([up[name] for up in ups]).astype(np.float64) for name in ups[0]}

@@ -52,7 +52,7 @@ class Deployment(Run):
         else:  # nobody is needed, and the server's step still reads messages by name
             none = self.public.only(plan.participants), self.nobody
             uploads, _ = self.algorithm.client(*none, plan, down, self.streams)
-            inbox = self.ask.inbox(dict(uploads), plan)
+            inbox = self.ask.inbox(uploads, plan)
 
         def finish(feedback: Arrays | None) -> None:
             if feedback is not None:
