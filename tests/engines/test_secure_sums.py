@@ -149,7 +149,7 @@ def test_who_is_waited_for_is_not_asked_alone(tmp_path):
     problem, times = written(tmp_path), []
 
     def lost(message):
-        late = message.metadata.message_type == "query.round" and len(times) < 2
+        late = message.metadata.message_type == "query.step" and len(times) < 2
         if late and message.metadata.dst_node_id == 1003:
             times.append(message)
             return "after"

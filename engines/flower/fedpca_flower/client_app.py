@@ -53,11 +53,10 @@ def step(me: Member, told: Told, groups: Groups) -> RecordDict:
     with one_thread(me.setting.features):
         uplink, stepped = me.algorithm.client(me.data, me.state, plan, down, me.streams)
     upload = me.sent(uplink, plan)
-    public = {name: array.shape for name, array in upload.items()}
     if "secure" in told:
         upload = sums.masked(me, told["secure"], upload, told["weight"])
     me.stepped(told, stepped)
-    return me.reply(upload, shapes=public)
+    return me.reply(upload)
 
 
 def settle(me: Member, told: Told, groups: Groups) -> RecordDict:
@@ -76,9 +75,6 @@ def unmask(me: Member, told: Told, groups: Groups) -> RecordDict:
     return me.reply(**sums.opening(me, told))
 
 
-ANSWERS = {
-    "hello": hello, "product": product, "start": start, "round": step, "settle": settle,
-    "hear": hear, "unmask": unmask,
-}  # fmt: skip
+ANSWERS = {one.__name__: one for one in (hello, product, start, step, settle, hear, unmask)}
 for _action in ANSWERS:
     app.query(_action)(handle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -105,6 +104,8 @@ class Job:
             f"--run-config 'method=\"faps\"': {', '.join(METHODS)}.",
         )
         private = math.isfinite(getattr(settings, "epsilon", math.inf))
+        terms = ("epsilon", "epsilon"), ("delta", "delta"), ("clip", "clip_norm")
+        limits = ("timeout", "patience", "secure-bound")
         try:
             return cls(
                 algorithm=METHODS[chosen[0]].make(settings),
@@ -115,16 +116,8 @@ class Job:
                 absent=getattr(settings, "absent", "memory"),
                 channel=build_channel(settings),
                 weights=str(run.get("weights", "records")),
-                budget={
-                    "epsilon": settings.epsilon,
-                    "delta": settings.delta,
-                    "clip": settings.clip_norm,
-                }
-                if private
-                else None,
-                timeout=float(run.get("timeout", 120.0)),
-                patience=float(run.get("patience", 600.0)),
-                secure_bound=float(run.get("secure-bound", 2.0**20)),
+                budget={name: getattr(settings, key) for name, key in terms} if private else None,
+                **{key.replace("-", "_"): float(run[key]) for key in limits if key in run},
             )
         except AttributeError as error:
             raise InvalidInput(
@@ -173,7 +166,6 @@ class Job:
 
 def _text(settings: str) -> str:
     if settings.lstrip().startswith("{"):
-        json.loads(settings)
         return settings
     try:
         return Path(settings).read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ at all, after the step and before the reply leaves.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from flwr.app import Context
 
 from fedpca_core.arrays import AnyArray
-from fedpca_flower.records import opened, packed
+from fedpca_flower.records import opened, packed, whole
 
 
 class Memory:
@@ -62,16 +61,11 @@ class Memory:
 
     def _write(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        unfinished = file.with_suffix(".part")
         entries: dict[str, Any] = {
             f"{group}/{key}": array
             for group, arrays in self.arrays.items()
             for key, array in arrays.items()
         }
         entries["told"] = np.frombuffer(json.dumps(self.told).encode(), dtype=np.uint8)
-        # It holds the client's secrets: nobody else may read it.
-        with os.fdopen(
-            os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-        ) as f:
-            np.savez(f, **entries)
-        unfinished.replace(file)
+        with whole(file, 0o600) as written:  # the client's secrets: nobody else may read them
+            np.savez(written, **entries)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import count
+from logging import getLogger
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from fedpca_flower.records import on_the_wire
 from fedpca_flower.roster import Answers, Roster
 from fedpca_flower.sums import SecureSums
 
+_LOG = getLogger("fedpca_flower")
 #: Seconds between two attempts at a round.
 _PAUSE = 0.1
 
@@ -35,6 +37,8 @@ class Questions:
 
     def __init__(self, job: Job, roster: Roster, setting: Setting, mailbox: Mailbox) -> None:
         self.job, self.roster, self.setting, self.mailbox = job, roster, setting, mailbox
+        # Anybody may fall silent, so last uploads stand in at full participation, too.
+        mailbox.reuse = job.algorithm.reuses_uploads and job.absent == "memory"
         secure = job.channel.secure_aggregation
         self.sums = SecureSums(roster, mailbox, job.secure_bound) if secure else None
         self._facts: dict[str, Array] = {}
@@ -116,6 +120,7 @@ class Questions:
             if answers and needed <= set(answers):
                 received = _stacked(answers) if self.sums is None else self.sums.opened(answers)
                 if received is not None:
+                    _LOG.info("Round %d: answers from clients %s", plan.round, list(answers))
                     self._counted |= dict.fromkeys(answers, plan.round)
                     plan = self._for_those(plan, server, np.array(list(answers), dtype=np.int64))
                     return plan, self.inbox(received, plan), answers
@@ -160,7 +165,7 @@ class Questions:
             # A broadcast for all: who does not take part only hears it.
             others = [client for client in self.roster.nodes if client not in weights]
             self.roster.tell("hear", others, down=down)
-        return self._told("round", {c: {**told, "weight": w} for c, w in weights.items()}, down)
+        return self._told("step", {c: {**told, "weight": w} for c, w in weights.items()}, down)
 
     def _told(self, action: str, told: dict[int, Any], down: Arrays | None = None) -> Answers:
         known = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from logging import getLogger
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_flower.job import Job
 from fedpca_flower.questions import Questions
+from fedpca_flower.records import whole
 from fedpca_flower.roster import Answers, Roster
 
 app = ServerApp()
@@ -29,8 +29,6 @@ class Deployment(Run):
         channel = replace(job.channel, upload_noise=0.0)  # clients add it themselves
         setting = job.setting([roster.facts[client] for client in range(job.clients)])
         super().__init__(job.algorithm, setting, channel, rounds=job.rounds, seed=job.seed)
-        # Anybody may fall silent, so last uploads stand in at full participation, too.
-        self.mailbox.reuse = job.algorithm.reuses_uploads and job.absent == "memory"
         self.ask, self.products = Questions(job, roster, setting, self.mailbox), 0
 
     def begin(self) -> ServerState:
@@ -39,8 +37,7 @@ class Deployment(Run):
         self.nobody = {name: array[:0] for name, array in everyone.items()}
         answers = self.ask.start()
         # Only clients of a simulation show their state.
-        shows = [said["shows"] for said, _ in answers.values()]
-        self._keep_states = sum(shows) == self.setting.clients
+        self._keep_states = self.setting.clients == sum(s["shows"] for s, _ in answers.values())
         self.clients = everyone if self._keep_states else self.nobody
         self._heard(answers)
         return server
@@ -70,11 +67,10 @@ class Deployment(Run):
 
 def run(grid: Grid, job: Job) -> Trace:
     """Run a job on the clients of a grid; raises `InvalidInput` where it cannot be finished."""
-    deployment, log = Deployment(job, Roster.gathered(grid, job)), getLogger("fedpca_flower")
-    for done in deployment:
-        log.info("Round %d: %d bytes up, %d down", done.index, done.bytes_up, done.bytes_down)
+    deployment = Deployment(job, Roster.gathered(grid, job))
+    trace = deployment.finish()
     deployment.ask.settle(range(job.clients))
-    return deployment.trace()
+    return trace
 
 
 @app.main()
@@ -83,6 +79,5 @@ def main(grid: Grid, context: Context) -> None:
     trace = run(grid, Job.of(context.run_config))
     out = Path(str(context.run_config.get("out", "trace.npz")))
     out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = out.with_name(f".{out.name}.part.npz")
-    save_trace(trace, unfinished)
-    unfinished.replace(out)
+    with whole(out, 0o666) as file:
+        save_trace(trace, file)
