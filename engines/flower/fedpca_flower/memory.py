@@ -60,12 +60,11 @@ class Memory:
                     self.arrays.setdefault(group, {})[key] = stored[name]
 
     def _write(self, file: Path) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         entries: dict[str, Any] = {
             f"{group}/{key}": array
             for group, arrays in self.arrays.items()
             for key, array in arrays.items()
         }
         entries["told"] = np.frombuffer(json.dumps(self.told).encode(), dtype=np.uint8)
-        with whole(file, 0o600) as written:  # the client's secrets: nobody else may read them
+        with whole(file, private=True) as written:  # it holds the client's secrets
             np.savez(written, **entries)

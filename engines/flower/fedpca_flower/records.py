@@ -58,10 +58,12 @@ def on_the_wire(arrays: Mapping[str, AnyArray], dtype: str) -> dict[str, AnyArra
 
 
 @contextmanager
-def whole(path: Path, mode: int) -> Iterator[IO[bytes]]:
-    """A file to write that is there only when it is complete, with these permissions."""
+def whole(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
+    """A file to write that is there only when it is complete; may be its owner's alone."""
+    path.parent.mkdir(0o700 if private else 0o777, parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+    flags, mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666
+    with os.fdopen(os.open(part, flags, mode), "wb") as file:
         yield file
     part.replace(path)
 

@@ -36,9 +36,8 @@ class Deployment(Run):
         server, everyone = self.algorithm.start(self.public, self.setting, self.streams)
         self.nobody = {name: array[:0] for name, array in everyone.items()}
         answers = self.ask.start()
-        # Only clients of a simulation show their state.
         self._keep_states = self.setting.clients == sum(s["shows"] for s, _ in answers.values())
-        self.clients = everyone if self._keep_states else self.nobody
+        self.clients = everyone if self._keep_states else self.nobody  # seen in simulations only
         self._heard(answers)
         return server
 
@@ -77,7 +76,5 @@ def run(grid: Grid, job: Job) -> Trace:
 def main(grid: Grid, context: Context) -> None:
     """Run what the run configuration asks for and write the trace where it says (``out``)."""
     trace = run(grid, Job.of(context.run_config))
-    out = Path(str(context.run_config.get("out", "trace.npz")))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with whole(out, 0o666) as file:
+    with whole(Path(str(context.run_config.get("out", "trace.npz"))), private=False) as file:
         save_trace(trace, file)
