@@ -7,7 +7,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_flower import secure, sums
+from fedpca_flower import masks, secure
 from fedpca_flower.job import Job
 from fedpca_flower.server_app import run
 from tests.engines.small_federation import CLIENTS, grid, in_process, over_a_grid, written
@@ -84,14 +84,14 @@ def test_numbers_that_could_overflow_are_refused_and_not_clipped():
 
 
 def test_a_client_opens_only_sums_it_is_in_and_not_of_one():
-    sums.check_opening(1, [0, 1, 2], [1, 2], 2)
+    masks.check_opening(1, [0, 1, 2], [1, 2], 2)
     for participants, arrived, words in [
         ([0, 1, 2], [0, 2], "contributed"),
         ([0, 1], [0, 1, 2], "contributed"),
         ([0, 1, 2], [1], "too much"),
     ]:
         with pytest.raises(InvalidInput, match=words):
-            sums.check_opening(1, participants, arrived, 2)
+            masks.check_opening(1, participants, arrived, 2)
 
 
 @pytest.mark.parametrize(

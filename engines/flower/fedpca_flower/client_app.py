@@ -7,7 +7,7 @@ from flwr.clientapp import ClientApp
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.threads import one_thread
-from fedpca_flower import sums
+from fedpca_flower import masks
 from fedpca_flower.member import Member
 from fedpca_flower.records import Groups, Told, opened, packed
 
@@ -54,7 +54,7 @@ def step(me: Member, told: Told, groups: Groups) -> RecordDict:
         uplink, stepped = me.algorithm.client(me.data, me.state, plan, down, me.streams)
     upload = me.sent(uplink, plan)
     if "secure" in told:
-        upload = sums.masked(me, told["secure"], upload, told["weight"])
+        upload = masks.masked(me, told["secure"], upload, told["weight"])
     me.stepped(told, stepped)
     return me.reply(upload)
 
@@ -72,7 +72,7 @@ def hear(me: Member, told: Told, groups: Groups) -> RecordDict:
 
 def unmask(me: Member, told: Told, groups: Groups) -> RecordDict:
     """Open a secure sum over the clients that have arrived; once for every upload."""
-    return me.reply(**sums.opening(me, told))
+    return me.reply(**masks.opening(me, told))
 
 
 ANSWERS = {one.__name__: one for one in (hello, product, start, step, settle, hear, unmask)}
