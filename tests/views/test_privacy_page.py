@@ -34,7 +34,7 @@ def everything(app: AppTest) -> str:
 
 def wait_for(app: AppTest, words: str) -> str:
     """The page's text once a job has drawn these words."""
-    for _ in range(200):
+    for _ in range(900):
         if words in everything(app):
             break
         time.sleep(0.1)
@@ -140,6 +140,12 @@ def test_block_krylov_has_a_view_of_what_an_attacker_gets() -> None:
     text = wait_for(open_page(**parameters), "an audit that ends above the promise would refute it")
     assert "Without noise the server's messages bring that down to" in text
     assert "Two ceilings" in text
+
+
+@pytest.mark.parametrize(("view", "words"), [("Accountants", "Unit: "), ("Price of ε", "ε of ")])
+def test_views_speak_of_the_unit_that_is_set(view: str, words: str) -> None:
+    text = wait_for(open_page(view=view, unit="A person", held="5"), f"{words}one person: 5 records")
+    assert "one record, replaced" not in text and "per record" not in text
 
 
 def test_ways_to_spend_are_open_to_every_method() -> None:

@@ -44,7 +44,8 @@ def _others(promises: Promises) -> None:
         }
         for text, found in promises.others.items()
     ]
-    layout.small_table(pd.DataFrame(rows), label="Other eyes", numbers=[EPSILON, NOTICED])
+    with st.expander("What this ε means towards others, for a person, a client, two runs"):
+        layout.small_table(pd.DataFrame(rows), label="Other eyes", numbers=[EPSILON, NOTICED])
 
 
 def _refused(reason: str, *, masked: bool) -> None:
