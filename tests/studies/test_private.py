@@ -232,8 +232,9 @@ def figures() -> Iterator[tuple[Figure, Promises]]:
     """Every figure at both sizes, with what stands beside it."""
     for entry in FIGURES:
         for paper_size in (False, True):
-            yield entry, promised(
-                replace(SMALL, view="figures", figure=entry.key, paper_size=paper_size)
+            yield (
+                entry,
+                promised(replace(SMALL, view="figures", figure=entry.key, paper_size=paper_size)),
             )
 
 

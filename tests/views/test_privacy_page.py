@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.views.privacy import attacks
+from fedpca_core.studies.private import membership
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.guarantee import Promise
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -142,9 +144,43 @@ def test_block_krylov_has_a_view_of_what_an_attacker_gets() -> None:
     assert "Two ceilings" in text
 
 
+Attacked = tuple[PrivacySettings, membership.Tested]
+
+
+@pytest.fixture(scope="module")
+def tested() -> Attacked:
+    """Membership at a small size."""
+    settings = settings_of(view="What an attacker gets", method="SSI", products="2")
+    return settings, outcome(membership.RecordMembership().run(settings))
+
+
+def test_the_ceiling_of_gaussian_noise_is_called_that(
+    tested: tuple[PrivacySettings, membership.Tested],
+):
+    (settings, found), name = tested, "most with Gaussian noise"
+    for panel, ceiling in (
+        (attacks._roc(found, settings), found.gaussian_roc[1]),
+        (attacks._areas(found, settings), found.gaussian),
+    ):
+        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(ceiling)]
+
+
+def test_what_the_budget_alone_permits_is_drawn_too(
+    tested: tuple[PrivacySettings, membership.Tested],
+):
+    (settings, found), name = tested, "most that (ε, δ) permits"
+    for panel, ceiling in (
+        (attacks._roc(found, settings), found.permitted_roc[1]),
+        (attacks._areas(found, settings), found.permitted),
+    ):
+        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(ceiling)]
+
+
 @pytest.mark.parametrize(("view", "words"), [("Accountants", "Unit: "), ("Price of ε", "ε of ")])
 def test_views_speak_of_the_unit_that_is_set(view: str, words: str) -> None:
-    text = wait_for(open_page(view=view, unit="A person", held="5"), f"{words}one person: 5 records")
+    text = wait_for(
+        open_page(view=view, unit="A person", held="5"), f"{words}one person: 5 records"
+    )
     assert "one record, replaced" not in text and "per record" not in text
 
 

@@ -39,9 +39,9 @@ def draw(settings: PrivacySettings, result: Accounts) -> None:
     st.caption(
         f"Unit: {unit}. Clip norm {result.clip_norm:g}. Sensitivity of one product: "
         f"{result.published:.3e} published (for each record 2√r C²/nᵢ, r = {result.columns}), "
-        f"{result.exact:.3e} exact (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The first row's ν uses the "
-        "published sensitivity, the others the exact one; the last column uses the exact one and "
-        "exact composition throughout. Sampling gives no amplification."
+        f"{result.exact:.3e} exact (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The "
+        "first row's ν uses the published sensitivity, the others the exact one; the last column "
+        "uses the exact one and exact composition throughout. Sampling gives no amplification."
     )
     layout.section("And back: what does a given noise mean?")
     st.markdown(
