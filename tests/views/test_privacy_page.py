@@ -188,6 +188,8 @@ def test_ways_to_spend_are_open_to_every_method() -> None:
     settings = {"view": "Ways to spend ε", "method": "FAPS", "repetitions": "1"}
     text = wait_for(open_page(**settings), "Trusting nobody")
     assert "ends closest" in text and "No ε can be stated" not in text
+    assert "FAPS, once at the source; Noisy covariance, one round:** one release of" in text
+    assert text.count("secure aggregation shows sums only") == 4
     app = open_page(**settings, epsilon="∞")
     assert "choose a finite ε" in everything(app)
 

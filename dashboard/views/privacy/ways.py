@@ -46,7 +46,7 @@ def draw(settings: PrivacySettings, result: Ways) -> None:
     layout.small_table(table, label="Ways to spend ε", numbers=list(table.columns[1:]))
     for title, why in result.refusals.items():
         layout.sentence(f"{title}: {why}", kind="note")
-    layout.small_table(_grounds(result), label="What each ε rests on")
+    st.markdown(grounds(result))
     terms = next(iter(result.spent.values())).guarantee.terms()
     st.caption(
         f"δ = {terms['δ']}; unit: {terms['unit']}; clip norm {terms['clip norm']}; sampling: "
@@ -112,17 +112,16 @@ def _row(one: Spent) -> dict[str, str]:
     }
 
 
-def _grounds(result: Ways) -> pd.DataFrame:
+def grounds(result: Ways) -> str:
     """What is released and towards whom its ε holds, once for all ways that have it alike."""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in result.spent.values():
         terms = one.guarantee.terms()
         alike.setdefault((terms["released"], terms["towards"]), []).append(one.title)
-    rows = [
-        {"Ways": "; ".join(titles), "What is released": released, "Holds towards": towards}
+    return "\n".join(
+        f"- **{'; '.join(titles)}:** {released}. Holds towards {towards}."
         for (released, towards), titles in alike.items()
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def _curves(result: Ways, *, by_bytes: bool) -> tuple[Curve, ...]:
