@@ -23,7 +23,8 @@ PRESETS = (
         Preset(
             f"ways-{features}-{records}",
             f"Ways to spend ε: {features} features, {records:,} records",
-            "A noisy covariance in one round beats noise on every product; shared noise beats both.",
+            "A noisy covariance in one round beats noise on every product; noise that is shared "
+            "beats both.",
             replace(_WAYS, features=features, samples=records),
         )
         for features, records in SIZES
