@@ -15,8 +15,9 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.papers import reproduce as runner
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
 from fedpca_core.studies.papers.quoted import Quoted, by_name
-from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote
+from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
+from fedpca_core.studies.papers.results import shipped
 from fedpca_core.studies.papers.row import (
     WORDS,
     Row,
@@ -176,6 +177,37 @@ def test_live_results_judge_only_what_does_not_depend_on_the_size():
     assert judge(row(within(1.0)), cells).word == "not run yet"
     assert judge(row(within(1.0), scale_free=True), cells).word == "reproduced"
     assert judge(row(within(1.0), scale_free=True), {}).word == "not run yet"
+
+
+def verdicts(key, cells):
+    return {one.name: judge(one, {"paper": cells}).word for one in rows_of(key)}
+
+
+def test_curves_that_never_fall_reproduce_nothing():
+    """All of them end at one error then, and every ratio of two is 1."""
+    for key in ("fedpower-figure-4", "fedpower-figure-4-raw", "fedpower-figure-4-many"):
+        flat = shipped(key)["live"].assign(result=1.0)
+        assert set(verdicts(key, flat).values()) == {"not reproduced"}
+    flat = shipped("fedpower-figure-3")["live"].assign(result=1.0)
+    found = verdicts("fedpower-figure-3", flat)
+    assert found["fedpower-figure-3-p"] == found["fedpower-figure-3-converges"] == "not reproduced"
+
+
+def test_schedules_that_end_apart_do_not_end_at_the_same_error():
+    cells = shipped("fedpower-figure-3")["live"]
+    worse = (cells["series"] == "p = 4") & (cells["measure"] == "plateau")
+    apart = cells.assign(result=cells["result"].where(~worse, 4 * cells["result"]))
+    name = "fedpower-figure-3-same-plateau"
+    assert verdicts("fedpower-figure-3", cells)[name] == "reproduced"
+    assert verdicts("fedpower-figure-3", apart)[name] == "not reproduced"
+
+
+def test_a_factor_that_no_penalty_lowers_is_not_lowered():
+    cells = shipped("dfl-figure-1")["live"]
+    rising = cells.assign(result=cells["result"].where(cells["measure"] != "least_penalty", 0.0))
+    rising.loc[rising["measure"] == "gain", "result"] = 1.0  # what a factor least at 0 gives
+    assert verdicts("dfl-figure-1", cells)["dfl-figure-1"] == "reproduced"
+    assert verdicts("dfl-figure-1", rising)["dfl-figure-1"] == "not reproduced"
 
 
 def test_what_is_read_off_the_cells():
