@@ -38,7 +38,7 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.experiment import Size
 from fedpca_core.studies.papers.registry import EXPERIMENTS, experiment, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
-from fedpca_core.studies.papers.results import provenance, write_results
+from fedpca_core.studies.papers.results import provenance, summary, write_results
 from fedpca_core.studies.study import Step, outcome
 
 #: Tables with more rows are written, not printed.
@@ -153,6 +153,9 @@ def _reproduce(name: str, size: Size, seeds: int, out: Path, only: Sequence[str]
     table = outcome(reproduce(chosen, size, seeds, out, only), _cell)
     _clear()
     assert table is not None
+    medians = summary(table)
+    if len(medians) <= PRINTED_ROWS:
+        print(f"\nmedians over the seeds\n{medians.to_string(index=False)}")
     print(f"Wrote {', '.join(write_results(table, chosen, size, out))} to {out}.")
 
 

@@ -113,7 +113,7 @@ def _statement(claim: Claim) -> Row:
     return Row(
         f"dfl-{_series(claim)}",
         "dfl",
-        claim.theorem,
+        claim.theorem + " (ours)" * claim.theorem.startswith("ρ"),
         f"With {claim.setting}: at most {claim.claim}, wherever that is below 1.",
         experiment="dfl-statements",
         ours=number(_series(claim), "worst"),

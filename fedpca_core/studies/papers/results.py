@@ -96,6 +96,16 @@ def write_results(
     return tuple(files)
 
 
+def summary(cells: pd.DataFrame) -> pd.DataFrame:
+    """Medians over the seeds: part, series, then a column for each measure, and seeds."""
+    numbers = cells[cells["x"].isna()]
+    table = numbers.pivot_table(
+        index=["part", "series"], columns="measure", values="result", aggfunc="median", sort=False
+    )
+    seeds = numbers.groupby(["part", "series"], sort=False)["seed"].nunique()
+    return table.assign(seeds=seeds).reset_index().rename_axis(columns=None)
+
+
 @cache
 def shipped(experiment: str) -> Mapping[str, pd.DataFrame]:
     """The results that come with the program for an experiment, by size; do not change them."""
