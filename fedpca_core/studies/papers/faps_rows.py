@@ -297,8 +297,9 @@ ROWS: tuple[Row, ...] = (
         "Experiments, image data sets",
         "The averages over image data sets include CIFAR-100.",
         out_of_scope="CIFAR-100 is not among the data here, and CIFAR-10 is read in grey: 1,024 "
-        "features for 3,072 in colour, which is not built. Shipped results are for subsets at full resolution: 5,000 images of MNIST and 10,000 of "
-        "Fashion-MNIST (28 × 28), 3,000 of CIFAR-10 (32 × 32).",
+        "features for 3,072 in colour, which is not built. Shipped results are for subsets at full "
+        "resolution: 5,000 images of MNIST and 10,000 of Fashion-MNIST (28 × 28), 3,000 of "
+        "CIFAR-10 (32 × 32).",
     ),
 )
 
