@@ -14,6 +14,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.papers import reproduce as runner
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
+from fedpca_core.studies.papers.page import reason
 from fedpca_core.studies.papers.quoted import Quoted, by_name
 from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
@@ -21,6 +22,7 @@ from fedpca_core.studies.papers.results import shipped
 from fedpca_core.studies.papers.row import (
     WORDS,
     Row,
+    Verdict,
     at_least,
     averaged,
     judge,
@@ -105,7 +107,7 @@ def test_a_cell_of_another_configuration_is_run_again(tmp_path):
     assert again.computed == ["2--square--seed-0"]
 
 
-def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch):
+def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch, capsys):
     """The process dies while a cell is being written: its file is not there, the others are."""
     command = ["reproduce", "table-1", "--seeds", "2", "--only", "SSI", "--out", str(tmp_path)]
     code = (
@@ -140,6 +142,7 @@ def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch):
     assert sorted(table["seed"].unique()) == [0, 1]
     assert pd.read_parquet(tmp_path / "table-1-live.parquet").shape == table.shape
     record = json.loads((tmp_path / "table-1-live.json").read_text())
+    assert "medians over the seeds" in capsys.readouterr().out
     assert record["seeds"] == [0, 1] and record["versions"]["numpy"] and record["machine"]
 
 
@@ -217,6 +220,13 @@ def test_what_is_read_off_the_cells():
     halves = ratio(number("A", "m", "a"), number("B", "m", "a"))(other)
     assert halves.to_dict() == {0: 2.0, 1: 2.0}
     assert np.isnan(judge(row(within(1.0)), {"paper": both.iloc[:0]}).middle)
+
+
+def test_what_has_not_run_says_how_long_it_takes():
+    rows = {one.name: one for one in rows_of("vary-features")}
+    said = reason(rows["faps-vary-features-ssi-kkt"], Verdict("not run yet"))
+    assert f"about {EXPERIMENTS['vary-features'].hours:g} hours" in said
+    assert "not been run" not in reason(rows["faps-vary-features-ssi-kkt"], Verdict("reproduced"))
 
 
 def test_a_row_without_a_judgement_must_say_why():
