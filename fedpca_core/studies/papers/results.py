@@ -28,7 +28,7 @@ def provenance() -> dict[str, Any]:
     """When, with what and on what a result was made."""
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit(),
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in _PACKAGES},
@@ -38,8 +38,12 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _commit() -> str:
-    """The program's commit, with "+" where files differ from it; empty outside a clone."""
+@cache
+def commit() -> str:
+    """The program's commit, with "+" where files differ from it; empty outside a clone.
+
+    Asked for when a run starts: what is checked out meanwhile is not what runs.
+    """
     here = Path(__file__).parent
     try:
         said = [
