@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Generator, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -27,6 +28,7 @@ from typing import Any
 
 from dashboard.shell import limits
 from fedpca_core.errors import InvalidInput
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import RUNNABLE
 from fedpca_core.studies.divided import Divided, said
@@ -304,25 +306,27 @@ def serve(line: Connection, memory_mb: int) -> None:
 
     threadpool_limits(limits=1)
     _limit(memory_mb)
-    while True:
-        try:
-            task = line.recv()
-        except (EOFError, OSError):
-            return
-        if task == "stop":
-            continue  # it came after the study had ended
-        key, settings, file = task
-        data = None if file is None else OwnData(*file)
-        try:
-            line.send(_answer(line, key, settings, data))
-        except (BrokenPipeError, OSError):
-            return
+    with one_thread(0):  # once, so that no round does it again
+        while True:
+            try:
+                task = line.recv()
+            except (EOFError, OSError):
+                return
+            if task == "stop":
+                continue  # it came after the study had ended
+            key, settings, file = task
+            data = None if file is None else OwnData(*file)
+            try:
+                line.send(_answer(line, key, settings, data))
+            except (BrokenPipeError, OSError):
+                return
 
 
 def _answer(
     line: Connection, key: str, settings: Settings, data: OwnData | None
 ) -> tuple[str, Any]:
     run = RUNNABLE[key].run(settings, data)
+    told = time.monotonic()
     try:
         while True:
             try:
@@ -332,7 +336,10 @@ def _answer(
             if line.poll() and line.recv() == "stop":
                 run.close()
                 return "stopped", None
-            line.send(("step", step))
+            # How far it is may be told seldom: every step costs the server time as well.
+            if step.result is not None or time.monotonic() - told > SILENCE_SECONDS:
+                line.send(("step", step))
+                told = time.monotonic()
     except InvalidInput as refusal:
         return "refusal", str(refusal)
     except MemoryError:

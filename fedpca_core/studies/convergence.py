@@ -127,8 +127,10 @@ class Comparison:
         begin = max(int(table["round"].iloc[0]) for table in found)
         end = min(int(table["round"].iloc[-1]) for table in found)
         rounds = np.arange(begin, end + 1)
-        columns = [table.set_index("round")[measure].reindex(rounds) for table in found]
-        values = np.median(np.asarray(columns, dtype=float), axis=0)
+        columns = [
+            table[measure].to_numpy()[np.isin(table["round"].to_numpy(), rounds)] for table in found
+        ]
+        values = np.median(columns, axis=0)
         above = int((np.minimum.accumulate(values) > ABOVE_ROUNDING).sum())
         if above < SHORTEST_GUIDE:
             return None
