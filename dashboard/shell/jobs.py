@@ -120,7 +120,7 @@ class Registry:
     def __init__(self) -> None:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
         self._lock = threading.Lock()
-        self._turns = Turns(limits.AT_ONCE)
+        self._turns = {False: Turns(limits.AT_ONCE), True: Turns(max(1, limits.AT_ONCE - 1))}
 
     def find(self, key: Hashable) -> Job | None:
         """The job with this key, if any."""
@@ -191,7 +191,7 @@ class Registry:
         began = time.monotonic()
         try:
             # Whoever left while the job waited for its turn does not want it any more.
-            with self._turns.turn(long, job.wanted) as wanted:
+            with self._turns[long].turn(job.wanted) as wanted:
                 began = time.monotonic()
                 job.deadline = began + seconds
                 result = work(job) if wanted else None
@@ -251,7 +251,7 @@ def study(
         refusal = str(too_large)
     return show(
         study.identity(settings, data),
-        lambda job: follow(job, workers.run(study, settings, data)),
+        lambda job: follow(job, workers.run(study, settings, data, long)),
         draw,
         name=name or study.key,
         seconds=min(study.seconds, limits.LIMITS.seconds),
@@ -393,7 +393,7 @@ def _follow(job: Job, visitor: str) -> None:
     progress()
 
 
-def _ending_told(job: Job, name: str, again: Callable[[], object]) -> None:
+def _ending_told(job: Job, name: str, again: Callable[[], None]) -> None:
     """How a job ended, where not with its whole result."""
     if job.refusal is not None:
         st.warning(plain(job.refusal))

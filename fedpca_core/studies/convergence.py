@@ -153,6 +153,12 @@ class Comparison:
         Columns: method, reached (starts that got there), starts, round, bytes, local_products,
         seconds (medians over the starts that got there; NaN if none), final (median last value).
         """
+        known: dict[tuple[str, float], pd.DataFrame] = self.__dict__.setdefault("_summaries", {})
+        if (measure, accuracy) not in known:  # a page asks in every run, and for every visitor
+            known[measure, accuracy] = self._summary(measure, accuracy)
+        return known[measure, accuracy].copy()
+
+    def _summary(self, measure: str, accuracy: float) -> pd.DataFrame:
         rows = []
         for method, tables in self.tables.items():
             if tables[0][measure].isna().all():
