@@ -249,6 +249,14 @@ def strip(front: Front, settings: FrontierSettings) -> None:
                 panels.append(_small(some, name, measure, settings))
     if panels:
         chart(key="frontier_strip", panels=panels)
+        seeds = int(points["seeds"].max())
+        lows = [
+            f"{AXES[axis]} below {short(FLOORS[axis])} is drawn there."
+            for axis in dict.fromkeys([settings.upward, settings.across])
+            if axis in FLOORS
+        ]
+        bands = f"Lines are medians over {seeds} seeds, bands span them." if seeds > 1 else ""
+        st.caption(" ".join([bands, *lows]).strip())
 
 
 def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettings) -> Panel:
@@ -273,6 +281,7 @@ def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettin
         x_title=described,
         y_title=AXES[measure].lower(),
         curves=tuple(curves),
+        log_x=name == "clients",
         follows=False,
         height=240,
         description=f"{AXES[measure]} of every method over {described}.",

@@ -93,14 +93,14 @@ class Checked:
     Attributes
     ----------
     verdicts : tuple of Verdict
-    ran : bool
-        Whether the deployment was run at its size.
+    draws : int
+        Stand-ins on which it was run at its size; 0 where it is too large.
     defences : pandas.DataFrame
         Columns defence, a column for each target (what is open), sine, bytes_client, refusal.
     """
 
     verdicts: tuple[Verdict, ...]
-    ran: bool
+    draws: int
     defences: pd.DataFrame
 
     @property
@@ -192,7 +192,7 @@ class LeakCheck(Study[CheckSettings, Checked]):
             f"fewer components, at most {c.features - 1}.",
         )
         if not runnable(c):
-            return Checked(judged(c, []), False, pd.DataFrame())
+            return Checked(judged(c, []), 0, pd.DataFrame())
         trials: list[Trial] = []
         yield Step(0.0, "Attacking a stand-in")
         for trials in attacked(c):
@@ -206,8 +206,8 @@ class LeakCheck(Study[CheckSettings, Checked]):
                 rows.append({"defence": name, **_defended(chosen, trials if chosen == c else [])})
                 seen.append(chosen)
             share = 0.3 + 0.7 * number / len(DEFENCES)
-            yield Step(share, name, Checked(verdicts, True, pd.DataFrame(rows)))
-        return Checked(verdicts, True, pd.DataFrame(rows))
+            yield Step(share, name, Checked(verdicts, len(trials), pd.DataFrame(rows)))
+        return Checked(verdicts, len(trials), pd.DataFrame(rows))
 
     def tables(self, result: Checked, settings: CheckSettings) -> dict[str, pd.DataFrame]:
         verdicts = pd.DataFrame(

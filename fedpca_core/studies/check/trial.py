@@ -41,6 +41,8 @@ LIMITS: Mapping[str, tuple[float, float]] = {
 FEATURES, CLIENTS, RECORDS, ROUNDS = 40, 40, 20_000, 200
 #: Work for one lattice: a second or two.
 WORK = 5e8
+#: A matrix that is wrong by more tells no record to the last digit; nothing is searched then.
+ROUGH = 0.1
 #: Evaluations of one replay.
 EVALUATIONS = 500
 #: Replay is a fit of features (features + 1)/2 numbers: seconds up to here.
@@ -142,7 +144,7 @@ def tried(settings: CheckSettings, seed: int) -> Trial:
     got = {
         "covariance": _got("covariance", leak.attack, leak.error, share),
         "leading": _got("leading", leak.attack, leak.sine, leak.sine),
-        "records": _records(run, settings, there, honest),
+        "records": _records(run, settings, there, honest, leak.error),
         "membership": _membership(estimate, honest, strangers),
     }
     if settings.repeats:
@@ -152,11 +154,15 @@ def tried(settings: CheckSettings, seed: int) -> Trial:
     return Trial(got, float(last["sin_theta"]), leak.guess, wire)
 
 
-def _records(run: Made, settings: CheckSettings, there: FrontierSettings, honest: Problem) -> Got:
+def _records(
+    run: Made, settings: CheckSettings, there: FrontierSettings, honest: Problem, error: float
+) -> Got:
     """The lattice attack, with the mean or without, where the values lie on a grid."""
     nothing = _got("records", "lattice", 0.0, 0.0)
     facts = honest.announced
     if facts is None or honest.blocks is None or settings.samples >= settings.features:
+        return nothing
+    if error > ROUGH:
         return nothing
     private = honest.blocks[there.client]
     try:
