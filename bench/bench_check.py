@@ -14,7 +14,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.studies.check.rules import expected
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.shares import Share
-from fedpca_core.studies.check.study import Verdict, attacked, judged, share
+from fedpca_core.studies.check.study import Verdict, attacked, judged, values
 from fedpca_core.studies.check.trial import runnable, tried
 
 DEPLOYMENTS = 200
@@ -102,7 +102,7 @@ def compared(deployment: CheckSettings) -> tuple[list[Statement], float]:
     for verdict in judged(deployment, trials):
         got = [one.got[verdict.target] for one in fresh]
         for event, stated in verdict.stated.items():
-            seen = share(event, verdict.target, got).seen
+            seen = float(np.mean(values(stated.of, event, got)))
             statements.append(Statement(verdict, event, stated, seen))
         # Rounding is no difference.
         low, high = verdict.least - 1e-6, verdict.most + 1e-6

@@ -66,7 +66,8 @@ def draw(found: Checked, settings: CheckSettings) -> None:
             "are, centred as yours are; never your data. Real data of another shape may be easier "
             "or harder. “Open”: in at least nine of ten draws an attack comes nearer to all than "
             "to nothing; a share of draws is given where they differ, and in brackets where that "
-            "of as many others will lie (99 %). “In part”: it gets something, hardly ever so much. "
+            "of as many others will lie (99 %). “In part”: it gets something, hardly ever so much; "
+            "of few draws that differ, how far it comes on average from nothing to all. "
             "Membership: how often a member is ranked above a stranger, half of the time by chance."
         )
     if settings.formal:
@@ -108,18 +109,27 @@ def _share(share: Share | None) -> str:
     """A share of draws and its interval."""
     if share is None:
         return ""
-    low, high = 100 * share.low, 100 * share.high
-    return f"in {100 * share.seen:.0f} % of draws, {low:.0f}–{high:.0f} %"
+    seen, low, high = (f"{100 * one:.0f}" for one in (share.seen, share.low, share.high))
+    if share.of == "way":
+        return f"{seen} % of the way, {low}–{high} %"
+    return f"in {seen} % of draws, {low}–{high} %"
 
 
 def _row(one: Verdict) -> dict[str, str]:
     return {
         "What": TARGETS[one.target],
-        "Answer": f"open {_share(one.got)}" if one.answer == "split" else ANSWERS[one.answer],
+        "Answer": _answer(one),
         "Attack": one.attack or "–",
         "Figure": _figure(one),
         "Known from": EVIDENCE[one.evidence],
     }
+
+
+def _answer(one: Verdict) -> str:
+    if one.answer == "split":
+        return f"open {_share(one.got)}"
+    graded = one.got is not None and one.got.of == "way"
+    return ANSWERS[one.answer] + (f" ({_share(one.got)})" if graded else "")
 
 
 def _figure(one: Verdict) -> str:

@@ -81,7 +81,7 @@ def test_the_interval_of_a_share_holds_what_as_many_further_draws_give(chance):
     ]
     assert np.mean(held) > 0.975
     values = generator.normal(chance, 0.05, (400, 2, 20))
-    held = [averaged(list(some)).holds(float(other.mean())) for some, other in values]
+    held = [averaged("pairs", list(some)).holds(float(other.mean())) for some, other in values]
     assert 0.975 < np.mean(held) < 1  # an interval that always holds would say nothing
 
 

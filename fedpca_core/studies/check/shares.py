@@ -22,12 +22,16 @@ class Share:
 
     Attributes
     ----------
+    of : str
+        "draws" in which something happened; "way" from nothing to all that an attack comes, on
+        average; or "pairs" of a member and a stranger that are ranked right.
     seen : float
         In the draws that were attacked.
     low, high : float
         Where the same share of as many further draws is said to lie.
     """
 
+    of: str
     seen: float
     low: float
     high: float
@@ -47,28 +51,28 @@ class Share:
         return self.low - 1e-9 <= share <= self.high + 1e-9
 
 
-def counted(successes: Sequence[bool]) -> Share:
+def counted(successes: Sequence[float]) -> Share:
     """Share of draws in which something happened.
 
     Where they differ, the interval is that of the beta-binomial distribution (Jeffreys' prior);
     where all agree it is bolder, and nearly all others are said to do the same.
     """
-    draws, hits = len(successes), sum(successes)
+    draws, hits = len(successes), round(sum(successes))
     seen = hits / draws
     if hits in (0, draws):
-        return Share(seen, NEARLY * (hits > 0), 1 - NEARLY * (hits == 0))
+        return Share("draws", seen, NEARLY * (hits > 0), 1 - NEARLY * (hits == 0))
     others = np.arange(draws + 1)
     first, second = hits + 0.5, draws - hits + 0.5
     ways = gammaln(draws + 1) - gammaln(others + 1) - gammaln(draws - others + 1)
     each = np.exp(ways + betaln(others + first, draws - others + second) - betaln(first, second))
     ends = np.searchsorted(np.cumsum(each), [(1 - SURE) / 2, (1 + SURE) / 2])
-    return Share(seen, float(ends[0]) / draws, float(min(ends[1], draws)) / draws)
+    return Share("draws", seen, float(ends[0]) / draws, float(min(ends[1], draws)) / draws)
 
 
-def averaged(values: Sequence[float]) -> Share:
+def averaged(of: str, values: Sequence[float]) -> Share:
     """Average of shares, one from each draw; the interval is Student's, cut at 0 and 1."""
     draws = len(values)
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
     reach = float(stdtrit(draws - 1, (1 + SURE) / 2)) * spread * np.sqrt(2 / draws)
     reach = max(reach, FINEST)
-    return Share(mean, max(mean - reach, 0.0), min(mean + reach, 1.0))
+    return Share(of, mean, max(mean - reach, 0.0), min(mean + reach, 1.0))

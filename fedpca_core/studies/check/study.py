@@ -24,6 +24,10 @@ from fedpca_core.studies.study import Run, Step, Study
 #: Draws of stand-in records that are attacked: at least, and where they do not agree. Fewer where
 #: an attack searches.
 DRAWS: Mapping[str, tuple[int, int]] = {"": (20, 60), "stationary": (8, 24), "replay": (4, 12)}
+#: As narrow an interval is worth no further draws.
+NARROW = 0.3
+#: Such a share of the way is called open.
+MOSTLY = 0.75
 #: What may be done about a leak, and the settings that do it.
 DEFENCES: Mapping[str, Mapping[str, Any]] = {
     "As it is": {},
@@ -57,8 +61,8 @@ class Verdict:
     why : str
         The rule's sentence.
     got : Share or None
-        Of draws in which an attack gets it; of membership, how often a member is ranked above a
-        stranger. None without a run.
+        Of draws in which an attack gets it, or of the way where there are few; of membership, how
+        often a member is ranked above a stranger. None without a run.
     something : Share or None
         Of draws in which an attack gets something, where it hardly ever gets the better half.
     """
@@ -124,11 +128,22 @@ def judged(settings: CheckSettings, trials: list[Trial]) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
-def share(name: str, target: str, got: Sequence[Got]) -> Share:
-    """A share of `Verdict`, ``got`` or ``something``, as these draws have it."""
-    if target == "membership":
-        return averaged([one.figure for one in got])
-    return counted([one.open if name == "got" else one.place < 1.0 for one in got])
+def values(of: str, event: str, got: Sequence[Got]) -> list[float]:
+    """What each draw adds to a share: of pairs, of the way, or of draws with this event."""
+    if of == "pairs":
+        return [one.figure for one in got]
+    if of == "way":
+        return [min(max(1.0 - one.place, 0.0), 1.0) for one in got]
+    return [float(one.open if event == "got" else one.place < 1.0) for one in got]
+
+
+def _share(event: str, got: Sequence[Got]) -> Share:
+    """Of draws; of the way where few draws do not agree, since counting them would say nothing."""
+    counts = values("draws", event, got)
+    agree = len(set(counts)) == 1
+    if agree or len(got) >= DRAWS[""][0]:
+        return counted(counts)
+    return averaged("way", values("way", event, got))
 
 
 def _verdict(target: str, rule: Expected, got: list[Got]) -> Verdict:
@@ -136,15 +151,22 @@ def _verdict(target: str, rule: Expected, got: list[Got]) -> Verdict:
         evidence = "caution" if rule.open is None else "rule"
         nan = math.nan
         return Verdict(target, _ANSWERS[rule.open], "", nan, nan, nan, evidence, rule.why)
-    gets, something = share("got", target, got), None
+    something = None
     if target == "membership":
+        gets = averaged("pairs", values("pairs", "got", got))
         yes, no = LIMITS[target]
         answer = "open" if gets.seen >= (yes + no) / 2 else "partly" if gets.seen > no else "closed"
-    elif gets.settled and gets.seen < 0.5:
-        something = share("something", target, got)
-        answer = "partly" if something.seen > 1 - NEARLY else "closed"
     else:
-        answer = "open" if gets.settled else "split"
+        gets = _share("got", got)
+        if gets.of == "way":
+            answer = "open" if gets.seen >= MOSTLY else "partly"
+        elif not gets.settled:
+            answer = "split"
+        elif gets.seen > 0.5:
+            answer = "open"
+        else:
+            something = _share("something", got)
+            answer = "partly" if something.seen > 1 - NEARLY else "closed"
     figures = [one.figure for one in got]
     worst = min(got, key=lambda one: one.place)
     attack = _ATTACKS.get(worst.attack, worst.attack)
@@ -167,9 +189,8 @@ def attacked(settings: CheckSettings) -> Iterator[list[Trial]]:
     least, most = draws(settings)
     for number in range(most):
         if number >= least:
-            counts = [s for v in judged(settings, trials) if v.target != "membership"
-                      for s in v.stated.values()]  # fmt: skip
-            if all(s.settled for s in counts):
+            said = [one for v in judged(settings, trials) for one in v.stated.values()]
+            if all(one.settled or one.width <= NARROW for one in said):
                 return
         trials.append(tried(settings, settings.seed + 7919 * number))
         yield trials

@@ -124,7 +124,7 @@ def _asked(settings: FrontierSettings) -> str:
         f"≤ {short(c.budget_rounds)} rounds": c.budget_rounds,
         f"ε ≤ {short(c.needed_epsilon)}": c.needed_epsilon,
     }
-    server = c.parameters()["server"].choices[c.server].lower()  # type: ignore[index]
+    server = c.parameters()["server"].choices[c.server].lower()
     return ", ".join(
         [f"Server {server}", *(text for text, most in finite.items() if most < math.inf)]
     )
