@@ -16,8 +16,8 @@ from fedpca_core.studies.frontier.rules import size
 
 EVIDENCE = {
     "rule": "a count",
-    "run": "a run at this size",
-    "both": "a count and a run at this size",
+    "run": "runs at this size",
+    "both": "a count and runs",
     "caution": "a count that does not decide",
 }
 #: Errors below this are rounding, and which rounding is of no interest.
@@ -155,7 +155,11 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
         if row["refusal"]:
             left, off, sent = str(row["refusal"]), "–", "–"
         else:
-            names = [SHORT[name] for name in targets if bool(row[name])]
+            names = [
+                SHORT[name] + " in part" * (row[name] != "open")
+                for name in targets
+                if row[name] != "closed"
+            ]
             left = ", ".join(names) or "nothing, by the attacks tried"
             off, sent = f"{row['sine']:.2g}", size(row["bytes_client"])
         rows.append(

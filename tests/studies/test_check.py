@@ -47,8 +47,11 @@ def test_few_records_on_a_grid_are_open_to_everything(few):
 def test_secure_sums_stop_all_but_the_newcomer_and_an_epsilon_stops_that(few):
     table = few.defences.set_index("defence")
     sums, formal = table.loc["Secure sums"], table.loc["Private source, ε = 1"]
-    assert not sums["records"] and not sums["covariance"] and sums["newcomer"]
-    assert not any(formal[target] for target in TARGETS)
+    assert (sums["records"], sums["newcomer"]) == ("closed", "open")
+    assert sums["covariance"] != "open"
+    assert {formal[target] for target in TARGETS} == {"closed"}
+    asis = few.defences.iloc[0]  # no other answer than above
+    assert {one.target: one.answer for one in few.verdicts} == {t: asis[t] for t in TARGETS}
     assert formal["sine"] > sums["sine"]  # what it costs
 
 

@@ -100,7 +100,7 @@ class Checked:
     draws : int
         Stand-ins on which it was run at its size; 0 where it is too large.
     defences : pandas.DataFrame
-        Columns defence, a column for each target (what is open), sine, bytes_client, refusal.
+        Columns defence, a column for each target (its answer), sine, bytes_client, refusal.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -224,10 +224,11 @@ class LeakCheck(Study[CheckSettings, Checked]):
         for number, (name, changes) in enumerate(DEFENCES.items(), 1):
             chosen = replace(c, **changes)
             if chosen not in seen:
-                rows.append({"defence": name, **_defended(chosen, trials if chosen == c else [])})
+                tries = trials if chosen == c else []
+                rows.append({"defence": name, **_defended(chosen, tries)})
                 seen.append(chosen)
-            share = 0.3 + 0.7 * number / len(DEFENCES)
-            yield Step(share, name, Checked(verdicts, len(trials), pd.DataFrame(rows)))
+            done = 0.3 + 0.7 * number / len(DEFENCES)
+            yield Step(done, name, Checked(verdicts, len(trials), pd.DataFrame(rows)))
         return Checked(verdicts, len(trials), pd.DataFrame(rows))
 
     def tables(self, result: Checked, settings: CheckSettings) -> dict[str, pd.DataFrame]:
@@ -256,14 +257,15 @@ class LeakCheck(Study[CheckSettings, Checked]):
 
 
 def _defended(settings: CheckSettings, trials: list[Trial]) -> dict[str, object]:
-    """What is left open with a defence, and what it costs."""
+    """What becomes of every target with a defence, and what it costs; from a few draws."""
     try:
-        found = trials[0] if trials else tried(settings, settings.seed)
+        for number in range(len(trials), max(draws(settings)[0] // 2, len(trials))):
+            trials = [*trials, tried(settings, settings.seed + 7919 * number)]
     except InvalidInput as refusal:
         return {"refusal": str(refusal)}
     return {
-        **{target: got.open for target, got in found.got.items()},
-        "sine": found.sine,
-        "bytes_client": found.bytes_client,
+        **{verdict.target: verdict.answer for verdict in judged(settings, trials)},
+        "sine": float(np.median([one.sine for one in trials])),
+        "bytes_client": trials[0].bytes_client,
         "refusal": "",
     }

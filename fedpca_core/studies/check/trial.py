@@ -27,7 +27,7 @@ TARGETS: Mapping[str, str] = {
     "membership": "Whether a record is in it",
     "newcomer": "The record that joins between two runs",
 }
-#: What clearly gives a target away, and what clearly does not; in between it depends on the data.
+#: What gives all of a target away, and what gives nothing.
 #: Relative error as a share of the best public guess's, sine of an angle, share of records, and how
 #: often a member is ranked above a stranger.
 LIMITS: Mapping[str, tuple[float, float]] = {
@@ -71,11 +71,6 @@ class Got:
     def open(self) -> bool:
         """Whether the attack got it, by the middle of the two limits."""
         return self.place < 0.5
-
-    @property
-    def clear(self) -> bool:
-        """Whether it is beyond either limit."""
-        return not 0.0 < self.place < 1.0
 
 
 def _got(target: str, attack: str, figure: float, measured: float) -> Got:
