@@ -29,6 +29,7 @@ FLOORS: Mapping[str, float] = {
     "unexplained": 1e-9,
     "worst_client": 1e-4,
     "leak": 1e-9,
+    "records": 0.5,
 }
 #: The widget that holds the chosen point.
 POINT = "which_point"
@@ -53,8 +54,8 @@ def draw(front: Front, settings: FrontierSettings) -> None:
     if drawn.empty:
         layout.sentence(
             "No run has numbers on both axes: an ε is stated only for runs with noise at the "
-            "source, and how close attacks come only for runs without. Choose other axes, or "
-            "paths over ε."
+            "source, how close attacks come only for runs without, and records are taken apart "
+            "only where their values lie on a grid. Choose other axes, or paths over ε."
         )
         return
     best = pareto(drawn, settings.across, settings.upward)
@@ -163,7 +164,8 @@ def protection(row: pd.Series) -> str:
         return "its attack searches for seconds: of the first seed only"
     if not row["attack"]:
         return f"no attack tried beats a guess ({row['guess']:.2g}), which proves nothing"
-    return f"{NAMES[row['attack']]}: error {row['leak']:.2g}, a guess has {row['guess']:.2g}"
+    read = f"{NAMES[row['attack']]}: error {row['leak']:.2g}, a guess has {row['guess']:.2g}"
+    return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
 
 
 def _closely(

@@ -75,6 +75,17 @@ def test_what_is_stated_holds_for_as_many_fresh_attacks():
             assert one.event != "got" or rule is None or rule == (one.fresh > 0.5)
 
 
+@pytest.mark.parametrize("method", ["faps", "fedpg"])
+def test_what_is_stated_of_a_method_whose_attack_searches_holds_as_well(method):
+    small = CheckSettings(
+        method=method, features=8, samples=30, clients=4, components=2, rounds=10, values="real"
+    )
+    statements, _ = compared(small)
+    assert all(one.agrees for one in statements)
+    found = {one.verdict.target: one.verdict.answer for one in statements}
+    assert found["covariance"] == "open"
+
+
 @pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.8])
 def test_the_interval_of_a_share_holds_what_as_many_further_draws_give(chance):
     generator, draws = np.random.default_rng(1), 60

@@ -94,6 +94,15 @@ def test_one_shot_is_cheap_and_biased_under_heterogeneity(points):
     assert off[1] > 2 * off[0]
 
 
+def test_records_recovered_exactly_are_an_axis_where_values_lie_on_a_grid():
+    digits = FrontierSettings(
+        problem="digits", clients=100, components=5, rounds=10, vary="none", seeds=1,
+        candidates=("ssi", "one_shot"),
+    )  # fmt: skip
+    drawn = shown(outcome(Frontier().run(digits)).points(), "bytes_client", "records")
+    assert drawn.set_index("method")["records"].to_dict() == {"ssi": 18.0, "one_shot": 0.0}
+
+
 def test_formal_and_heuristic_protection_share_no_axis(points):
     assert set(shown(points, "bytes_client", "leak")["protection"]) == {"none", "masked"}
     assert set(shown(points, "epsilon", "sin_theta")["protection"]) == {"formal"}
