@@ -137,6 +137,8 @@ class Setup:
             frames, uploads = zip(*((each.frame, each.upload) for each in messages), strict=True)
             read = read_span(frames, uploads) if exact else None
             basis, asked, reach = read or (basis, asked, reach)
+            # What S_i has in later frames nothing tells, so there a guess has all directions.
+            asked = asked if asked == first.shape[1] else 0
             messages = [
                 Message(each.round, basis.T @ each.frame, basis.T @ each.upload)
                 for each in messages
