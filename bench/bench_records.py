@@ -156,8 +156,8 @@ def masked(name: str, size: int, rounds: int, **options: int) -> str:
     found = attack(attacks.factor_of(replayed.estimate, size), facts)
     exact, seconds = exactly(found, block, facts), time.process_time() - begun
     return (
-        f"FAPS, {name}, {problem.features} features, {size} records, {rounds} rounds: {exact} exact "
-        f"({replayed.ended} after {replayed.evaluations} evaluations, {seconds:.1f} s of processor)"
+        f"FAPS, {name}, {problem.features} features, {size} records, {rounds} rounds: {exact} "
+        f"exact ({replayed.ended} after {replayed.evaluations} evaluations, {seconds:.1f} s)"
     )
 
 
