@@ -1,8 +1,8 @@
 """How long a visitor waits: the first picture and the first chart of every page, and a slider's
 repaint on Converge and Attack; there also one drag of ε from 10 to 0.1.
 
-A picture waits for no library of charts. The server is warm (somebody has seen the page). "Fresh" is
-a browser that has never been here, with an empty cache; "again" a second tab of it. Browser and
+A picture waits for no library of charts. The server is warm (somebody has seen the page). "Fresh"
+is a browser that has never been here, with an empty cache; "again" a second tab of it. Browser and
 server share this machine's cores.
 """
 
