@@ -14,10 +14,11 @@ import pickle
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from dashboard.shell import limits, log, workers
@@ -318,17 +319,15 @@ def show(
         job.touch()
         if running and job.done:
             st.rerun()
-        _status(job, name, lambda: start(again=True))
-        old = st.session_state.get(picture)
-        if job.result is not None:
-            st.session_state[picture] = draw, job.result
+        former, result = st.session_state.get(picture, (draw, None))
+        # The picture before stays, dimmed, until the new one has as much to show.
+        dimmed = not job.done and result is not None and not as_much(job.result, result)
+        _status(job, name, lambda: start(again=True), dimmed=dimmed)
+        if not dimmed:
+            former, result = draw, job.result
+        if result is not None:
+            st.session_state[picture] = former, result
             with st.container(key=f"{name}_picture"):
-                draw(job.result)
-        elif not job.done and old is not None:
-            # The picture before stays, dimmed, until there is something new to show.
-            with st.container(key=f"{name}_picture"):
-                st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
-                former, result = old
                 former(result)
         elif not job.done:
             st.skeleton(height=420)
@@ -337,12 +336,35 @@ def show(
     return job
 
 
-def _status(job: Job, name: str, again: Callable[[], object]) -> None:
+def below(job: Job, name: str, draw: Callable[[Any], None]) -> None:
+    """Draw more of a job's result elsewhere on the page; while it lasts, what was there before."""
+    place = f"_below_{name}"
+    if job.done:
+        st.session_state[place] = draw, job.result
+    former, result = st.session_state.get(place, (draw, job.result))
+    if result is not None:
+        former(result)
+
+
+def as_much(new: Any, old: Any) -> bool:
+    """Whether a partial result has every part of the one before: all fields, as many entries."""
+    if old is None or new is None:
+        return old is None
+    if is_dataclass(old):
+        return type(new) is type(old) and all(
+            as_much(getattr(new, part.name), getattr(old, part.name)) for part in fields(old)
+        )
+    return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
+
+
+def _status(job: Job, name: str, again: Callable[[], object], *, dimmed: bool) -> None:
     """Progress and Stop while a job lasts (floating, so that nothing moves), and how it ended.
 
     Both places are always there: what was in one never shows up for a moment in the other.
     """
     with st.container(key=f"{name}_busy"):
+        if dimmed:
+            st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
         if not job.done:
             bar, button = st.columns([6, 1], vertical_alignment="center")
             bar.progress(job.fraction, text=job.text)

@@ -213,6 +213,19 @@ def _reached(row: pd.Series, settings: FrontierSettings) -> str:
 
 
 # ---------------------------------------------------------------------- more tables
+def hidden(front: Front) -> None:
+    """What secure sums hide, and whose data these are."""
+    told = sums(front)
+    if len(told):
+        layout.section(
+            "What secure sums hide",
+            "The same methods when the server sees only sums over all clients, and a second run "
+            "after one record joined. Errors are relative; simulation only.",
+        )
+        layout.small_table(told, label="What secure sums hide", numbers=list(told.columns[1:]))
+    st.caption(front.facts.note)
+
+
 def sums(front: Front) -> pd.DataFrame:
     """What secure sums hide and what they do not, as finished texts."""
     rows = front.table[front.table["newcomer"].notna()]

@@ -127,10 +127,13 @@ def private(
     return drawing + once.times(runs)
 
 
-def personal(settings: PersonaliseSettings, runs: float = 1.0) -> Cost:
-    """Drawing the clients, and so many runs of personalised PCA with its measures."""
-    c, n = settings, settings.features
-    size = Size(n, c.clients, c.clients * c.samples)
+def personal(settings: PersonaliseSettings, data: OwnData | None, runs: float = 1.0) -> Cost:
+    """Drawing or reading the clients, and so many runs of personalised PCA with its measures."""
+    c = settings
+    size = Size(c.features, c.clients, c.clients * c.samples)
+    if c.problem == "table" and data is not None:
+        size = Size(len(c.columns) or data.shape[1], c.clients, data.shape[0])
+    n = size.features
     round_ = c.clients * 6 * n**2 * c.components * _SLOW + _ROUND
     once = prepare(size) + Cost(_mb(8 * c.clients * n * c.components), c.rounds * round_)
     return once.times(runs)
