@@ -10,11 +10,11 @@ from tests.browser.tools import accessible, fits, set_slider, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
 # What each of the three pictures shows in the round at hand: the scene and its sentence, what
-# the server holds, the curve of the error.
+# the server holds, the curves of the errors of the answer and of the attack.
 PICTURES = """() => {
   const canvas = document.querySelectorAll('.fp-image canvas')[1];
   const plot = document.querySelector('.fp-plot');
-  const curve = plot.data.at(-1);
+  const [answer, attack] = plot.data.slice(-2);
   return {
     stage: document.querySelector('.fp-clients').childElementCount
       + document.querySelector('.fp-server').textContent
@@ -24,7 +24,8 @@ PICTURES = """() => {
       + document.querySelectorAll('.fp-client.fp-present').length
       + document.querySelector('.fp-sentence').textContent,
     held: canvas.toDataURL() + document.querySelectorAll('.fp-caption')[1].textContent,
-    error: JSON.stringify([...curve.y]),
+    error: JSON.stringify([...answer.y]),
+    attack: JSON.stringify([...attack.y]),
   };
 }"""
 

@@ -119,7 +119,7 @@ class PanelView {
   }
 
   height() {
-    if (this.panel.compact) return parseInt(getComputedStyle(this.node).getPropertyValue("--fp-plot-height"), 10);
+    if (this.panel.compact) return this.view.plotHeight;
     return this.narrow() ? Math.min(this.panel.height, 300) : this.panel.height;
   }
 
@@ -172,6 +172,7 @@ class PanelView {
     if (!this.listening || this.gone || !this.plot.isConnected) return;
     cancelAnimationFrame(this.fitting);
     this.fitting = requestAnimationFrame(() => {
+      this.view.measure();
       const { clientWidth: width, _fullLayout: full } = this.plot;
       if (width > 0 && (Math.abs(width - full.width) > 1 || Math.abs(this.height() - full.height) > 1)) this.draw();
     });
