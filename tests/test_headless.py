@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Pages that are not called as their settings are.
 SCRIPTS = {"scene": "home"}
 #: What a visitor's own file is called.
-OWN = {"converge": "own.csv", "anomaly": "own.csv", "trace": "trace.npz"}
+OWN = {"scene": "own.csv", "converge": "own.csv", "anomaly": "own.csv", "trace": "trace.npz"}
 #: Measured by the clock, or ended within rounding: no two runs agree.
 LEFT_OUT = (
     *("seconds", "seconds_low", "seconds_high", "training_seconds", "microseconds_per_flow"),
@@ -68,10 +68,12 @@ TINY: Mapping[str, Mapping[str, Any]] = {
 #: What has a size of its own shows no controls for it (None: the default).
 SIZED = {"features": None, "samples": None}
 PRINTED = SIZED | {"figure": "4d", "clients": None, "delta": None}
+OWN_RECORDS = {"problem": "table", "client_column": "label", "records_per_client": None}
 #: Rows of the table: a kind, and what a visitor changed on its page.
 ROWS: list[tuple[str, dict[str, Any]]] = [
     ("scene", {}),
     ("scene", {"method": "faps", "epsilon": 10, "clip_norm": 4, "participation": 0.5}),
+    ("scene", OWN_RECORDS | {"components": 2}),
     ("converge", {"methods": ("ssi", "local_power", "faps", "block_krylov", "one_shot")}),
     ("converge", {"problem": "decay_arithmetic", "participation": 0.5, "secure_aggregation": True}),
     ("converge", SIZED | {"problem": "digits", "epsilon": 10, "clip_norm": 4, "starts": 1}),

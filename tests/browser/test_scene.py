@@ -75,6 +75,19 @@ def test_every_dial_changes_all_three_pictures(open_page, dial):
     assert page.locator(".fp-run-before").count() == 1
 
 
+def test_a_dial_sends_nothing_of_the_page_below(open_page):
+    page = open_page("/", {"autoplay": "false"})
+    received: list[bytes] = []
+    page.on("websocket", lambda line: line.on("framereceived", received.append))
+    page.reload()
+    settled(page)
+    below = b"What to know before you trust a picture"
+    assert any(below in frame for frame in received)
+    received.clear()
+    set_slider(page, "participation", 0.9)
+    assert received and not any(below in frame for frame in received)
+
+
 def test_the_story_is_walked_by_keyboard_alone(open_page):
     page = open_page("/", {"step": "1"})
 

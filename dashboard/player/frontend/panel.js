@@ -128,7 +128,7 @@ class PanelView {
     const coarse = window.matchMedia("(pointer: coarse)").matches;
     const layout = layoutOf(panel, view.theme, coarse);
     layout.height = this.height();
-    if (this.narrow() && !panel.compact) {
+    if (!panel.compact && this.narrow()) {
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;
     }

@@ -234,14 +234,14 @@ def _held_errors(states: list[Held], private: Array) -> Array:
 def _sine(factor: Array, private: Array) -> float:
     """Of the angle between factor factorᵀ and private privateᵀ, in the space of all matrices."""
     # In the coordinates of both spans, so that no matrix of features × features is formed.
-    small = np.linalg.qr(np.hstack([factor, private]), mode="r")
+    small: Array = np.asarray(np.linalg.qr(np.hstack([factor, private]), mode="r"))
     held, own = small[:, : factor.shape[1]], small[:, factor.shape[1] :]
     held, own = held @ held.T, own @ own.T
     size, true = float(np.linalg.norm(held)), float(np.linalg.norm(own))
     if size == 0.0 or true == 0.0:
         return 1.0
     held, own = held / size, own / true
-    return float(min(np.linalg.norm(own - float((held * own).sum()) * held), 1.0))
+    return min(float(np.linalg.norm(own - float((held * own).sum()) * held)), 1.0)
 
 
 def _thumbnail(block: Array, problem: Problem) -> AnyArray:
