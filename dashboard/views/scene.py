@@ -246,11 +246,11 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
                 colour=settings.method,
             ),
             Curve(
-                f"what the server holds of {who(settings)}",
+                f"attack on {who(settings)}",
                 table["round"],
                 np.maximum(scene.held_error, ROUNDING),
                 colour="series 4",
-                dash="dash",
+                dash="dot",
             ),
         ),
         description="Error of the common subspace after every round, and of the matrix that the "

@@ -45,7 +45,7 @@ class Runs {
       const name = escaped(`${other.word}: ${other.label}${at ? `, ${curve.name}` : ""}`);
       return { type: "scatter", mode: "lines", x: curve.x, y: curve.y, name, showlegend: false,
         hovertemplate: `<b>${name}</b><br>%{y:.4~g}<extra></extra>`,
-        line: { color: pinned ? theme.text : theme.quiet, width: pinned ? 1.8 : 3, dash: at ? "dash" : pinned ? "dot" : "solid" },
+        line: { color: pinned ? theme.text : theme.quiet, width: pinned ? 1.8 : 3, dash: at ? "dot" : "solid" },
         opacity: pinned ? 0.9 : 0.35 };
     }));
   }
@@ -62,11 +62,11 @@ class Runs {
     const [curve, ...more] = data.panels[0]?.curves ?? [];
     const looks = {
       before: { stroke: theme.quiet, "stroke-width": 3, "stroke-opacity": 0.35 },
-      pinned: { stroke: theme.text, "stroke-width": 1.8, "stroke-dasharray": "2 3" },
+      pinned: { stroke: theme.text, "stroke-width": 1.8 },
     };
     this.list.replaceChildren(
-      entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4 }),
-      ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": "5 3" })),
+      entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4, "stroke-dasharray": DASHES[curve?.dash] ?? "" }),
+      ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[one.dash] })),
       ...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
     this.pin.textContent = this.pinned ? "Unpin" : "Pin";
     this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`

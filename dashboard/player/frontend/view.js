@@ -64,7 +64,7 @@ class View {
     const begun = first || this.data.rounds === 0;
     this.runs.change(this.data, data);
     this.data = data;
-    this.theme = theme;
+    this.theme = { ...theme, large: data.lecture?.on ?? false };
     this.node.dataset.scheme = theme.scheme;
     this.node.style.setProperty("--fp-simulation", data.simulationColour[theme.scheme]);
     this.node.style.setProperty("--fp-quiet", theme.quiet);
