@@ -235,7 +235,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
     table = scene.metrics
     return Panel(
         key="scene-error",
-        title="Error of the answer and of the attack",
+        title="Error: answer, attack",
         x_title="communication round",
         y_title="sine of the angle to the truth",
         curves=(

@@ -126,7 +126,7 @@ function compact(layout, large) {
   layout.margin = large ? { l: 60, r: 14, t: 8, b: 30 } : { l: 44, r: 10, t: 6, b: 22 };
   for (const axis of [layout.xaxis, layout.yaxis]) {
     axis.title = undefined;
-    axis.nticks = 4;
+    axis.nticks = large ? 2 : 4;
     axis.tickfont = { ...axis.tickfont, size: large ? 16.5 : 11 };
   }
   layout.yaxis.exponentformat = layout.yaxis.type === "log" ? "power" : "SI";
