@@ -88,7 +88,7 @@ def personal(
     require(reading in READINGS, f"The spread is read as 'std' or 'literal', not {reading!r}.")
     require(
         np.isfinite(noise_variance) and noise_variance > 0,
-        f"The noise variance must be positive, not {noise_variance}; the papers use 0.5.",
+        f"The noise variance must be positive, not {noise_variance}; try 0.5.",
     )
     streams = Streams(seed)
     deviation = float(np.sqrt(spread)) if reading == "literal" else spread
