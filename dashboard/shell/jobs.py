@@ -324,8 +324,9 @@ def show(
             st.session_state[picture] = draw, job.result
             with st.container(key=f"{name}_picture"):
                 draw(job.result)
-        elif not job.done and old is not None:
-            # The picture before stays, dimmed, until there is something new to show.
+        elif old is not None:
+            # The picture before stays, dimmed, until there is something new to show: while it is
+            # computed, and beside the sentence that refuses it.
             with st.container(key=f"{name}_picture"):
                 st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
                 former, result = old
