@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fedpca_core.studies.scene.story import CHAPTERS
-from tests.browser.tools import accessible, fits, set_slider, settled
+from tests.browser.tools import accessible, drawn, fits, set_slider, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
 # What each of the three pictures shows in the round at hand: the scene and its sentence, what
@@ -77,12 +77,12 @@ def test_every_dial_changes_all_three_pictures(open_page, dial):
     assert page.locator(".fp-run-before").count() == 1
 
 
-def test_a_dial_sends_nothing_of_the_page_below(open_page):
-    page = open_page("/", {"autoplay": "false"})
+def test_a_dial_sends_nothing_of_the_page_below(dashboard, new_page):
+    page = new_page()
     received: list[bytes] = []
     page.on("websocket", lambda line: line.on("framereceived", received.append))
-    page.reload()
-    settled(page)
+    page.goto(f"{dashboard}/?autoplay=false")
+    drawn(page)
     below = b"What to know before you trust a picture"
     assert any(below in frame for frame in received)
     received.clear()
