@@ -351,7 +351,9 @@ def show(
 
     with st.container(key=f"{name}_busy"):
         if dimmed:
-            st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
+            # What stays for good keeps the contrast of its texts.
+            look = "opacity: 0.45" if running else "filter: grayscale(1)"
+            st.html(f"<style>.st-key-{name}_picture {{ {look}; }}</style>")
         if running:
             bar, button = st.columns([6, 1], vertical_alignment="center")
             with bar:
