@@ -48,7 +48,7 @@ def test_it_opens_with_certified_records_and_a_reconstruction_that_sharpens(open
 
 
 def test_every_dial_changes_the_verdict_on_the_records_and_gives_it_back(open_page):
-    few = {"problem": "Digits", "perclient": 10, "components": 10, "rounds": 3, "against": "SSI"}
+    few = {"problem": "Digits", "perclient": 10, "components": 10, "rounds": 10, "against": "SSI"}
     page = open_page("/attack", few)
     verdict = page.locator(".st-key-records_picture [data-testid=stMarkdown]").first
     held = page.locator("figure, .fp-image").filter(has_text="What the server made of it").first
