@@ -14,8 +14,8 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
 
-#: Takes minutes, or the whole machine: only when it is named.
-BY_NAME = ("load", "ways")
+#: Only when it is named: takes minutes and the whole machine, or needs Flower's own environment.
+BY_NAME = ("load", "flower", "ways")
 
 
 def names() -> list[str]:

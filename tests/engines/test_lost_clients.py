@@ -31,7 +31,7 @@ METHODS = [
 ]
 
 
-def losing(script, kind, action="round"):
+def losing(script, kind, action="step"):
     """Messages of some rounds to some clients are lost, "before" or "after" the client's step."""
 
     def lost(message):
@@ -65,7 +65,7 @@ def test_lost_feedback_reaches_its_client_with_the_next_message(algorithm, kind,
     problem = written(tmp_path)
     options = {"rounds": 6, "seed": 2, "participation": 0.8}
     expected = fp.simulate(problem, algorithm, **options)
-    trace = over_a_grid(tmp_path, algorithm, losing(LOST, kind, "feedback"), **options)
+    trace = over_a_grid(tmp_path, algorithm, losing(LOST, kind, "settle"), **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
 
 
@@ -76,7 +76,7 @@ def test_a_machine_that_all_are_aligned_to_is_waited_for(tmp_path):
 
     def lost(message):
         told, _ = opened(message.content)
-        if message.metadata.message_type != "query.round" or told["round"] != 2:
+        if message.metadata.message_type != "query.step" or told["round"] != 2:
             return ""
         if message.metadata.dst_node_id != 1000 or len(times) == 2:
             return ""
@@ -128,22 +128,36 @@ def test_a_client_that_went_and_came_back_goes_on_from_its_folder(algorithm, tmp
 class Restarting(LocalGrid):
     """Client 1 goes in round 3 and comes back as another node at the third look after that."""
 
-    looks = 0
+    looks, returns_as = 0, 77
 
     def push_messages(self, messages):
         messages = list(messages)
         for message in messages:
             told, _ = opened(message.content)
-            if message.metadata.message_type == "query.round" and told["round"] == 3:
+            if message.metadata.message_type == "query.step" and told["round"] == 3:
                 self.contexts.pop(1001, None)
         return super().push_messages(messages)
 
     def get_node_ids(self):
-        if 1001 not in self.contexts and 77 not in self.contexts:
+        if 1001 not in self.contexts and self.returns_as not in self.contexts:
             self.looks += 1
             if self.looks == 3:
-                self.join(77, self.nodes[1])
+                self.join(self.returns_as, self.nodes[1])
         return super().get_node_ids()
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["open", "secure sums"])
+def test_a_node_that_comes_back_with_nothing_is_a_newcomer(secure, tmp_path):
+    """A sum still holds its last upload; it cannot send the difference to that, so it refuses."""
+    problem, channel = written(tmp_path), fp.Channel(secure_aggregation=secure)
+    nodes = [{"client": i, "data": str(tmp_path / f"client-{i}.npy")} for i in range(CLIENTS)]
+    federation = Restarting(nodes, {})
+    federation.returns_as = 1001  # Flower may know it by its key
+    options = {"rounds": 7, "seed": 4, "channel": channel}
+    trace = run(federation, Job(fp.SSI(3), CLIENTS, timeout=0.01, patience=2.0, **options))
+    gone = {round_: {1} for round_ in range(3, 8 if secure else 6)}
+    expected = in_process(problem, fp.SSI(3), gone, **options)
+    np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
 
 
 def test_a_full_run_loses_no_bytes_to_bookkeeping(tmp_path):
