@@ -1,8 +1,9 @@
-"""How long a visitor waits: the first chart of every page, and a slider's repaint on Converge and
-Attack; there also one drag of ε from 10 to 0.1.
+"""How long a visitor waits: the first picture and the first chart of every page, and a slider's
+repaint on Converge and Attack; there also one drag of ε from 10 to 0.1.
 
-The server is warm (somebody has seen the page). "Fresh" is a browser that has never been here, with
-an empty cache; "again" a second tab of it. Browser and server share this machine's cores.
+A picture waits for no library of charts. The server is warm (somebody has seen the page). "Fresh"
+is a browser that has never been here, with an empty cache; "again" a second tab of it. Browser and
+server share this machine's cores.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ DRAGS = 5
 #: Where ε is dragged, and how many values of it lie between 10 and 0.1.
 ATTACK = "/attack?epsilon=10"
 STEPS = 7
-#: Notes when the first chart stands, in milliseconds since the navigation began.
+#: Notes when the first picture and the first chart stand, in milliseconds since the navigation
+#: began.
 _FIRST_CHART = """new MutationObserver((_, watch) => {
+  if (!window.firstPicture && document.querySelector('.fp-canvas'))
+    window.firstPicture = performance.now();
   if (!document.querySelector('.fp-plot[data-drawn]')) return;
   window.firstChart = performance.now();
   watch.disconnect();
@@ -61,8 +65,9 @@ def main() -> None:
         print(f"ε from 10 to 0.1 in one drag to the last repaint there: {_line(drags)} of {DRAGS}")
         print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
         for path in charts:
-            fresh, again = _first_charts(driver, executable, f"{address}{path}")
-            print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}")
+            fresh, again, pictures = _first_charts(driver, executable, f"{address}{path}")
+            seen = f"   its first picture {_line(pictures)}" if pictures else ""
+            print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}{seen}")
 
 
 @contextmanager
@@ -74,9 +79,13 @@ def _browser(driver: Any, executable: str) -> Iterator[Any]:
     browser.close()
 
 
-def _first_charts(driver: Any, executable: str, url: str) -> tuple[list[float], list[float]]:
+def _first_charts(
+    driver: Any, executable: str, url: str
+) -> tuple[list[float], list[float], list[float]]:
+    """First charts, fresh and again, and the first pictures (again) of pages that have one."""
     fresh: list[float] = []
     again: list[float] = []
+    pictures: list[float] = []
     for _ in range(REPEAT):
         with _browser(driver, executable) as browser:
             context = browser.new_context(bypass_csp=True, viewport={"width": 1440, "height": 900})
@@ -87,7 +96,9 @@ def _first_charts(driver: Any, executable: str, url: str) -> tuple[list[float], 
                 page.goto(url, wait_until="commit")
                 page.wait_for_function("window.firstChart", timeout=60_000)
                 waits.append(page.evaluate("window.firstChart"))
-    return fresh, again
+                picture = page.evaluate("window.firstPicture")
+            pictures += [picture] if picture else []
+    return fresh, again, pictures
 
 
 def _repaints(browser: Any, url: str, drawn: Any) -> list[float]:

@@ -17,14 +17,14 @@ from fedpca_core.studies.own_table import TableFacts
 _STATE = "_own_table"
 
 
-def upload(controls: Controls[Any]) -> None:
-    """Draw the upload and the settings that say how the table is read."""
+def upload(controls: Controls[Any]) -> TableFacts | None:
+    """Draw the upload and the settings that say how the table is read; what is in the file."""
     _, facts = choose("One row for each record, one column for each feature.")
-    if facts is None:
-        return
-    client_column(controls, facts)
-    controls.parameter("columns", options=facts.numeric)
-    controls.parameter("scaling")
+    if facts is not None:
+        client_column(controls, facts)
+        controls.parameter("columns", options=facts.numeric)
+        controls.parameter("scaling")
+    return facts
 
 
 def client_column(controls: Controls[Any], facts: TableFacts) -> None:

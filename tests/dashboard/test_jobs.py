@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
+
+import pandas as pd
 
 from dashboard.shell import jobs, limits
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.detection.learning import Learnt
 
 
 def patient(job: jobs.Job) -> str:
@@ -53,18 +57,37 @@ def test_a_job_nobody_looks_at_ends_and_starts_anew_when_asked_for(monkeypatch) 
     assert registry.submit("a", lambda job: "fresh", 60) is not job
 
 
-def test_leaving_frees_the_turn_unless_somebody_else_looks() -> None:
+def test_who_leaves_frees_the_turn_unless_somebody_else_looks() -> None:
     registry = jobs.Registry()
-    left, watched = started(registry, "left"), started(registry, "watched")
-    for job in (left, watched):
-        job.leave()
-    until = time.monotonic() + 2.0
-    while time.monotonic() < until:
-        watched.touch()
-        time.sleep(0.02)
-    assert left.done and not watched.done
-    watched.stop()
-    assert watched.wait(10)
+    found = {}
+    for name in ("left", "watched"):
+        found[name] = started(registry, name)
+        assert registry.submit(name, patient, 60, visitor="second") is found[name]
+        found[name].leave()
+    found["left"].leave("second")
+    assert found["left"].wait(10) and found["left"].stopped
+    assert not found["watched"].wait(0.2)
+    found["watched"].leave("second")
+    assert found["watched"].wait(10)
+
+
+def test_pages_look_less_often_where_many_wait() -> None:
+    registry, leave = jobs.Registry(), threading.Event()
+    assert registry.pause() == jobs.LOOK_SECONDS
+    waiting = [registry.submit(number, lambda job: leave.wait(10), 60) for number in range(20)]
+    assert jobs.LOOK_SECONDS < registry.pause() <= jobs.LONGEST_PAUSE
+    leave.set()
+    assert all(job.wait(20) for job in waiting)
+
+
+def test_a_partial_result_with_a_part_less_leaves_the_picture_before() -> None:
+    curves, table = {"a": 1, "b": 2}, pd.DataFrame({"round": [1, 2]})
+    whole = Learnt(None, 1.0, curves, table)
+    assert jobs.as_much(replace(whole, gap=2.0), whole) and jobs.as_much(whole, None)
+    assert not jobs.as_much(replace(whole, progress=None), whole)
+    assert not jobs.as_much(replace(whole, progress=table.head(1)), whole)
+    assert not jobs.as_much(replace(whole, approach={"a": 1}), whole)
+    assert not jobs.as_much(curves, whole) and not jobs.as_much(None, whole)
 
 
 def test_a_deadline_ends_a_job() -> None:

@@ -154,6 +154,9 @@ function layoutOf(panel, theme, coarse) {
   layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
   if (panel.integerX) layout.xaxis.tickformat = ",d";
+  // Fewer whole numbers than ticks: Plotly would write some twice.
+  const few = panel.integerX && panel.curves.every(({ x }) => Math.abs(x[x.length - 1] - x[0]) < 6);
+  if (few && !panel.logX) layout.xaxis.dtick = 1;
   for (const mark of panel.marks) {
     layout.shapes.push({ type: "line", xref: "x", x0: mark.value, x1: mark.value, yref: "paper", y0: 0, y1: 1,
       line: { color: theme.text, width: 1.6, dash: "2px 3px" } });
