@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+
+from bench.in_browser import Start, measure
 
 REPEAT = 7
 MOVES = 8
@@ -34,60 +34,41 @@ _DIGEST = "document.querySelector('[data-digest]').dataset.digest"
 
 def main() -> None:
     """Print the waits."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        print("The waits of the pages are measured in a browser: run `make browser` first.")
-        return
-    from scripts.browser import NoBrowser, find
-    from tests.browser.tools import ROOT, drawn, pages, serve
+    measure(_waits)
 
-    try:
-        executable = find()
-    except NoBrowser as reason:
-        print(reason)
-        return
+
+def _waits(address: str, start: Start) -> None:
+    from tests.browser.tools import drawn, pages
+
     charts: list[str] = []
-    with serve(ROOT / "app.py", ROOT) as address, sync_playwright() as driver:
-        with _browser(driver, executable) as browser:
-            for path in (entry.path for entry in pages() if entry.path != "/"):
-                page = browser.new_page(bypass_csp=True)
-                page.goto(f"{address}{path}")
-                drawn(page)
-                if page.locator(".js-plotly-plot").count():  # tables have nothing to wait for
-                    charts.append(path)
-                page.close()
-            moves = _repaints(browser, f"{address}/converge", drawn)
-            dials = _repaints(browser, f"{address}{ATTACK}", drawn)
-            drags = _drags(browser, f"{address}{ATTACK}", drawn)
-        print(f"slider to repaint on /converge, ms: {_line(moves)} of {MOVES}")
-        print(f"slider to repaint on /attack, ms: {_line(dials)} of {MOVES}")
-        print(f"ε from 10 to 0.1 in one drag to the last repaint there: {_line(drags)} of {DRAGS}")
-        print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
-        for path in charts:
-            fresh, again, pictures = _first_charts(driver, executable, f"{address}{path}")
-            seen = f"   its first picture {_line(pictures)}" if pictures else ""
-            print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}{seen}")
+    with start() as browser:
+        for path in (entry.path for entry in pages() if entry.path != "/"):
+            page = browser.new_page(bypass_csp=True)
+            page.goto(f"{address}{path}")
+            drawn(page)
+            if page.locator(".js-plotly-plot").count():  # tables have nothing to wait for
+                charts.append(path)
+            page.close()
+        moves = _repaints(browser, f"{address}/converge", drawn)
+        dials = _repaints(browser, f"{address}{ATTACK}", drawn)
+        drags = _drags(browser, f"{address}{ATTACK}", drawn)
+    print(f"slider to repaint on /converge, ms: {_line(moves)} of {MOVES}")
+    print(f"slider to repaint on /attack, ms: {_line(dials)} of {MOVES}")
+    print(f"ε from 10 to 0.1 in one drag to the last repaint there: {_line(drags)} of {DRAGS}")
+    print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
+    for path in charts:
+        fresh, again, pictures = _first_charts(start, f"{address}{path}")
+        seen = f"   its first picture {_line(pictures)}" if pictures else ""
+        print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}{seen}")
 
 
-@contextmanager
-def _browser(driver: Any, executable: str) -> Iterator[Any]:
-    from scripts.browser import FLAGS
-
-    browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
-    yield browser
-    browser.close()
-
-
-def _first_charts(
-    driver: Any, executable: str, url: str
-) -> tuple[list[float], list[float], list[float]]:
+def _first_charts(start: Start, url: str) -> tuple[list[float], list[float], list[float]]:
     """First charts, fresh and again, and the first pictures (again) of pages that have one."""
     fresh: list[float] = []
     again: list[float] = []
     pictures: list[float] = []
     for _ in range(REPEAT):
-        with _browser(driver, executable) as browser:
+        with start() as browser:
             context = browser.new_context(bypass_csp=True, viewport={"width": 1440, "height": 900})
             context.add_init_script(_FIRST_CHART)
             for waits in (fresh, again):
