@@ -95,7 +95,6 @@ class Formulas(Experiment):
     """Every entry of `FORMULAS`, at once."""
 
     key, title, source = "dfl-formulas", "Remarks and slips, by arithmetic", "dfl"
-    measure, varied = "value", "formula"
     sizes = ("live",)
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:

@@ -269,6 +269,10 @@ ROWS: tuple[Row, ...] = (
         "few iterations, and there is no convergence. The gap σ_k - σ_{k+1} belongs in its "
         "denominator.",
         explained="privacy",
+        demonstration="import numpy as np; a = np.diag([2.0, 1.0, 0.999999]); "
+        "z = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 2)))[0]\n"
+        "for t in range(101): z = np.linalg.qr(a @ z)[0]; "
+        "t % 25 or print(t, 'products, sine', np.linalg.norm(z[2]))",
     ),
     Row(
         "fedpower-amplification",

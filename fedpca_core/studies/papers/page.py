@@ -137,9 +137,11 @@ def reason(row: Row, found: Verdict) -> str:
     texts = [row.out_of_scope, row.unreadable, row.correction, row.why]
     if found.word == "not run yet" and row.experiment:
         hours = EXPERIMENTS[row.experiment].hours
-        texts.insert(0, "Judged at the paper's size only, which has not been run"
-                     + f": about {hours:g} hours of a processor a start." * bool(hours)
-                     + "." * (not hours))  # fmt: skip
+        long = f": about {hours:g} hour{'s' * (hours != 1)} of a processor a start" * bool(hours)
+        where = (
+            "Run at no size yet" if row.scale_free else "Judged at the paper's size, not run yet"
+        )
+        texts.insert(0, f"{where}{long}.")
     return " ".join(text for text in texts if text)
 
 

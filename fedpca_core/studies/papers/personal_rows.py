@@ -203,6 +203,10 @@ ROWS: tuple[Row, ...] = (
         out_of_scope="A misprint, judged by the tests and not by a run: finite differences give n. "
         "“As printed (half)” on the page acts like a prior twice as strong.",
         explained="personalise",
+        demonstration="import numpy as np; n, s, w = 10, 2.0, lambda u: u * u + 0.5; "
+        "f = lambda u: n / 2 * (np.log(w(u)) + s / w(u))\n"
+        "print('slope', (f(1 + 1e-6) - f(1 - 1e-6)) / 2e-6, "
+        "'printed', n / 2 * (1 / w(1) - s / w(1) ** 2))",
     ),
     Row(
         "perpca-theorem", "perpca", "Convergence theorem",
