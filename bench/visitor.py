@@ -29,7 +29,7 @@ class Visitor:
 
     def __init__(self, address: str, page: str, query: str = "") -> None:
         self._url = f"ws://{address}/_stcore/stream"
-        self._page, self._query = page, query
+        self._page, self._query, self._hash = page, query, ""
         self._dials: dict[str, tuple[str, float, float, float]] = {}
         self._moved: dict[str, float] = {}
         self._polls: dict[str, asyncio.Task[None]] = {}
@@ -73,7 +73,7 @@ class Visitor:
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = self._query, self._page, fragment
-        state.is_auto_rerun = bool(fragment)
+        state.page_script_hash, state.is_auto_rerun = self._hash, bool(fragment)
         for identity, value in self._moved.items():
             widget = state.widget_states.widgets.add()
             widget.id = identity
@@ -92,6 +92,10 @@ class Visitor:
                 self._polls[asked.fragment_id] = asyncio.create_task(
                     self._poll(asked.fragment_id, asked.interval)
                 )
+            elif kind == "navigation":
+                self._hash = message.navigation.page_script_hash
+            elif kind == "new_session" and not message.metadata.run.fragment_ids:
+                self._end_polls()  # the whole page runs anew, and says itself what to poll
             elif kind == "stop_auto_rerun":
                 self._end_polls(message.stop_auto_rerun.fragment_id)
             elif kind == "delta" and message.delta.HasField("new_element"):

@@ -70,10 +70,12 @@ TINY: Mapping[str, Mapping[str, Any]] = {
 SIZED = {"features": None, "samples": None}
 TABLE = {"problem": "table", "client_column": "label", "features": None, "scaling": "none"}
 PRINTED = SIZED | {"figure": "4d", "clients": None, "delta": None}
+OWN_RECORDS = {"problem": "table", "client_column": "label", "records_per_client": None}
 #: Rows of the table: a kind, and what a visitor changed on its page.
 ROWS: list[tuple[str, dict[str, Any]]] = [
     ("scene", {}),
     ("scene", {"method": "faps", "epsilon": 10, "clip_norm": 4, "participation": 0.5}),
+    ("scene", OWN_RECORDS | {"components": 2}),
     ("converge", {"methods": ("ssi", "local_power", "faps", "block_krylov", "one_shot")}),
     ("converge", {"problem": "decay_arithmetic", "participation": 0.5, "secure_aggregation": True}),
     ("converge", SIZED | {"problem": "digits", "epsilon": 10, "clip_norm": 4, "starts": 1}),

@@ -14,7 +14,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg import stiefel
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol import simulate as simulation
+from fedpca_core.protocol import run as any_run
 
 SIZES = (30, 45, 12, 60)
 FEATURES = 10
@@ -271,7 +271,7 @@ def test_states_too_large_to_keep_are_left_out_with_a_sentence(
     assert kept.state("dual").shape == (4, 4, FEATURES, 3)
     with pytest.raises(InvalidInput, match="no client state called “penalty”; it has dual, frame"):
         kept.state("penalty")
-    monkeypatch.setattr(simulation, "STATE_BYTES", 4 * 4 * FEATURES * 3 * 8 - 1)
+    monkeypatch.setattr(any_run, "STATE_BYTES", 4 * 4 * FEATURES * 3 * 8 - 1)
     trace = fp.simulate(problem, fp.FedPG(3), rounds=3)
     assert trace.frames is None and np.array_equal(trace.estimates, kept.estimates)
     assert fp.metrics.frame(trace, problem)["consensus_gap"].isna().all()

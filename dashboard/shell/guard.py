@@ -143,9 +143,23 @@ def state() -> dict[str, Any]:
         "jobs": jobs.registry().state(),
         "memory_mb": round(_resident_mb("self")),
         "workers_mb": [round(_resident_mb(pid)) for pid in (pool.processes() if pool else ())],
+        "cpu_s": round(time.process_time(), 2),
+        "workers_cpu_s": [
+            round(_cpu_seconds(pid), 2) for pid in (pool.processes() if pool else ())
+        ],
         "memory_peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "limits": vars(limits.LIMITS) | {"upload_mb": limits.UPLOAD_MB},
     }
+
+
+def _cpu_seconds(process: int) -> float:
+    """Processor time of a process; 0 where there is none any more."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii") as statistics:
+            user, system = statistics.read().rpartition(")")[2].split()[11:13]
+    except OSError:
+        return 0.0
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_mb(process: int | str) -> float:

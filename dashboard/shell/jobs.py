@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import secrets
 import threading
 import time
 from collections import OrderedDict
@@ -35,7 +36,14 @@ R = TypeVar("R")
 #: A job that nobody has looked at for this long is abandoned.
 ABANDONED_SECONDS = 8.0
 #: Finished jobs kept per server process, as far as `limits.CACHE_MB` goes; the oldest go first.
-KEPT = 96
+KEPT = 2000
+#: A page looks at its unfinished job this often; it hears of the end at once.
+LOOK_SECONDS = 0.5
+#: For every job that is not done yet pages look this much more seldom, up to the longest pause:
+#: where many wait, the processors are for the jobs.
+CROWD_SECONDS, LONGEST_PAUSE = 0.05, 2.0
+#: A page with a partial picture is not drawn anew before.
+PARTIAL_SECONDS = 1.0
 
 
 @dataclass
@@ -50,8 +58,9 @@ class Job:
     result: Any = None
     refusal: str | None = None
     stopped: bool = False
+    published: int = 0
     started: float = field(default_factory=time.monotonic)
-    _seen: float = field(default_factory=time.monotonic)
+    _seen: dict[Hashable, float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
 
@@ -61,16 +70,16 @@ class Job:
         """Whether nothing more will come."""
         return self._done.is_set()
 
-    def touch(self, ahead: float = 0.0) -> None:
-        """Tell the job that somebody is still looking, or will be within ``ahead`` seconds."""
-        self._seen = time.monotonic() + ahead
+    def touch(self, visitor: Hashable = None, ahead: float = 0.0) -> None:
+        """Tell the job that a visitor is still looking, or will be within ``ahead`` seconds."""
+        self._seen[visitor] = time.monotonic() + ahead
 
-    def leave(self) -> None:
+    def leave(self, visitor: Hashable = None) -> None:
         """Tell the job that this visitor has turned to something else.
 
-        Unless somebody else is looking it ends within a second and frees its turn.
+        Unless somebody else is looking it ends at its next step and frees its turn.
         """
-        self._seen = min(self._seen, time.monotonic() - ABANDONED_SECONDS + 1.0)
+        self._seen.pop(visitor, None)
 
     def stop(self) -> None:
         """Ask the job to end at its next report, keeping what it has."""
@@ -95,11 +104,12 @@ class Job:
     def publish(self, partial: Any) -> None:
         """Show a partial result while the work goes on."""
         self.result = partial
+        self.published += 1
 
     def wanted(self) -> bool:
         """Whether to go on: not stopped, not abandoned, not over time."""
         now = time.monotonic()
-        abandoned = now - self._seen > ABANDONED_SECONDS
+        abandoned = all(now - seen > ABANDONED_SECONDS for seen in list(self._seen.values()))
         if self._stop.is_set() or abandoned or now > self.deadline:
             self.stopped = True
         return not self.stopped
@@ -111,7 +121,7 @@ class Registry:
     def __init__(self) -> None:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
         self._lock = threading.Lock()
-        self._turns = Turns(limits.AT_ONCE)
+        self._turns = {False: Turns(limits.AT_ONCE), True: Turns(max(1, limits.AT_ONCE - 1))}
 
     def find(self, key: Hashable) -> Job | None:
         """The job with this key, if any."""
@@ -126,6 +136,7 @@ class Registry:
         *,
         again: bool = False,
         long: bool = False,
+        visitor: Hashable = None,
     ) -> Job:
         """Return the job with this key, starting it if there is none (or ``again`` is set).
 
@@ -137,9 +148,11 @@ class Registry:
             abandoned = job is not None and job.stopped and not job._stop.is_set()
             if job is not None and not again and not (job.done and abandoned):
                 self._jobs.move_to_end(key)
-                job.touch()
+                if not job.done:
+                    job.touch(visitor)
                 return job
             job = Job(key=key)
+            job.touch(visitor)
             if self._unfinished() >= limits.AT_ONCE + limits.WAITING:
                 return job.refuse(
                     f"{limits.WAITING} computations are waiting for this server already; try again "
@@ -150,6 +163,11 @@ class Registry:
         run = threading.Thread(target=self._run, args=(job, work, seconds, long), daemon=True)
         run.start()
         return job
+
+    def pause(self) -> float:
+        """Seconds between two looks at a job: longer while many are not done."""
+        with self._lock:
+            return min(LOOK_SECONDS + CROWD_SECONDS * self._unfinished(), LONGEST_PAUSE)
 
     def _unfinished(self) -> int:
         return sum(not entry.done for entry in self._jobs.values())
@@ -174,7 +192,7 @@ class Registry:
         began = time.monotonic()
         try:
             # Whoever left while the job waited for its turn does not want it any more.
-            with self._turns.turn(long, job.wanted) as wanted:
+            with self._turns[long].turn(job.wanted) as wanted:
                 began = time.monotonic()
                 job.deadline = began + seconds
                 result = work(job) if wanted else None
@@ -190,6 +208,7 @@ class Registry:
             )
         finally:
             job._done.set()
+            job._seen.clear()
             log.job(job.key, time.monotonic() - began, _ending(job), job.megabytes)
 
 
@@ -233,7 +252,7 @@ def study(
         refusal = str(too_large)
     return show(
         study.identity(settings, data),
-        lambda job: follow(job, workers.run(study, settings, data)),
+        lambda job: follow(job, workers.run(study, settings, data, long)),
         draw,
         name=name or study.key,
         seconds=min(study.seconds, limits.LIMITS.seconds),
@@ -250,7 +269,7 @@ def ahead(study: Study[S, R], settings: S) -> Job:
         lambda job: follow(job, workers.run(study, settings, None)),
         study.seconds,
     )
-    job.touch(study.seconds)
+    job.touch(ahead=study.seconds)
     return job
 
 
@@ -297,42 +316,59 @@ def show(
     refusal : str, optional
         Why it is not run at all.
     """
-    before = st.session_state.get(f"_job_{name}")
+    asked, picture = f"_job_{name}", f"_drawn_{name}"
+    visitor = st.session_state.setdefault("_visitor", secrets.token_hex(8))
+    before = st.session_state.get(asked)
     if before is not None and before != key:
         left = registry().find(before)
         if left is not None:
-            left.leave()
-    st.session_state[f"_job_{name}"] = key
+            left.leave(visitor)
+    st.session_state[asked] = key
 
     def start(again: bool = False) -> Job:
         if refusal is not None:
             return Job(key).refuse(refusal)
-        return registry().submit(key, work, seconds, again=again, long=long)
+        return registry().submit(key, work, seconds, again=again, long=long, visitor=visitor)
 
     job = start()
-    job.wait(patience)
+    if before != key:
+        job.wait(max(patience, registry().pause()))
     running = not job.done
-    picture = f"_drawn_{name}"
 
-    @st.fragment(run_every=0.3 if running else None)
-    def live() -> None:
-        job.touch()
-        if running and job.done:
-            st.rerun()
-        former, result = st.session_state.get(picture, (draw, None))
-        # The picture before stays, dimmed, until the new one has as much to show.
-        dimmed = not job.done and result is not None and not as_much(job.result, result)
-        _status(job, name, lambda: start(again=True), dimmed=dimmed)
-        if not dimmed:
-            former, result = draw, job.result
+    def once_more() -> None:
+        start(again=True)
+        st.session_state[asked] = None  # as patient as with a new one
+
+    former, result = st.session_state.get(picture, (draw, None))
+    # The picture before stays, dimmed, until the new one has as much to show.
+    dimmed = running and result is not None and not as_much(job.result, result)
+    if not dimmed:
+        former, result = draw, job.result
+    if result is not None:
+        st.session_state[picture] = former, result
+
+    with st.container(key=f"{name}_busy"):
+        if dimmed:
+            st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
+        if running:
+            bar, button = st.columns([6, 1], vertical_alignment="center")
+            with bar:
+                _follow(job, visitor)
+            button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
+    with st.container(key=f"{name}_status"):
+        if not running:
+            _ending_told(job, name, once_more)
+
+    # Widgets inside a picture run the picture again, not the page.
+    @st.fragment
+    def shown() -> None:
         if result is not None:
-            st.session_state[picture] = former, result
             with st.container(key=f"{name}_picture"):
                 former(result)
-        elif not job.done:
+        elif running:
             st.skeleton(height=420)
 
-    live()
+    shown()
     return job
 
 
@@ -357,26 +393,35 @@ def as_much(new: Any, old: Any) -> bool:
     return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
 
 
-def _status(job: Job, name: str, again: Callable[[], object], *, dimmed: bool) -> None:
-    """Progress and Stop while a job lasts (floating, so that nothing moves), and how it ended.
+def _follow(job: Job, visitor: str) -> None:
+    """The progress of a job; runs the page again once there is something new to show.
 
-    Both places are always there: what was in one never shows up for a moment in the other.
+    It looks seldom but hears of the end at once: every look waits for it. The Stop button stands
+    outside, for whatever is pressed inside would wait for the look to end.
     """
-    with st.container(key=f"{name}_busy"):
-        if dimmed:
-            st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
-        if not job.done:
-            bar, button = st.columns([6, 1], vertical_alignment="center")
-            bar.progress(job.fraction, text=job.text)
-            button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-    with st.container(key=f"{name}_status"):
-        if not job.done:
-            return
-        if job.refusal is not None:
-            st.warning(plain(job.refusal))
-        elif job.stopped:
-            line, button = st.columns([6, 1], vertical_alignment="center")
-            line.caption("Stopped early: what had been computed by then is shown.")
-            if button.button("Run again", key=f"{name}_again", width="stretch"):
-                again()
-                st.rerun()
+    pause, told, drawn = registry().pause(), job.published, time.monotonic()
+    looks = 0
+
+    @st.fragment(run_every=pause)
+    def progress() -> None:
+        nonlocal looks
+        job.touch(visitor, pause)
+        if looks:
+            job.wait(pause)
+        looks += 1
+        news = job.published > told and time.monotonic() - drawn > PARTIAL_SECONDS
+        if looks > 1 and (job.done or news):
+            st.rerun()
+        st.progress(job.fraction, text=job.text)
+
+    progress()
+
+
+def _ending_told(job: Job, name: str, again: Callable[[], None]) -> None:
+    """How a job ended, where not with its whole result."""
+    if job.refusal is not None:
+        st.warning(plain(job.refusal))
+    elif job.stopped:
+        line, button = st.columns([6, 1], vertical_alignment="center")
+        line.caption("Stopped early: what had been computed by then is shown.")
+        button.button("Run again", key=f"{name}_again", on_click=again, width="stretch")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, limits
 from dashboard.shell.controls import Controls, plain
+from dashboard.shell.upload import upload as uploaded
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import OWN_TABLE, TABLE_SUFFIXES
@@ -37,7 +38,7 @@ def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:
 
     What is wrong with a file is said as long as it stands in the upload.
     """
-    file = st.file_uploader(
+    file = uploaded(
         "Your file",
         type=list(TABLE_SUFFIXES),
         help=f"{explanation} CSV, Parquet, or a matrix of NumPy; at most {limits.UPLOAD_MB} MB. It "

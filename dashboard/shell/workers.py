@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
 import queue
 import resource
 import signal
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Generator, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -35,6 +37,9 @@ from fedpca_core.studies.study import Run, Step, Study, outcome
 
 #: Finished pieces that are kept, a few kilobytes each; the oldest go first.
 KEPT_PIECES = 2000
+#: How far the quick workers, and those for long jobs, give way to the server and to each other:
+#: a dial is turned quickly while a study of minutes is under way, whatever the number of cores.
+NICE = {False: 5, True: 15}
 #: How often somebody who wants to stop is listened to while pieces run.
 LOOK_SECONDS = 0.1
 #: How long a worker that was asked to stop may take to do so.
@@ -60,15 +65,15 @@ def _plain_main() -> Iterator[None]:
 
 
 class Worker:
-    """One process and the line to it."""
+    """One process and the line to it; ``long``: one for long jobs, which gives way to others."""
 
-    def __init__(self) -> None:
+    def __init__(self, long: bool = False) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["fedpca_core.studies.catalogue"])
         self._line, end = context.Pipe()
         self._ended = False
         memory = limits.LIMITS.megabytes
-        self._process = context.Process(target=serve, args=(end, memory), daemon=True)
+        self._process = context.Process(target=serve, args=(end, memory, NICE[long]), daemon=True)
         with _plain_main():
             self._process.start()
         end.close()
@@ -152,47 +157,55 @@ class Worker:
 
 
 class Pool:
-    """A few workers, used in turn; a thread waits where all of them are busy."""
+    """A few workers, used in turn, and as many for long jobs; a thread waits where all are busy."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         # First in, first out: while starting, every turn meets a new place.
-        self._free: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
-        for _ in range(size):
-            self._free.put(None)
+        self._free: dict[bool, queue.SimpleQueue[Worker | None]] = {}
+        for long in (False, True):
+            self._free[long] = queue.SimpleQueue()
+            for _ in range(size):
+                self._free[long].put(None)
         self._all: set[Worker] = set()
         self._lock = threading.Lock()
         atexit.register(self.close)
 
     def start(self) -> None:
-        """Start the workers before somebody needs them."""
+        """Start the quick workers before somebody needs them; the others come with a long job."""
         for _ in range(self.size):
-            self._free.get()
+            self._free[False].get()
             worker = Worker()
             self._all.add(worker)
-            self._free.put(worker)
+            self._free[False].put(worker)
 
-    def run(self, study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
+    def run(
+        self,
+        study: Study[Any, Any],
+        settings: Settings,
+        data: OwnData | None,
+        long: bool = False,
+    ) -> Run[Any]:
         """Run a study on the next free worker."""
-        worker = yield from self._next()
+        worker = yield from self._next(long)
         try:
             return (yield from worker.run(study.key, settings, data))
         finally:
             with self._lock:
                 if not worker.alive:
                     self._all.discard(worker)
-            self._free.put(worker if worker.alive else None)
+            self._free[long].put(worker if worker.alive else None)
 
-    def _next(self) -> Generator[Step[Any], None, Worker]:
+    def _next(self, long: bool) -> Generator[Step[Any], None, Worker]:
         """A free worker; while there is none, steps say so, at which a visitor may leave."""
         while True:
             try:
-                worker = self._free.get(timeout=0.1)
+                worker = self._free[long].get(timeout=0.1)
                 break
             except queue.Empty:
                 yield Step(0.0, "Waiting for a free processor")
         if worker is None or not worker.alive:
-            worker = Worker()
+            worker = Worker(long)
             with self._lock:
                 self._all.add(worker)
         return worker
@@ -244,7 +257,9 @@ def pool() -> Pool | None:
     return Pool(limits.WORKERS) if limits.WORKERS > 0 else None
 
 
-def run(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run[Any]:
+def run(
+    study: Study[Any, Any], settings: Settings, data: OwnData | None, long: bool = False
+) -> Run[Any]:
     """Run a study in a worker, or here where there are none; in all of them if it falls apart.
 
     Pieces that are done are kept for whoever asks next, whether the rest was left or not.
@@ -253,12 +268,16 @@ def run(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Run
     if workers is None:
         return study.run(settings, data)
     if isinstance(study, Divided) and study.pieces(settings):
-        return together(workers, study, settings, data)
-    return workers.run(study, settings, data)
+        return together(workers, study, settings, data, long)
+    return workers.run(study, settings, data, long)
 
 
 def together(
-    workers: Pool, study: Divided[Any, Any], settings: Settings, data: OwnData | None
+    workers: Pool,
+    study: Divided[Any, Any],
+    settings: Settings,
+    data: OwnData | None,
+    long: bool = False,
 ) -> Run[Any]:
     """Run the pieces of a study on all workers at once.
 
@@ -272,7 +291,7 @@ def together(
         key = study.worker.identity(piece, data)
         found = PIECES.find(key)
         if found is None:
-            run = workers.run(study.worker, piece, data)
+            run = workers.run(study.worker, piece, data, long)
             found = outcome(run, lambda step: not left.is_set())
             if not left.is_set():  # what was left halfway is not kept
                 PIECES.keep(key, found)
@@ -298,10 +317,11 @@ def together(
                 task.cancel()
 
 
-def serve(line: Connection, memory_mb: int) -> None:
+def serve(line: Connection, memory_mb: int, nice: int) -> None:
     """What a worker does: take a study, send its steps, until the line is closed."""
     from threadpoolctl import threadpool_limits
 
+    os.nice(nice)
     threadpool_limits(limits=1)
     _limit(memory_mb)
     while True:
@@ -323,6 +343,7 @@ def _answer(
     line: Connection, key: str, settings: Settings, data: OwnData | None
 ) -> tuple[str, Any]:
     run = RUNNABLE[key].run(settings, data)
+    told = time.monotonic()
     try:
         while True:
             try:
@@ -332,7 +353,10 @@ def _answer(
             if line.poll() and line.recv() == "stop":
                 run.close()
                 return "stopped", None
-            line.send(("step", step))
+            # How far it is may be told seldom: every step costs the server time as well.
+            if step.result is not None or time.monotonic() - told > SILENCE_SECONDS:
+                line.send(("step", step))
+                told = time.monotonic()
     except InvalidInput as refusal:
         return "refusal", str(refusal)
     except MemoryError:

@@ -129,5 +129,5 @@ def first_reached(table: pd.DataFrame, column: str, accuracy: float) -> pd.Serie
     The start does not count: there all clients hold the same frame, so that their consensus gap is
     zero before anything has been agreed on.
     """
-    reached = table[(table["round"] > 0) & (table[column] <= accuracy)]
-    return None if reached.empty else reached.iloc[0]
+    hits = (table["round"].to_numpy() > 0) & (table[column].to_numpy() <= accuracy)
+    return table.iloc[int(hits.argmax())] if hits.any() else None

@@ -127,8 +127,10 @@ class Comparison:
         begin = max(int(table["round"].iloc[0]) for table in found)
         end = min(int(table["round"].iloc[-1]) for table in found)
         rounds = np.arange(begin, end + 1)
-        columns = [table.set_index("round")[measure].reindex(rounds) for table in found]
-        values = np.median(np.asarray(columns, dtype=float), axis=0)
+        columns = [
+            table[measure].to_numpy()[np.isin(table["round"].to_numpy(), rounds)] for table in found
+        ]
+        values = np.median(columns, axis=0)
         above = int((np.minimum.accumulate(values) > ABOVE_ROUNDING).sum())
         if above < SHORTEST_GUIDE:
             return None
@@ -151,6 +153,12 @@ class Comparison:
         Columns: method, reached (starts that got there), starts, round, bytes, local_products,
         seconds (medians over the starts that got there; NaN if none), final (median last value).
         """
+        known: dict[tuple[str, float], pd.DataFrame] = self.__dict__.setdefault("_summaries", {})
+        if (measure, accuracy) not in known:  # a page asks in every run, and for every visitor
+            known[measure, accuracy] = self._summary(measure, accuracy)
+        return known[measure, accuracy].copy()
+
+    def _summary(self, measure: str, accuracy: float) -> pd.DataFrame:
         rows = []
         for method, tables in self.tables.items():
             if tables[0][measure].isna().all():

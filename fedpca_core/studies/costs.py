@@ -92,7 +92,15 @@ def linear(size: Size, settings: ConvergeSettings) -> Cost:
 def replay(size: Size, settings: ConvergeSettings) -> Cost:
     """Replaying one client: the derivatives of every answer for every entry of its matrix."""
     c, n, p = settings, size.features, settings.components
-    unknown = n * (n + 1) / 2 + n * p
+    read = p * math.ceil(size.records / size.clients / p)
+    reach = read + size.records / size.clients
+    plain = c.dtype == "float64" and not c.upload_noise and math.isinf(c.epsilon)
+    if plain and c.seeded and not c.private_start and reach + p < n:
+        # The messages tell where the matrix lives; other frames are only directions to answer.
+        n = int(min(n, reach + p * (c.rounds - read / p)))
+    else:
+        reach = n
+    unknown = reach * (reach + 1) / 2 + n * p
     answers = c.rounds * n * p
     step = 2 * answers * unknown**2 + 4 * unknown**3 + 20 * answers * c.inner_steps * n * unknown
     return Cost(

@@ -57,18 +57,27 @@ def test_a_job_nobody_looks_at_ends_and_starts_anew_when_asked_for(monkeypatch) 
     assert registry.submit("a", lambda job: "fresh", 60) is not job
 
 
-def test_leaving_frees_the_turn_unless_somebody_else_looks() -> None:
+def test_who_leaves_frees_the_turn_unless_somebody_else_looks() -> None:
     registry = jobs.Registry()
-    left, watched = started(registry, "left"), started(registry, "watched")
-    for job in (left, watched):
-        job.leave()
-    until = time.monotonic() + 2.0
-    while time.monotonic() < until:
-        watched.touch()
-        time.sleep(0.02)
-    assert left.done and not watched.done
-    watched.stop()
-    assert watched.wait(10)
+    found = {}
+    for name in ("left", "watched"):
+        found[name] = started(registry, name)
+        assert registry.submit(name, patient, 60, visitor="second") is found[name]
+        found[name].leave()
+    found["left"].leave("second")
+    assert found["left"].wait(10) and found["left"].stopped
+    assert not found["watched"].wait(0.2)
+    found["watched"].leave("second")
+    assert found["watched"].wait(10)
+
+
+def test_pages_look_less_often_where_many_wait() -> None:
+    registry, leave = jobs.Registry(), threading.Event()
+    assert registry.pause() == jobs.LOOK_SECONDS
+    waiting = [registry.submit(number, lambda job: leave.wait(10), 60) for number in range(20)]
+    assert jobs.LOOK_SECONDS < registry.pause() <= jobs.LONGEST_PAUSE
+    leave.set()
+    assert all(job.wait(20) for job in waiting)
 
 
 def test_a_partial_result_with_a_part_less_leaves_the_picture_before() -> None:

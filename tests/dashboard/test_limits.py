@@ -59,7 +59,7 @@ def test_a_page_says_so_and_starts_nothing(monkeypatch):
     monkeypatch.setattr(jobs.workers, "run", never)
     drawn: list[object] = []
     too_large = AttackSettings(features=300, replay=True)
-    monkeypatch.setattr(jobs.st, "fragment", lambda **_: lambda live: live)
+    monkeypatch.setattr(jobs.st, "fragment", lambda shown: shown)
     monkeypatch.setattr(jobs.st, "session_state", {})
     job = jobs.study(STUDIES["replay"], too_large, drawn.append)
     assert job.done and job.refusal and "run it on your own machine" in job.refusal and not drawn
@@ -96,30 +96,38 @@ def test_an_environment_that_makes_no_sense_stops_the_server(monkeypatch, text):
         limits.number("FEDPCA_MAX_MB", 3072)
 
 
-def test_long_jobs_leave_a_place_to_short_ones():
-    turns, entered, leave = Turns(2), [], threading.Event()
+def test_turns_are_taken_in_order_and_not_by_who_has_left():
+    turns, entered, leave = Turns(1), [], threading.Event()
+    gone = threading.Event()
 
-    def work(name: str, long: bool) -> None:
-        with turns.turn(long, lambda: not leave.is_set()) as mine:
+    def work(name: str, left: threading.Event) -> None:
+        with turns.turn(lambda: not left.is_set()) as mine:
             if mine:
                 entered.append(name)
                 leave.wait(10)
 
     threads = []
-    for name, long in (("first long", True), ("second long", True), ("short", False)):
-        threads.append(threading.Thread(target=work, args=(name, long)))
+    for name, left in (("first", leave), ("left", gone), ("second", threading.Event())):
+        threads.append(threading.Thread(target=work, args=(name, left)))
         threads[-1].start()
         time.sleep(0.05)
-    until = time.monotonic() + 10
-    while len(entered) < 2 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert entered == ["first long", "short"]
+    gone.set()
+    assert entered == ["first"]
     leave.set()
     for thread in threads:
         thread.join(10)
-    assert entered == ["first long", "short"], "who is not wanted any more takes no turn"
-    with turns.turn(True, lambda: True) as free:
-        assert free
+    assert entered == ["first", "second"]
+
+
+def test_a_long_job_takes_no_place_from_short_ones(monkeypatch):
+    monkeypatch.setattr(limits, "AT_ONCE", 1)
+    registry, leave = jobs.Registry(), threading.Event()
+    long = registry.submit("long", lambda job: leave.wait(10), 60, long=True)
+    second = registry.submit("second long", lambda job: "done", 60, long=True)
+    short = registry.submit("short", lambda job: "done", 60)
+    assert short.wait(10) and not long.done and not second.done
+    leave.set()
+    assert long.wait(10) and second.wait(10)
 
 
 def test_results_are_forgotten_by_their_size(monkeypatch):

@@ -53,6 +53,17 @@ def test_own_files_travel_to_the_worker(pool):
     assert outcome(pool.run(STUDY, chosen, own)).facts.features == 3
 
 
+def test_a_long_job_has_a_worker_that_gives_way(pool):
+    run = pool.run(STUDY, LONG, None, long=True)
+    while next(run).text == "Starting":
+        pass
+    assert outcome(pool.run(STUDY, TINY, None)).complete, "the quick worker is free"
+    niceness = sorted(os.getpriority(os.PRIO_PROCESS, pid) for pid in pool.processes())
+    run.close()
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert niceness == [min(own + nice, 19) for nice in (workers.NICE[False], workers.NICE[True])]
+
+
 def test_a_refusal_is_the_same_sentence(pool):
     with pytest.raises(InvalidInput, match="choose the CSV file again"):
         outcome(pool.run(STUDY, ConvergeSettings(problem="table"), None))
@@ -109,9 +120,9 @@ def test_what_was_finished_before_somebody_left_is_not_computed_again(pool, monk
     asked: list[FrontierSettings] = []
     ask = pool.run
 
-    def counted(study, settings, data):
+    def counted(study, settings, data, long):
         asked.append(settings)
-        return ask(study, settings, data)
+        return ask(study, settings, data, long)
 
     monkeypatch.setattr(pool, "run", counted)
     pieces = STUDIES["frontier"].pieces(PIECES)

@@ -128,7 +128,7 @@ def test_a_client_that_went_and_came_back_goes_on_from_its_folder(algorithm, tmp
 class Restarting(LocalGrid):
     """Client 1 goes in round 3 and comes back as another node at the third look after that."""
 
-    looks = 0
+    looks, returns_as = 0, 77
 
     def push_messages(self, messages):
         messages = list(messages)
@@ -139,11 +139,25 @@ class Restarting(LocalGrid):
         return super().push_messages(messages)
 
     def get_node_ids(self):
-        if 1001 not in self.contexts and 77 not in self.contexts:
+        if 1001 not in self.contexts and self.returns_as not in self.contexts:
             self.looks += 1
             if self.looks == 3:
-                self.join(77, self.nodes[1])
+                self.join(self.returns_as, self.nodes[1])
         return super().get_node_ids()
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["open", "secure sums"])
+def test_a_node_that_comes_back_with_nothing_is_a_newcomer(secure, tmp_path):
+    """A sum still holds its last upload; it cannot send the difference to that, so it refuses."""
+    problem, channel = written(tmp_path), fp.Channel(secure_aggregation=secure)
+    nodes = [{"client": i, "data": str(tmp_path / f"client-{i}.npy")} for i in range(CLIENTS)]
+    federation = Restarting(nodes, {})
+    federation.returns_as = 1001  # Flower may know it by its key
+    options = {"rounds": 7, "seed": 4, "channel": channel}
+    trace = run(federation, Job(fp.SSI(3), CLIENTS, timeout=0.01, patience=2.0, **options))
+    gone = {round_: {1} for round_ in range(3, 8 if secure else 6)}
+    expected = in_process(problem, fp.SSI(3), gone, **options)
+    np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
 
 
 def test_a_full_run_loses_no_bytes_to_bookkeeping(tmp_path):

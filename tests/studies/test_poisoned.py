@@ -7,7 +7,7 @@ import pytest
 
 from fedpca_core import InvalidInput
 from fedpca_core.problems import traffic
-from fedpca_core.protocol import simulate
+from fedpca_core.protocol import run as any_run
 from fedpca_core.studies.detection import poisoned
 from fedpca_core.studies.detection.poisoned import RULES, Poisoned, hidden_type, poison
 from fedpca_core.studies.detection.settings import AnomalySettings
@@ -56,7 +56,7 @@ def test_long_runs_keep_no_states(monkeypatch):
     task = traffic.prepare(traffic.synthetic(normal=2000, test=400), clients=20)
     settings = replace(SETTINGS, components=4)
     kept = outcome(poison(settings, task, "scan", "nothing", 12))
-    monkeypatch.setattr(simulate, "STATE_BYTES", 0)
+    monkeypatch.setattr(any_run, "STATE_BYTES", 0)
     again = outcome(poison(settings, task, "scan", "nothing", 12))
     np.testing.assert_array_equal(again.dual_sum, kept.dual_sum)
 

@@ -54,7 +54,7 @@ def step(me: Member, told: Told, groups: Groups) -> RecordDict:
         uplink, stepped = me.algorithm.client(me.data, me.state, plan, down, me.streams)
     upload = me.sent(uplink, plan)
     if "secure" in told:
-        upload = masks.masked(me, told["secure"], upload, told["weight"])
+        upload = masks.masked(me, told, upload)
     me.stepped(told, stepped)
     return me.reply(upload)
 

@@ -16,13 +16,24 @@ from fedpca_flower.records import Told
 FEWEST = 2
 
 
-def masked(me: Member, terms: Told, upload: Arrays, weight: float) -> dict[str, secure.Words]:
-    """A client's weighted upload under its masks; what opens them stays in its memory."""
-    memory = me.memory
+def masked(me: Member, told: Told, upload: Arrays) -> dict[str, secure.Words]:
+    """A client's weighted upload under its masks; what opens them stays in its memory.
+
+    Raises
+    ------
+    InvalidInput
+        The sum holds an earlier upload that the client does not remember, or one that is too large.
+    """
+    memory, terms, weight = me.memory, told["secure"], told["weight"]
     keys = {int(other): key for other, key in terms["keys"].items()}
     point = secure.FixedPoint(terms["bound"], me.setting.clients)
     words = point.words({name: weight * array for name, array in upload.items()})
     if terms["differences"]:
+        require(
+            not told["counted"] or bool(memory.arrays.get("sent")),
+            f"Client {me.client} does not remember the upload that the sum holds of it, so its "
+            "next one would count twice; give its node a folder (memory) before the run.",
+        )
         memory.arrays["sending"] = {"words": words}
         words = words - memory.arrays["sent"]["words"] if memory.arrays.get("sent") else words
     own = secure.own_seed()

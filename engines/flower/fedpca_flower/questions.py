@@ -83,6 +83,7 @@ class Questions:
 
     def start(self) -> Answers:
         """Tell nodes that have come of the setting; who knows it already keeps its state."""
+        self._started &= set(self.roster.nodes.values())
         new = {c: node for c, node in self.roster.nodes.items() if node not in self._started}
         if not new:
             return {}
