@@ -15,7 +15,7 @@ from fedpca_core.studies.check.rules import expected
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.shares import Share
 from fedpca_core.studies.check.study import Verdict, attacked, judged, values
-from fedpca_core.studies.check.trial import runnable, tried
+from fedpca_core.studies.check.trial import LIMITS, runnable, tried
 
 DEPLOYMENTS = 200
 #: Of deployments that nothing here was chosen on.
@@ -141,8 +141,9 @@ def main(count: int = DEPLOYMENTS, seed: int = UNSEEN) -> None:
         bare = expected(deployment)
         for one in statements:
             rule = bare[one.verdict.target].open
+            half = np.mean(LIMITS["membership"]) if one.stated.of == "pairs" else 0.5
             if one.event == "got" and rule is not None:
-                rules, rules_wrong = rules + 1, rules_wrong + (rule != (one.fresh >= 0.5))
+                rules, rules_wrong = rules + 1, rules_wrong + (rule != (one.fresh >= half))
             if not one.agrees:
                 print(
                     f"  {one.verdict.target}: check says {one.verdict.answer}, {one.event} in "
