@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,10 +13,15 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.streams import Streams
 from fedpca_core.studies.check.rules import expected
 from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.study import Verdict, attacked, judged
-from fedpca_core.studies.check.trial import Got, runnable, tried
+from fedpca_core.studies.check.shares import Share
+from fedpca_core.studies.check.study import Verdict, attacked, judged, values
+from fedpca_core.studies.check.trial import runnable, tried
 
 DEPLOYMENTS = 200
+#: From the seed of the check's draws to that of the fresh ones.
+FRESH = 15_485_863
+#: An interval wider than this says too little.
+WIDEST = 0.6
 #: Deployments between two lines.
 PROGRESS = 10
 METHODS = (
@@ -49,8 +57,39 @@ def random_deployment(generator: np.random.Generator) -> CheckSettings:
     )
 
 
-def compared(deployment: CheckSettings) -> dict[str, tuple[Verdict, bool | None, Got]]:
-    """By target: the check's verdict, the bare rule's, and an attack on records it never saw.
+@dataclass(frozen=True)
+class Statement:
+    """One share that the check states, and what as many fresh attacks gave.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    event : str
+        "got" or "something".
+    stated : Share
+    fresh : float
+        The same share of draws that the check never saw.
+    """
+
+    verdict: Verdict
+    event: str
+    stated: Share
+    fresh: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the fresh share is as stated, and the statement says enough to be wrong."""
+        return self.stated.width <= WIDEST and self.stated.holds(self.fresh)
+
+
+def compared(deployment: CheckSettings) -> tuple[list[Statement], float]:
+    """What the check states, beside as many attacks on records it never saw.
+
+    Returns
+    -------
+    statements : list of Statement
+    within : float
+        Share of the fresh figures within the span that the check states.
 
     Raises
     ------
@@ -58,47 +97,66 @@ def compared(deployment: CheckSettings) -> dict[str, tuple[Verdict, bool | None,
         It does not run at all.
     """
     *_, trials = attacked(deployment)
-    other = tried(deployment, deployment.seed + 104_729)
-    rules = expected(deployment)
-    return {
-        verdict.target: (verdict, rules[verdict.target].open, other.got[verdict.target])
-        for verdict in judged(deployment, trials)
-    }
+    fresh = [tried(deployment, deployment.seed + FRESH + 7919 * k) for k in range(len(trials))]
+    statements, inside = [], []
+    for verdict in judged(deployment, trials):
+        got = [one.got[verdict.target] for one in fresh]
+        for event, stated in verdict.stated.items():
+            seen = float(np.mean(values(stated.of, event, got)))
+            statements.append(Statement(verdict, event, stated, seen))
+        # Rounding is no difference.
+        low, high = verdict.least - 1e-6, verdict.most + 1e-6
+        inside += [low <= one.figure <= high for one in got if not math.isnan(one.figure)]
+    return statements, float(np.mean(inside))
 
 
 def main(count: int = DEPLOYMENTS, seed: int = 0) -> None:
-    """Print how often check and attack contradict each other, and how often the check commits."""
+    """Print in how many deployments every share is as stated, and how much is stated.
+
+    A deployment agrees where every statement does: “open” in at least nine of ten fresh draws,
+    “closed” in at most one, in between the fresh share within the interval, as many fresh draws
+    as the check had. An interval wider than `WIDEST` says too little and counts as wrong.
+    """
     generator = Streams(seed).generator("deployments")
-    began, done, right, sure = time.perf_counter(), 0, 0, 0
-    answers, depends, contradicted, rules, rules_wrong = 0, 0, 0, 0, 0
+    began, done, right, plain = time.process_time(), 0, 0, 0
+    rules, rules_wrong = 0, 0
+    every: list[Statement] = []
+    spans: list[float] = []
+    methods: Counter[str] = Counter()
     while done < count:
         deployment = random_deployment(generator)
         if not runnable(deployment):
             continue
         try:
-            found = compared(deployment)
+            statements, within = compared(deployment)
         except InvalidInput:
             continue
-        done, whole = done + 1, True
-        for target, (verdict, rule, got) in found.items():
-            answers, depends = answers + 1, depends + (verdict.answer == "depends")
-            wrong = verdict.answer != "depends" and (verdict.answer == "open") != got.open
-            rules, rules_wrong = rules + (rule is not None), rules_wrong + (rule == (not got.open))
-            contradicted, whole = contradicted + wrong, whole and not wrong
-            if wrong:
+        done, right = done + 1, right + all(one.agrees for one in statements)
+        plain += all(one.verdict.answer != "split" for one in statements)
+        methods[deployment.method] += 1
+        every += statements
+        spans.append(within)
+        bare = expected(deployment)
+        for one in statements:
+            rule = bare[one.verdict.target].open
+            if one.event == "got" and rule is not None:
+                rules, rules_wrong = rules + 1, rules_wrong + (rule != (one.fresh >= 0.5))
+            if not one.agrees:
                 print(
-                    f"  {target}: check says {verdict.answer} ({verdict.evidence}; {verdict.why}), "
-                    f"the attack has {got.figure:.3g}; {deployment.changed()}",
+                    f"  {one.verdict.target}: check says {one.verdict.answer}, {one.event} in "
+                    f"{one.stated.low:.2f} to {one.stated.high:.2f}; fresh {one.fresh:.2f}; "
+                    f"{deployment.changed()}",
                     flush=True,
                 )
-        right += whole
-        sure += whole and all(verdict.answer != "depends" for verdict, *_ in found.values())
         if done % PROGRESS and done < count:
             continue
+        answers = Counter(one.verdict.answer for one in every if one.event == "got")
+        widths = [one.stated.width for one in every if one.verdict.answer == "split"]
         print(
-            f"{done} deployments in {time.perf_counter() - began:.0f} s: {right} without a "
-            f"contradiction, {sure} of them without a “depends” either; "
-            f"{answers} answers, {depends} of them “depends on the data”, "
-            f"{contradicted} contradicted; bare rules {rules}, {rules_wrong} wrong",
+            f"{done} deployments, {time.process_time() - began:.0f} s of CPU: {right} agree in all "
+            f"they state ({sum(one.agrees for one in every)} of {len(every)} statements); {plain} "
+            f"without a split; answers {dict(answers)}; splits are stated to within "
+            f"{np.mean(widths or [0.0]):.2f}; {np.mean(spans):.0%} of fresh figures within their "
+            f"span; bare rules {rules}, {rules_wrong} wrong; {dict(methods)}",
             flush=True,
         )

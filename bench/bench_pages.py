@@ -1,17 +1,18 @@
-"""How long a visitor waits: the first chart of every page, and a slider's repaint on Converge and
-Attack; there also one drag of ε from 10 to 0.1.
+"""How long a visitor waits: the first picture and the first chart of every page, and a slider's
+repaint on Converge and Attack; there also one drag of ε from 10 to 0.1.
 
-The server is warm (somebody has seen the page). "Fresh" is a browser that has never been here, with
-an empty cache; "again" a second tab of it. Browser and server share this machine's cores.
+A picture waits for no library of charts. The server is warm (somebody has seen the page). "Fresh"
+is a browser that has never been here, with an empty cache; "again" a second tab of it. Browser and
+server share this machine's cores.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+
+from bench.in_browser import Start, measure
 
 REPEAT = 7
 MOVES = 8
@@ -19,8 +20,11 @@ DRAGS = 5
 #: Where ε is dragged, and how many values of it lie between 10 and 0.1.
 ATTACK = "/attack?epsilon=10"
 STEPS = 7
-#: Notes when the first chart stands, in milliseconds since the navigation began.
+#: Notes when the first picture and the first chart stand, in milliseconds since the navigation
+#: began.
 _FIRST_CHART = """new MutationObserver((_, watch) => {
+  if (!window.firstPicture && document.querySelector('.fp-canvas'))
+    window.firstPicture = performance.now();
   if (!document.querySelector('.fp-plot[data-drawn]')) return;
   window.firstChart = performance.now();
   watch.disconnect();
@@ -30,55 +34,41 @@ _DIGEST = "document.querySelector('[data-digest]').dataset.digest"
 
 def main() -> None:
     """Print the waits."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        print("The waits of the pages are measured in a browser: run `make browser` first.")
-        return
-    from scripts.browser import NoBrowser, find
-    from tests.browser.tools import ROOT, drawn, pages, serve
+    measure(_waits)
 
-    try:
-        executable = find()
-    except NoBrowser as reason:
-        print(reason)
-        return
+
+def _waits(address: str, start: Start) -> None:
+    from tests.browser.tools import drawn, pages
+
     charts: list[str] = []
-    with serve(ROOT / "app.py", ROOT) as address, sync_playwright() as driver:
-        with _browser(driver, executable) as browser:
-            for path in (entry.path for entry in pages() if entry.path != "/"):
-                page = browser.new_page(bypass_csp=True)
-                page.goto(f"{address}{path}")
-                drawn(page)
-                if page.locator(".js-plotly-plot").count():  # tables have nothing to wait for
-                    charts.append(path)
-                page.close()
-            moves = _repaints(browser, f"{address}/converge", drawn)
-            dials = _repaints(browser, f"{address}{ATTACK}", drawn)
-            drags = _drags(browser, f"{address}{ATTACK}", drawn)
-        print(f"slider to repaint on /converge, ms: {_line(moves)} of {MOVES}")
-        print(f"slider to repaint on /attack, ms: {_line(dials)} of {MOVES}")
-        print(f"ε from 10 to 0.1 in one drag to the last repaint there: {_line(drags)} of {DRAGS}")
-        print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
-        for path in charts:
-            fresh, again = _first_charts(driver, executable, f"{address}{path}")
-            print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}")
+    with start() as browser:
+        for path in (entry.path for entry in pages() if entry.path != "/"):
+            page = browser.new_page(bypass_csp=True)
+            page.goto(f"{address}{path}")
+            drawn(page)
+            if page.locator(".js-plotly-plot").count():  # tables have nothing to wait for
+                charts.append(path)
+            page.close()
+        moves = _repaints(browser, f"{address}/converge", drawn)
+        dials = _repaints(browser, f"{address}{ATTACK}", drawn)
+        drags = _drags(browser, f"{address}{ATTACK}", drawn)
+    print(f"slider to repaint on /converge, ms: {_line(moves)} of {MOVES}")
+    print(f"slider to repaint on /attack, ms: {_line(dials)} of {MOVES}")
+    print(f"ε from 10 to 0.1 in one drag to the last repaint there: {_line(drags)} of {DRAGS}")
+    print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
+    for path in charts:
+        fresh, again, pictures = _first_charts(start, f"{address}{path}")
+        seen = f"   its first picture {_line(pictures)}" if pictures else ""
+        print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}{seen}")
 
 
-@contextmanager
-def _browser(driver: Any, executable: str) -> Iterator[Any]:
-    from scripts.browser import FLAGS
-
-    browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
-    yield browser
-    browser.close()
-
-
-def _first_charts(driver: Any, executable: str, url: str) -> tuple[list[float], list[float]]:
+def _first_charts(start: Start, url: str) -> tuple[list[float], list[float], list[float]]:
+    """First charts, fresh and again, and the first pictures (again) of pages that have one."""
     fresh: list[float] = []
     again: list[float] = []
+    pictures: list[float] = []
     for _ in range(REPEAT):
-        with _browser(driver, executable) as browser:
+        with start() as browser:
             context = browser.new_context(bypass_csp=True, viewport={"width": 1440, "height": 900})
             context.add_init_script(_FIRST_CHART)
             for waits in (fresh, again):
@@ -87,7 +77,9 @@ def _first_charts(driver: Any, executable: str, url: str) -> tuple[list[float], 
                 page.goto(url, wait_until="commit")
                 page.wait_for_function("window.firstChart", timeout=60_000)
                 waits.append(page.evaluate("window.firstChart"))
-    return fresh, again
+                picture = page.evaluate("window.firstPicture")
+            pictures += [picture] if picture else []
+    return fresh, again, pictures
 
 
 def _repaints(browser: Any, url: str, drawn: Any) -> list[float]:

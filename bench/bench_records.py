@@ -144,6 +144,23 @@ def joining(problem: Problem, count: int, *, secure: bool) -> str:
     return f"{count:2} of 1,797 joined, {where}: {exact} exact in {seconds:.2f} s"
 
 
+def masked(name: str, size: int, rounds: int, **options: int) -> str:
+    """FAPS of 10 components replayed, then taken apart: the first of five clients."""
+    problem = fp.problems.images(name, 5, max_samples=5 * size, **options)
+    facts, method = problem.announced, fp.FAPS(10, inner_rule="fixed")
+    assert facts is not None and problem.blocks is not None
+    block = problem.blocks[0]
+    run = fp.simulate(problem, method, rounds=rounds)
+    begun, trace = time.process_time(), float((block**2).sum()) / size
+    replayed = attacks.replay(run.transcript, method, trace=trace, evaluations=200)
+    found = attack(attacks.factor_of(replayed.estimate, size), facts)
+    exact, seconds = exactly(found, block, facts), time.process_time() - begun
+    return (
+        f"FAPS, {name}, {problem.features} features, {size} records, {rounds} rounds: {exact} "
+        f"exact ({replayed.ended} after {replayed.evaluations} evaluations, {seconds:.1f} s)"
+    )
+
+
 def attempts_that_must_fail(count: int = 1000) -> str:
     """Noise, too many records, a wrong grid, a wrong mean: nothing may be certified."""
     problem = fp.problems.images("digits")
@@ -369,6 +386,9 @@ def main() -> None:
         sent = outcome(from_models(method))
         assert sent is not None
         print(f"{method}, {sent.size}: {sent.exact} exact, matrix to {sent.error:.0e}", flush=True)
+    for size, rounds in ((4, 10), (10, 10), (15, 10), (30, 20)):
+        print(masked("digits", size, rounds), flush=True)
+    print(masked("olivetti", 10, 6, resolution=32), flush=True)
     for line in epsilons():
         print(line, flush=True)
     print(attempts_that_must_fail(), flush=True)

@@ -11,12 +11,12 @@ import statistics
 import time
 from typing import Any
 
-from bench.bench_pages import _browser
+from bench.in_browser import Start, measure
 
 REPEAT = 5
 #: Moves of every slider, there and back.
 MOVES = 6
-DIALS = ("clients", "heterogeneity", "penalty", "participation")
+DIALS = ("clients", "heterogeneity", "penalty", "participation", "epsilon")
 #: Notes when the picture has moved on from its start, in milliseconds since the navigation began.
 _MOVING = """new MutationObserver((_, watch) => {
   if (!(Number(document.querySelector('.fp-replay.fp-scene')?.dataset.round) > 0)) return;
@@ -32,32 +32,24 @@ _DRAWN = """(before) => {
 
 def main() -> None:
     """Print the waits."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        print("The waits are measured in a browser: run `make browser` first.")
-        return
-    from scripts.browser import NoBrowser, find
-    from tests.browser.tools import ROOT, drawn, serve
+    measure(_waits)
 
-    try:
-        executable = find()
-    except NoBrowser as reason:
-        print(reason)
-        return
-    with serve(ROOT / "app.py", ROOT) as address, sync_playwright() as driver:
-        with _browser(driver, executable) as browser:
-            page = browser.new_page(viewport={"width": 1440, "height": 900})
-            page.goto(address)
-            drawn(page)
-            for dial in DIALS:
-                waits = _turned(page, dial)
-                worst = statistics.quantiles(waits, n=20, method="inclusive")[-1]
-                print(f"  {dial:<14} median {statistics.median(waits):5.0f}   p95 {worst:5.0f} ms")
-        moving = []
-        for _ in range(REPEAT):
-            with _browser(driver, executable) as browser:
-                moving.append(_first(browser, address))
+
+def _waits(address: str, start: Start) -> None:
+    from tests.browser.tools import drawn
+
+    with start() as browser:
+        page = browser.new_page(bypass_csp=True, viewport={"width": 1440, "height": 900})
+        page.goto(address)
+        drawn(page)
+        for dial in DIALS:
+            waits = _turned(page, dial)
+            worst = statistics.quantiles(waits, n=20, method="inclusive")[-1]
+            print(f"  {dial:<14} median {statistics.median(waits):5.0f}   p95 {worst:5.0f} ms")
+    moving = []
+    for _ in range(REPEAT):
+        with start() as browser:
+            moving.append(_first(browser, address))
     print(f"first moving picture, fresh profile: {statistics.median(moving):.0f} ms", end=" ")
     print(f"({min(moving):.0f} to {max(moving):.0f})")
     print(f"load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
@@ -67,7 +59,7 @@ def _turned(page: Any, dial: str) -> list[float]:
     """From a key on a slider to the last chart drawn; runs that no one has seen before."""
     page.locator(f".st-key-{dial} input[type=range]").focus()
     waits = []
-    back = "ArrowLeft" if dial == "participation" else "ArrowRight"
+    back = "ArrowLeft" if dial in ("participation", "epsilon") else "ArrowRight"
     for _ in range(MOVES):
         before = page.locator(".fp-replay").get_attribute("data-digest")
         began = time.perf_counter()

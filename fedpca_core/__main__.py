@@ -38,7 +38,7 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.experiment import Size
 from fedpca_core.studies.papers.registry import EXPERIMENTS, experiment, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
-from fedpca_core.studies.papers.results import provenance, write_results
+from fedpca_core.studies.papers.results import commit, provenance, summary, write_results
 from fedpca_core.studies.study import Step, outcome
 
 #: Tables with more rows are written, not printed.
@@ -150,9 +150,13 @@ def _list_experiments() -> None:
 
 def _reproduce(name: str, size: Size, seeds: int, out: Path, only: Sequence[str]) -> None:
     chosen = experiment(name)
+    commit()
     table = outcome(reproduce(chosen, size, seeds, out, only), _cell)
     _clear()
     assert table is not None
+    medians = summary(table)
+    if len(medians) <= PRINTED_ROWS:
+        print(f"\nmedians over the seeds\n{medians.to_string(index=False)}")
     print(f"Wrote {', '.join(write_results(table, chosen, size, out))} to {out}.")
 
 

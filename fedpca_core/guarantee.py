@@ -280,7 +280,7 @@ def meanings(stated: Guarantee, samples: int) -> dict[str, Guarantee]:
         for held in PERSONS
         if held < samples
     }
-    whole = "1 record" if samples == 1 else f"all {samples} records"
+    whole = "1 record" if samples == 1 else f"all {samples:,} records"
     return {
         "one record": stated,
         "one record, after two runs": together([stated, stated]),

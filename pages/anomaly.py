@@ -47,10 +47,8 @@ with layout.guard():
     view.explain()
 
 settings = controls.settings()
-result = None if job is None else job.result
-privacy.draw(settings, result)
-if result is not None and hasattr(result, "facts"):
-    st.caption(result.facts.note)
+if job is not None:
+    jobs.below(job, view.study.key, lambda found: privacy.draw(settings, found))
 script.fold(settings, [view.study], data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {view.study: result}, data)
+    share.take_away(settings, {view.study: job and job.result}, data)

@@ -78,9 +78,7 @@ if controls.values["problem"] not in IMAGES:
     presets.note(controls.settings())
 settings = controls.settings()
 job = jobs.study(STUDY, settings, reconstruction.draw, data=data)
-if job.result is not None:
-    st.caption(job.result.facts.note)
-    reconstruction.card(job.result, settings)
+jobs.below(job, STUDY.key, lambda found: reconstruction.card(found, settings))
 formulas.reconstruction()
 replayed, defended = replay.show(controls, data)
 joined = differencing.show(controls, data)
@@ -89,8 +87,7 @@ swept = recovery.show(controls)
 sent = elsewhere.show(controls)
 
 settings = controls.settings()
-if job.result is not None:
-    reconstruction.messages(job.result)
+jobs.below(job, "messages", reconstruction.messages)
 script.fold(settings, studies_of(settings), data)
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(

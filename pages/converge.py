@@ -52,13 +52,7 @@ with chart:
     presets.note(settings)
     job = jobs.study(STUDY, settings, lambda found: convergence.draw(found, settings), data=data)
 with table:
-    if job.result is not None:
-        st.caption(job.result.facts.note)
-        guarantee.card(job.result.facts)
-        summary = job.result.summary(settings.measure, settings.accuracy)
-        costs = convergence.cost_table(summary)
-        layout.small_table(costs, label="What it costs", numbers=list(costs.columns[1:]))
-        convergence.facts(job.result, settings)
+    jobs.below(job, STUDY.key, lambda found: convergence.costs(found, settings))
     formulas.measures()
     formulas.rates()
     mapped = budgets.show(controls, data)

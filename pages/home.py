@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, page, presets, script, share
 from dashboard.shell.controls import Controls, packed
+from dashboard.shell.data import own_data
 from dashboard.shell.doors import DOORS
 from dashboard.views import scene, story
 from fedpca_core.studies.papers.faps import PRESETS
@@ -17,64 +18,73 @@ from fedpca_core.studies.scene.settings import SceneSettings
 
 STUDY = LivePicture()
 
-controls = Controls(SceneSettings, also_known=("shown", "step"))
-story.arrive(controls)
-with st.container(key="front", horizontal=True, vertical_alignment="center"):
-    place = st.container(key="front_title")
-    chapter = story.choose(controls)
-    with place:
-        layout.heading(
-            "Nobody sends a record. What does the server hold?"
-            if chapter is None
-            else chapter.title
+
+@st.fragment
+def experiment() -> None:
+    """The parameters and what they act on; the page below stays as it is while they are turned."""
+    controls = Controls(SceneSettings, also_known=("shown", "step"))
+    story.arrive(controls)
+    with st.container(key="front", horizontal=True, vertical_alignment="center"):
+        place = st.container(key="front_title")
+        chapter = story.choose(controls)
+        with place:
+            layout.heading(
+                "Nobody sends a record. What does the server hold?"
+                if chapter is None
+                else chapter.title
+            )
+    controls.show_notes()
+    strip = st.container(key="story_strip") if chapter is not None else None
+    dials, picture = st.container(), st.container()
+    after = st.container()
+    with dials if chapter is None else after:
+        scene.parameters(controls)
+    with after, st.container(horizontal=True, vertical_alignment="center", key="after_scene"):
+        taken = st.container(horizontal=True, vertical_alignment="center")
+        with st.popover("Lecture", icon=":material/co_present:"):
+            controls.draw("lecture", "hidden", "autoplay", "round", "section")
+
+    settings = controls.settings()
+    hidden = {name for name in ("parameters", "story") if name in settings.hidden}
+    asking = chapter is not None and not settings.shown
+    guess = story.guessed(chapter)
+    if chapter is not None and strip is not None and not (settings.lecture and settings.shown):
+        with strip:
+            story.tell(chapter, settings)
+    data = own_data(settings)
+    with picture:
+        job = jobs.study(
+            STUDY,
+            settings,
+            lambda found: scene.draw(found, settings, asking=asking, guess=guess),
+            data=data,
         )
-controls.show_notes()
-strip = st.container(key="story_strip") if chapter is not None else None
-dials, picture = st.container(), st.container()
-after = st.container()
-with dials if chapter is None else after:
-    scene.parameters(controls)
-with after, st.container(horizontal=True, vertical_alignment="center", key="after_scene"):
-    taken = st.container(horizontal=True, vertical_alignment="center")
-    with st.popover("Lecture", icon=":material/co_present:"):
-        controls.draw("lecture", "hidden", "autoplay", "round", "section")
+    if chapter is not None and strip is not None:
+        with strip:
+            story.after(chapter, controls, settings, job.result if job.done else None)
 
-settings = controls.settings()
-hidden = {name for name in ("parameters", "story") if name in settings.hidden}
-asking = chapter is not None and not settings.shown
-guess = story.guessed(chapter)
-if chapter is not None and strip is not None and not (settings.lecture and settings.shown):
-    with strip:
-        story.tell(chapter, settings)
-with picture:
-    job = jobs.study(
-        STUDY,
-        settings,
-        lambda found: scene.draw(found, settings, asking=asking, guess=guess),
-    )
-if chapter is not None and strip is not None:
-    with strip:
-        story.after(chapter, controls, settings, job.result if job.done else None)
+    with after:
+        page.look(lecture=settings.lecture, hidden=hidden)
+        if job.result is not None:
+            guarantee.card(job.result.facts)
+    with taken:
+        share.take_away(settings, {STUDY: job.result}, data)
+        st.page_link(
+            "../pages/attack.py",
+            label="Attack this run",
+            icon=":material/visibility:",
+            query_params=packed(settings.carried(AttackSettings)),
+        )
+        st.page_link(
+            "../pages/converge.py",
+            label="Compare all methods on it",
+            icon=":material/show_chart:",
+            query_params=packed(settings.carried(ConvergeSettings)),
+        )
+    script.fold(settings, [STUDY], data)
 
-with after:
-    page.look(lecture=settings.lecture, hidden=hidden)
-    if job.result is not None:
-        guarantee.card(job.result.facts)
-with taken:
-    share.take_away(settings, {STUDY: job.result})
-    st.page_link(
-        "../pages/attack.py",
-        label="Attack this run",
-        icon=":material/visibility:",
-        query_params=packed(settings.carried(AttackSettings)),
-    )
-    st.page_link(
-        "../pages/converge.py",
-        label="Compare all methods on it",
-        icon=":material/show_chart:",
-        query_params=packed(settings.carried(ConvergeSettings)),
-    )
-script.fold(settings, [STUDY])
+
+experiment()
 
 with st.container(key="section_story"):
     story.contents()

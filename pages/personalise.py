@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, script, share
+from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import exposure, personal, personal_sweep
 from fedpca_core.studies.papers.personal import PRESETS
@@ -30,8 +30,14 @@ controls.show_notes()
 
 with st.sidebar:
     st.header("Clients", anchor=False)
-    controls.draw("heterogeneity", "samples", "clients")
-    controls.draw("features", "components", "noise_variance", "seed")
+    own = controls.parameter("problem") == "table"
+    if own:
+        own_table.upload(controls)
+    controls.draw("heterogeneity", "samples")
+    controls.parameter("clients", disabled=own and bool(controls.values.get("client_column")))
+    if not own:
+        controls.parameter("features")
+    controls.draw("components", "noise_variance", "seed")
     st.header("Method", anchor=False)
     controls.draw("rounds", "pace", "start_from")
     with st.expander("Readings of the paper"):
@@ -69,16 +75,19 @@ layout.section("What the uploads give away")
 exposure.threat(not math.isinf(controls.values["epsilon"]))
 controls.parameter("exposure")
 settings = controls.settings()
+data = own_table.current() if own else None
 results: dict[Study[Any, Any], Any] = {}
 
 with top:
     for preset in PRESETS:
         if preset.settings.run_key() == settings.run_key() != PersonaliseSettings():
             st.caption(f"**{preset.title}.** {preset.point}")
-    job = jobs.study(COMPARISON, settings, lambda found: personal.draw(found, settings))
+    job = jobs.study(COMPARISON, settings, lambda found: personal.draw(found, settings), data=data)
     results[COMPARISON] = job.result
 with middle:
-    swept = jobs.study(SWEEP, settings, lambda found: personal_sweep.draw(found, settings))
+    swept = jobs.study(
+        SWEEP, settings, lambda found: personal_sweep.draw(found, settings), data=data
+    )
     results[SWEEP] = swept.result
 if settings.exposure and not EXPOSURE.wanted(settings):
     layout.sentence(
@@ -87,8 +96,10 @@ if settings.exposure and not EXPOSURE.wanted(settings):
         kind="note",
     )
 elif settings.exposure:
-    results[EXPOSURE] = jobs.study(EXPOSURE, settings, exposure.draw).result
+    results[EXPOSURE] = jobs.study(EXPOSURE, settings, exposure.draw, data=data).result
 
-script.fold(settings, [study for study in (COMPARISON, SWEEP, EXPOSURE) if study.wanted(settings)])
+script.fold(
+    settings, [study for study in (COMPARISON, SWEEP, EXPOSURE) if study.wanted(settings)], data
+)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results)
+    share.take_away(settings, results, data)

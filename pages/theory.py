@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, script, share
+from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import theory, theory_statements, theory_sweeps
 from fedpca_core.studies.study import Study
@@ -29,9 +29,16 @@ controls.show_notes()
 
 with st.sidebar:
     st.header("Problem", anchor=False)
-    pair = controls.parameter("problem") == "pair"
+    problem = controls.parameter("problem")
+    if problem == "table":
+        facts = own_table.upload(controls)
+        if facts is not None:
+            controls.parameter("target", options=["", *facts.numeric], empty="The last one")
     controls.parameter("condition")
-    controls.draw("heterogeneity", "clients", "features", disabled=pair)
+    fixed = problem == "pair" or bool(controls.values.get("client_column"))
+    controls.draw("heterogeneity", "clients", disabled=fixed)
+    if problem != "table":
+        controls.parameter("features", disabled=fixed)
     controls.parameter("seed")
     st.header("Method", anchor=False)
     method = controls.parameter("method")
@@ -53,13 +60,14 @@ layout.section(
 with st.container(width=220):
     controls.parameter("family_seed")
 settings = controls.settings()
+data = own_table.current() if problem == "table" else None
 results: dict[Study[Any, Any], Any] = {}
 
 with run:
-    job = jobs.study(METHOD, settings, lambda found: theory.draw(found, settings))
+    job = jobs.study(METHOD, settings, lambda found: theory.draw(found, settings), data=data)
     results[METHOD] = job.result
 with factors:
-    job = jobs.study(SWEEPS, settings, lambda found: theory_sweeps.draw(found, settings))
+    job = jobs.study(SWEEPS, settings, lambda found: theory_sweeps.draw(found, settings), data=data)
     results[SWEEPS] = job.result
 results[STATEMENTS] = jobs.study(STATEMENTS, settings, theory_statements.draw_verdicts).result
 theory_statements.repair()
@@ -86,8 +94,8 @@ layout.section(
     "heterogeneity down and it beats the power method; turn it up and it fails. Lanczos needs one "
     "product a round and wins throughout.",
 )
-results[BRIDGE] = jobs.study(BRIDGE, settings, theory_statements.draw_bridge).result
-script.fold(settings, [METHOD, SWEEPS, STATEMENTS, BRIDGE])
+results[BRIDGE] = jobs.study(BRIDGE, settings, theory_statements.draw_bridge, data=data).result
+script.fold(settings, [METHOD, SWEEPS, STATEMENTS, BRIDGE], data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results)
+    share.take_away(settings, results, data)
     st.page_link("../pages/personalise.py", label="Personalised PCA", icon=":material/diversity_3:")

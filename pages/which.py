@@ -69,16 +69,7 @@ if STRIP.wanted(settings):
     spread = jobs.study(
         STRIP, settings, lambda found: frontier.strip(found, settings), data=data
     ).result
-if job.result is not None:
-    told = frontier.sums(job.result)
-    if len(told):
-        layout.section(
-            "What secure sums hide",
-            "The same methods when the server sees only sums over all clients, and a second run "
-            "after one record joined. Errors are relative; simulation only.",
-        )
-        layout.small_table(told, label="What secure sums hide", numbers=list(told.columns[1:]))
-    st.caption(job.result.facts.note)
+jobs.below(job, STUDY.key, frontier.hidden)
 script.fold(settings, studies_of(settings), data)
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: spread})

@@ -2,6 +2,7 @@
 
 python -m scripts.shots                          every page
 python -m scripts.shots /attack?seed=3 /converge these addresses
+python -m scripts.shots story                    the front page's first seconds and its story
 python -m scripts.shots --out pictures --window  into another folder, the window's part only
 """
 
@@ -10,18 +11,24 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
+from fedpca_core.studies.scene.settings import STEPS
 from scripts.browser import FLAGS, NoBrowser, find
 from tests.browser.tools import ROOT, drawn, pages, serve
 
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 WIDTHS = {1440: 900, 390: 844}
+#: Where the front page is recorded: on a desk, inside another page before a room, on a phone.
+SCREENS = ((1440, 900, ""), (1024, 768, "embed=true&"), (390, 844, ""))
+#: Seconds after the address was opened.
+SECONDS = (1, 3)
 
 
 def names_and_addresses(wanted: list[str]) -> Iterator[tuple[str, str]]:
@@ -33,7 +40,9 @@ def names_and_addresses(wanted: list[str]) -> Iterator[tuple[str, str]]:
 
 def shoot(browser: Browser, url: str, file: Path, scheme: Scheme, width: int, whole: bool) -> None:
     """Save one picture, once every chart stands."""
-    page = browser.new_page(viewport={"width": width, "height": WIDTHS[width]}, color_scheme=scheme)
+    page = browser.new_page(
+        viewport={"width": width, "height": WIDTHS[width]}, color_scheme=scheme, bypass_csp=True
+    )
     page.goto(url)
     drawn(page)
     if whole:  # Streamlit scrolls inside the page, so the window must grow to show all of it
@@ -43,6 +52,47 @@ def shoot(browser: Browser, url: str, file: Path, scheme: Scheme, width: int, wh
     page.screenshot(path=file)
     page.close()
     print(file, flush=True)
+
+
+def shoot_all(browser: Browser, server: str, chosen: argparse.Namespace) -> None:
+    """The wanted pages, light and dark, wide and narrow."""
+    for name, address in names_and_addresses(chosen.addresses):
+        for scheme in SCHEMES:
+            for width in WIDTHS:
+                file = chosen.out / f"{name}-{scheme}-{width}.png"
+                shoot(browser, server + address, file, scheme, width, not chosen.window)
+
+
+def record(browser: Browser, server: str, out: Path) -> None:
+    """The front page as it opens, and every step of the story asked and shown, on every screen."""
+    warm = browser.new_page(bypass_csp=True)
+    warm.goto(server)  # the first seconds are those of a server that somebody has visited
+    drawn(warm)
+    warm.close()
+    for width, height, frame in SCREENS:
+        for scheme in SCHEMES:
+            page = browser.new_page(
+                viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=True
+            )
+
+            def keep(name: str, page=page, place=f"{width}-{scheme}") -> None:
+                page.screenshot(path=out / f"story-{place}-{name}.png")
+                print(out / f"story-{place}-{name}.png", flush=True)
+
+            page.goto(f"{server}/?{frame}", wait_until="commit")
+            began = time.monotonic()
+            for second in SECONDS:
+                page.wait_for_timeout(max(0.0, 1e3 * (second - time.monotonic() + began)))
+                keep(f"second-{second}")
+            for step in STEPS:
+                for name, query in (
+                    ("asked", ""),
+                    ("shown", "&shown=true&autoplay=false&round=100"),
+                ):
+                    page.goto(f"{server}/?{frame}step={step}{query}")
+                    drawn(page)
+                    keep(f"step-{step}-{name}")
+            page.close()
 
 
 def main() -> int:
@@ -59,11 +109,10 @@ def main() -> int:
         return 1
     with serve(ROOT / "app.py", ROOT) as server, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
-        for name, address in names_and_addresses(chosen.addresses):
-            for scheme in SCHEMES:
-                for width in WIDTHS:
-                    file = chosen.out / f"{name}-{scheme}-{width}.png"
-                    shoot(browser, server + address, file, scheme, width, not chosen.window)
+        if chosen.addresses == ["story"]:
+            record(browser, server, chosen.out)
+        else:
+            shoot_all(browser, server, chosen)
         browser.close()
     return 0
 

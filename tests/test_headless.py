@@ -32,12 +32,13 @@ from fedpca_core.studies.detection import poisoned, sweeps, task, trained
 from fedpca_core.studies.private import membership
 from fedpca_core.studies.records import at_risk
 from fedpca_core.studies.study import Study
+from tests.tables import own_file
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages that are not called as their settings are.
 SCRIPTS = {"scene": "home"}
 #: What a visitor's own file is called.
-OWN = {"converge": "own.csv", "anomaly": "own.csv", "trace": "trace.npz"}
+OWN = {"trace": "trace.npz"}
 #: Measured by the clock, or ended within rounding: no two runs agree.
 LEFT_OUT = (
     *("seconds", "seconds_low", "seconds_high", "training_seconds", "microseconds_per_flow"),
@@ -67,11 +68,14 @@ TINY: Mapping[str, Mapping[str, Any]] = {
 }
 #: What has a size of its own shows no controls for it (None: the default).
 SIZED = {"features": None, "samples": None}
+TABLE = {"problem": "table", "client_column": "label", "features": None, "scaling": "none"}
 PRINTED = SIZED | {"figure": "4d", "clients": None, "delta": None}
+OWN_RECORDS = {"problem": "table", "client_column": "label", "records_per_client": None}
 #: Rows of the table: a kind, and what a visitor changed on its page.
 ROWS: list[tuple[str, dict[str, Any]]] = [
     ("scene", {}),
     ("scene", {"method": "faps", "epsilon": 10, "clip_norm": 4, "participation": 0.5}),
+    ("scene", OWN_RECORDS | {"components": 2}),
     ("converge", {"methods": ("ssi", "local_power", "faps", "block_krylov", "one_shot")}),
     ("converge", {"problem": "decay_arithmetic", "participation": 0.5, "secure_aggregation": True}),
     ("converge", SIZED | {"problem": "digits", "epsilon": 10, "clip_norm": 4, "starts": 1}),
@@ -91,10 +95,14 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("personalise", {"vary": "samples", "exposure": True, "epsilon": 50}),
     ("personalise", {"vary": "clients", "reading": "literal"}),
+    ("personalise", {"problem": "table", "features": None, "components": 1, "exposure": True}),
+    ("personalise", TABLE | {"clients": None, "components": 1, "vary": "samples", "epsilon": 50}),
     ("trace", {"client": 1, "grid": "1"}),
     ("papers", {}),
     ("theory", {}),
     ("theory", {"problem": "logistic", "method": "admm"}),
+    ("theory", {"problem": "table", "features": None, "columns": ("a", "b"), "target": "d"}),
+    ("theory", TABLE | {"clients": None, "method": "scaffnew"}),
     *(
         ("anomaly", {"topic": topic} | ({"sweep": "components"} if topic == "sweeps" else {}))
         for topic in KINDS["anomaly"].parameters()["topic"].choices
@@ -124,18 +132,6 @@ def trace_file(folder: Path) -> bytes:
     trace = fp.simulate(fp.problems.from_blocks(blocks), fp.SSI(3), rounds=6)
     save_trace(replace(trace, states=None), folder / "trace.npz")
     return (folder / "trace.npz").read_bytes()
-
-
-def own_file() -> bytes:
-    """Records of a few clients, some of them unlike the others."""
-    generator = np.random.default_rng(4)
-    values = generator.standard_normal((400, 2)) @ generator.standard_normal((2, 5))
-    values += 0.1 * generator.standard_normal((400, 5))
-    odd = np.arange(400) % 8 == 0
-    values[odd] += 3 * generator.standard_normal((int(odd.sum()), 5))
-    table = pd.DataFrame(values, columns=list("abcde"))
-    table["label"] = np.where(odd, "odd", "normal")
-    return table.to_csv(index=False).encode()
 
 
 @pytest.fixture(autouse=True)
@@ -179,7 +175,7 @@ def taken_away(settings, table: bytes | None, monkeypatch) -> tuple[str, dict[St
         app.query_params[key] = value
     app.run()
     if table is not None:
-        app.file_uploader[0].set_value((OWN[settings.kind], table, "")).run()
+        app.file_uploader[0].set_value((OWN.get(settings.kind, "own.csv"), table, "")).run()
     assert not app.exception
     return offered[-1]
 
@@ -192,7 +188,7 @@ def test_the_file_of_a_page_gives_the_page_s_numbers(
 ) -> None:
     settings = settings_of(kind, changes)
     own = getattr(settings, "problem", "") in ("own", "table")
-    table = trace_file(tmp_path) if kind == "trace" else own_file() if own else None
+    table = trace_file(tmp_path) if kind == "trace" else own_file().content if own else None
     text, results = taken_away(settings, table, monkeypatch)
     assert read_settings(text) == settings
     done = {study.key for study, found in results.items() if found is not None}
@@ -201,8 +197,8 @@ def test_the_file_of_a_page_gives_the_page_s_numbers(
     (tmp_path / "page.json").write_text(text, encoding="utf-8")
     command = ["run", str(tmp_path / "page.json"), "--out", str(tmp_path / "out")]
     if table is not None:
-        (tmp_path / OWN[kind]).write_bytes(table)
-        command += ["--table", str(tmp_path / OWN[kind])]
+        (tmp_path / OWN.get(kind, "own.csv")).write_bytes(table)
+        command += ["--table", str(tmp_path / OWN.get(kind, "own.csv"))]
     assert main(command) == 0
     assert capsys.readouterr().out
     offered = {

@@ -15,10 +15,11 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from dashboard.shell import limits, log, workers
@@ -338,7 +339,17 @@ def show(
         start(again=True)
         st.session_state[asked] = None  # as patient as with a new one
 
+    former, result = st.session_state.get(picture, (draw, None))
+    # The picture before stays, dimmed, until the new one has as much to show.
+    dimmed = running and result is not None and not as_much(job.result, result)
+    if not dimmed:
+        former, result = draw, job.result
+    if result is not None:
+        st.session_state[picture] = former, result
+
     with st.container(key=f"{name}_busy"):
+        if dimmed:
+            st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
         if running:
             bar, button = st.columns([6, 1], vertical_alignment="center")
             with bar:
@@ -351,22 +362,35 @@ def show(
     # Widgets inside a picture run the picture again, not the page.
     @st.fragment
     def shown() -> None:
-        old = st.session_state.get(picture)
-        if job.result is not None:
-            st.session_state[picture] = draw, job.result
+        if result is not None:
             with st.container(key=f"{name}_picture"):
-                draw(job.result)
-        elif running and old is not None:
-            # The picture before stays, dimmed, until there is something new to show.
-            with st.container(key=f"{name}_picture"):
-                st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
-                former, result = old
                 former(result)
         elif running:
             st.skeleton(height=420)
 
     shown()
     return job
+
+
+def below(job: Job, name: str, draw: Callable[[Any], None]) -> None:
+    """Draw more of a job's result elsewhere on the page; while it lasts, what was there before."""
+    place = f"_below_{name}"
+    if job.done:
+        st.session_state[place] = draw, job.result
+    former, result = st.session_state.get(place, (draw, job.result))
+    if result is not None:
+        former(result)
+
+
+def as_much(new: Any, old: Any) -> bool:
+    """Whether a partial result has every part of the one before: all fields, as many entries."""
+    if old is None or new is None:
+        return old is None
+    if is_dataclass(old):
+        return type(new) is type(old) and all(
+            as_much(getattr(new, part.name), getattr(old, part.name)) for part in fields(old)
+        )
+    return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
 
 
 def _follow(job: Job, visitor: str) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, limits
 from dashboard.shell.controls import Controls, plain
+from dashboard.shell.upload import upload as uploaded
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import OWN_TABLE, TABLE_SUFFIXES
@@ -17,14 +18,14 @@ from fedpca_core.studies.own_table import TableFacts
 _STATE = "_own_table"
 
 
-def upload(controls: Controls[Any]) -> None:
-    """Draw the upload and the settings that say how the table is read."""
+def upload(controls: Controls[Any]) -> TableFacts | None:
+    """Draw the upload and the settings that say how the table is read; what is in the file."""
     _, facts = choose("One row for each record, one column for each feature.")
-    if facts is None:
-        return
-    client_column(controls, facts)
-    controls.parameter("columns", options=facts.numeric)
-    controls.parameter("scaling")
+    if facts is not None:
+        client_column(controls, facts)
+        controls.parameter("columns", options=facts.numeric)
+        controls.parameter("scaling")
+    return facts
 
 
 def client_column(controls: Controls[Any], facts: TableFacts) -> None:
@@ -37,7 +38,7 @@ def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:
 
     What is wrong with a file is said as long as it stands in the upload.
     """
-    file = st.file_uploader(
+    file = uploaded(
         "Your file",
         type=list(TABLE_SUFFIXES),
         help=f"{explanation} CSV, Parquet, or a matrix of NumPy; at most {limits.UPLOAD_MB} MB. It "

@@ -9,16 +9,19 @@ import streamlit as st
 
 from dashboard.shell import layout
 from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.shares import Share
 from fedpca_core.studies.check.study import Checked, Verdict
 from fedpca_core.studies.check.trial import TARGETS
 from fedpca_core.studies.frontier.rules import size
 
 EVIDENCE = {
     "rule": "a count",
-    "run": "a run at this size",
-    "both": "a count and a run at this size",
+    "run": "runs at this size",
+    "both": "a count and runs",
     "caution": "a count that does not decide",
 }
+#: Errors below this are rounding, and which rounding is of no interest.
+EXACT = 1e-6
 SHORT = {
     "covariance": "covariance",
     "leading": "leading space",
@@ -29,11 +32,16 @@ SHORT = {
 ANSWERS = {
     "open": "open",
     "partly": "in part",
-    "depends": "depends on the data",
+    "depends": "counting does not decide",
     "closed": "not by the attacks tried",
 }
 #: How the sentence begins that names what is open.
-OPEN = (("open", "Open"), ("partly", "Open in part"), ("depends", "Open on some data"))
+OPEN = (
+    ("open", "Open"),
+    ("split", "Open on some data"),
+    ("partly", "Open in part"),
+    ("depends", "To be taken for open"),
+)
 
 
 def draw(found: Checked, settings: CheckSettings) -> None:
@@ -44,20 +52,23 @@ def draw(found: Checked, settings: CheckSettings) -> None:
     with st.expander("Why: the rules"):
         st.markdown("\n".join(f"- **{TARGETS[one.target]}:** {one.why}." for one in found.verdicts))
         st.caption(
-            "How often the check is right, on random deployments attacked once more: "
+            "How often the check is right, on random deployments attacked as often once more: "
             "`python -m bench check`."
         )
-    if not found.ran:
+    if not found.draws:
         st.caption(
             "Too large to be run here, so counting alone answers; where it does not decide, take "
             "it for open."
         )
     else:
         st.caption(
-            "Runs are on random records of these sizes, on a grid where yours are, centred as "
-            "yours are; never on your data. Real data of another shape may be easier or harder. "
-            "“In part”: an attack gets something, less than half way from nothing to all, in every "
-            "run. “Depends on the data”: the runs themselves disagree."
+            f"From {found.draws} draws of random records of these sizes, on a grid where yours "
+            "are, centred as yours are; never your data. Real data of another shape may be easier "
+            "or harder. “Open”: in at least nine of ten draws an attack comes nearer to all than "
+            "to nothing; a share of draws is given where they differ, and in brackets where that "
+            "of as many others will lie (99 %). “In part”: it gets something, hardly ever so much; "
+            "of few draws that differ, how far it comes on average from nothing to all. "
+            "Membership: how often a member is ranked above a stranger, half of the time by chance."
         )
     if settings.formal:
         st.caption(
@@ -84,33 +95,57 @@ def sentence(found: Checked) -> str:
         )
     said = []
     for answer, words in OPEN:
-        names = [TARGETS[one.target].lower() for one in found.open if one.answer == answer]
+        names = [
+            TARGETS[one.target].lower() + (f" ({_share(one.got)})" if answer == "split" else "")
+            for one in found.open
+            if one.answer == answer
+        ]
         if names:
             said.append(f"{words}: {'; '.join(names)}.")
     return " ".join(said)
 
 
+def _share(share: Share | None) -> str:
+    """A share of draws and its interval."""
+    if share is None:
+        return ""
+    seen, low, high = (f"{100 * one:.0f}" for one in (share.seen, share.low, share.high))
+    if share.of == "way":
+        return f"{seen} % of the way, {low}–{high} %"
+    return f"in {seen} % of draws, {low}–{high} %"
+
+
 def _row(one: Verdict) -> dict[str, str]:
     return {
         "What": TARGETS[one.target],
-        "Answer": ANSWERS[one.answer],
+        "Answer": _answer(one),
         "Attack": one.attack or "–",
         "Figure": _figure(one),
         "Known from": EVIDENCE[one.evidence],
     }
 
 
+def _answer(one: Verdict) -> str:
+    if one.answer == "split":
+        return f"open {_share(one.got)}"
+    graded = one.got is not None and one.got.of == "way"
+    return ANSWERS[one.answer] + (f" ({_share(one.got)})" if graded else "")
+
+
 def _figure(one: Verdict) -> str:
+    """The median, and in brackets the span over the draws; of membership that of the average."""
     if math.isnan(one.figure):
         return "–"
-    said = {
-        "covariance": f"error {one.figure:.2g}",
-        "leading": f"sine {one.figure:.2g}",
-        "records": f"{one.figure:.0f} exact",
-        "membership": f"ranked right {100 * one.figure:.0f} %",
-        "newcomer": f"sine {one.figure:.2g}",
-    }
-    return said[one.target]
+    if one.target == "membership" and one.got is not None:
+        low, high = 100 * one.got.low, 100 * one.got.high
+        return f"ranked right {100 * one.got.seen:.0f} % ({low:.0f}–{high:.0f})"
+    if one.target == "records":
+        some = f"{one.figure:.0f} exact"
+        return some if one.least == one.most else f"{some} ({one.least:.0f}–{one.most:.0f})"
+    name = "error" if one.target == "covariance" else "sine"
+    if one.most < EXACT:
+        return f"{name} below {EXACT:g}"
+    return f"{name} {one.figure:.2g} ({one.least:.2g}–{one.most:.2g})"
 
 
 def _defences(table: pd.DataFrame) -> pd.DataFrame:
@@ -120,7 +155,11 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
         if row["refusal"]:
             left, off, sent = str(row["refusal"]), "–", "–"
         else:
-            names = [SHORT[name] for name in targets if bool(row[name])]
+            names = [
+                SHORT[name] + " in part" * (row[name] != "open")
+                for name in targets
+                if row[name] != "closed"
+            ]
             left = ", ".join(names) or "nothing, by the attacks tried"
             off, sent = f"{row['sine']:.2g}", size(row["bytes_client"])
         rows.append(

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, replay
-from dashboard.shell import layout
+from dashboard.shell import guarantee, layout
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.convergence import Comparison, Line
@@ -125,6 +125,15 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
         for method, floor in found.items()
         if floor is not None and floor > ROUNDING
     ]
+
+
+def costs(comparison: Comparison, settings: ConvergeSettings) -> None:
+    """Whose data these are, the guarantee, the table of costs, and what the curves depend on."""
+    st.caption(comparison.facts.note)
+    guarantee.card(comparison.facts)
+    table = cost_table(comparison.summary(settings.measure, settings.accuracy))
+    layout.small_table(table, label="What it costs", numbers=list(table.columns[1:]))
+    facts(comparison, settings)
 
 
 def facts(comparison: Comparison, settings: ConvergeSettings) -> None:

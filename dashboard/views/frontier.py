@@ -29,6 +29,7 @@ FLOORS: Mapping[str, float] = {
     "unexplained": 1e-9,
     "worst_client": 1e-4,
     "leak": 1e-9,
+    "records": 0.5,
 }
 #: The widget that holds the chosen point.
 POINT = "which_point"
@@ -53,8 +54,8 @@ def draw(front: Front, settings: FrontierSettings) -> None:
     if drawn.empty:
         layout.sentence(
             "No run has numbers on both axes: an ε is stated only for runs with noise at the "
-            "source, and how close attacks come only for runs without. Choose other axes, or "
-            "paths over ε."
+            "source, how close attacks come only for runs without, and records are taken apart "
+            "only where their values lie on a grid. Choose other axes, or paths over ε."
         )
         return
     best = pareto(drawn, settings.across, settings.upward)
@@ -163,7 +164,8 @@ def protection(row: pd.Series) -> str:
         return "its attack searches for seconds: of the first seed only"
     if not row["attack"]:
         return f"no attack tried beats a guess ({row['guess']:.2g}), which proves nothing"
-    return f"{NAMES[row['attack']]}: error {row['leak']:.2g}, a guess has {row['guess']:.2g}"
+    read = f"{NAMES[row['attack']]}: error {row['leak']:.2g}, a guess has {row['guess']:.2g}"
+    return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
 
 
 def _closely(
@@ -213,6 +215,19 @@ def _reached(row: pd.Series, settings: FrontierSettings) -> str:
 
 
 # ---------------------------------------------------------------------- more tables
+def hidden(front: Front) -> None:
+    """What secure sums hide, and whose data these are."""
+    told = sums(front)
+    if len(told):
+        layout.section(
+            "What secure sums hide",
+            "The same methods when the server sees only sums over all clients, and a second run "
+            "after one record joined. Errors are relative; simulation only.",
+        )
+        layout.small_table(told, label="What secure sums hide", numbers=list(told.columns[1:]))
+    st.caption(front.facts.note)
+
+
 def sums(front: Front) -> pd.DataFrame:
     """What secure sums hide and what they do not, as finished texts."""
     rows = front.table[front.table["newcomer"].notna()]
@@ -249,6 +264,14 @@ def strip(front: Front, settings: FrontierSettings) -> None:
                 panels.append(_small(some, name, measure, settings))
     if panels:
         chart(key="frontier_strip", panels=panels)
+        seeds = int(points["seeds"].max())
+        lows = [
+            f"{AXES[axis]} below {short(FLOORS[axis])} is drawn there."
+            for axis in dict.fromkeys([settings.upward, settings.across])
+            if axis in FLOORS
+        ]
+        bands = f"Lines are medians over {seeds} seeds, bands span them." if seeds > 1 else ""
+        st.caption(" ".join([bands, *lows]).strip())
 
 
 def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettings) -> Panel:
@@ -273,6 +296,7 @@ def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettin
         x_title=described,
         y_title=AXES[measure].lower(),
         curves=tuple(curves),
+        log_x=name == "clients",
         follows=False,
         height=240,
         description=f"{AXES[measure]} of every method over {described}.",

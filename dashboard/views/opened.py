@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.player import Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import guarantee, layout
 from dashboard.shell.controls import plain
+from dashboard.shell.upload import upload
 from dashboard.views.convergence import ROUNDING
 from fedpca_core.settings import short
 from fedpca_core.studies.opened.opened import Opened
@@ -20,7 +21,7 @@ _STATE = "_opened_run"
 
 def choose() -> OwnData | None:
     """The upload; returns the file of this session, if there is one."""
-    file = st.file_uploader(
+    file = upload(
         "File of a run (.npz)",
         type=["npz"],
         help="What a run on Flower has written, or `save_trace` of a run in a script. It is read "

@@ -61,7 +61,11 @@ def verdict(outcome: Collaboration) -> str:
     numbers = (
         f"After {rounds} personalised PCA is at **{mine:.3f}**; {name(ALONE)} settles at "
         f"{limits[ALONE]:.3f}, one shared model ({name(SHARED)}) at {limits[SHARED]:.3f} "
-        "(1 is what perfect knowledge of each client would reach)."
+        + (
+            "(the share of fresh records that a model misses)."
+            if outcome.own
+            else "(1 is what perfect knowledge of each client would reach)."
+        )
     )
     clients = f"{outcome.better} of {outcome.clients} clients do better than alone."
     if outcome.facts.guarantee is not None:
@@ -83,6 +87,14 @@ def verdict(outcome: Collaboration) -> str:
     return f"{best} {numbers} {clients}"
 
 
+def error_title(settings: PersonaliseSettings, measure: str = "") -> str:
+    """What the axis of errors says."""
+    records = f"{measure or settings.measure} records"
+    if settings.problem == "table":
+        return f"share of {records} that is missed"
+    return f"error on {records} / noise floor"
+
+
 def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
     fresh = settings.measure == "fresh"
@@ -92,12 +104,12 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
         key="personal-error",
         title="Error against rounds",
         x_title="communication round",
-        y_title=f"error on {settings.measure} records / noise floor",
+        y_title=error_title(settings),
         curves=tuple(
             Curve(METHODS[key].title, np.arange(len(source[key])), source[key], colour=key)
             for key in COMPARED
         ),
-        baselines=(true,) if fresh else (),
+        baselines=(true,) if fresh and not outcome.own else (),
         log_y=False,
         integer_x=True,
         axes_id=f"personal-error-{settings.measure}",
@@ -141,9 +153,10 @@ def distances(outcome: Collaboration) -> str:
         if shown == outcome.clients
         else f"every two of the first {shown} of {outcome.clients} clients"
     )
+    unseen = "the records of all" if outcome.own else "the true frames"
     return (
-        f"The largest principal angle between the subspaces of {who}. Simulation only: nobody in "
-        "the federation sees the true frames."
+        f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation "
+        f"only: nobody in the federation sees {unseen}."
     )
 
 
@@ -167,7 +180,7 @@ def angles(outcome: Collaboration) -> list[Heat]:
             simulation_only=True,  # the models are the clients' own
         )
         for key, title, values in (
-            ("true", "True frames", outcome.angles),
+            ("true", "All their records" if outcome.own else "True frames", outcome.angles),
             ("learned", "Personalised models", outcome.learned),
         )
     ]
@@ -175,14 +188,15 @@ def angles(outcome: Collaboration) -> list[Heat]:
 
 def facts(outcome: Collaboration, settings: PersonaliseSettings) -> None:
     """What it costs, next to what the raw data would."""
-    features, components = settings.features, settings.components
+    features, components = outcome.facts.features, settings.components
     frame, records = features * components, features * settings.samples
+    sent = outcome.bytes_sent[PERSONAL] / 1e6
     moment = features * (features + 1) // 2
     layout.metric_cards(
         [
             layout.Card(
                 "Sent in all",
-                f"{outcome.bytes_sent[PERSONAL] / 1e6:,.1f} MB",
+                f"{sent:,.1f} MB" if sent >= 0.1 else f"{1e3 * sent:.3g} kB",
                 "personalised PCA, both directions",
                 help="As much as one shared model; training alone sends nothing.",
             ),
@@ -190,7 +204,7 @@ def facts(outcome: Collaboration, settings: PersonaliseSettings) -> None:
                 "One upload", f"{frame:,} floats", f"{8 * frame / 1e3:.3g} kB in each round"
             ),
             layout.Card(
-                "A client's raw data",
+                "What a client learns from",
                 f"{records:,} floats",
                 _uploads(records / frame),
                 help="Bandwidth is no argument for this method at such sizes.",
@@ -199,8 +213,7 @@ def facts(outcome: Collaboration, settings: PersonaliseSettings) -> None:
                 "Between two clients",
                 f"{outcome.median_angle:.0f}°",
                 "median largest angle; simulation only",
-                help="Median over the pairs of the left map, between true frames. A whole Sᵢ has "
-                f"{moment:,} floats.",
+                help=f"Median over the pairs of the left map. A whole Sᵢ has {moment:,} floats.",
             ),
         ]
     )

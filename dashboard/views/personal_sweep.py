@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
-from dashboard.views.personal import TIE, UNCHANGED, name
+from dashboard.shell import layout
+from dashboard.views.personal import TIE, UNCHANGED, error_title, name
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.papers.personal import expected_curve
@@ -35,6 +36,8 @@ def draw(found: Swept, settings: PersonaliseSettings) -> None:
     st.markdown(sentence(found))
     chart(key="personal_sweep", panels=[panel(found, settings)])
     st.caption(size(settings))
+    for reason in dict.fromkeys(found.refusals.values()):
+        layout.sentence(reason, kind="note")
 
 
 def size(settings: PersonaliseSettings) -> str:
@@ -79,8 +82,10 @@ def panel(found: Swept, settings: PersonaliseSettings) -> Panel:
     return Panel(
         key="personal-sweep",
         title="",
-        x_title=AXIS_TITLES[found.parameter],
-        y_title="error on fresh records / noise floor",
+        x_title="heterogeneity that personalised PCA assumes"
+        if (found.parameter, settings.problem) == ("heterogeneity", "table")
+        else AXIS_TITLES[found.parameter],
+        y_title=error_title(settings, "fresh"),
         curves=tuple(lines),
         log_x=True,
         log_y=False,
@@ -96,7 +101,7 @@ def panel(found: Swept, settings: PersonaliseSettings) -> Panel:
 def sentence(found: Swept) -> str:
     """Where the baselines cross and where personalised PCA gains most."""
     axis = found.band(METHODS[ALONE].title, FRESH).x
-    if len(axis) < len(AXES[found.parameter]):
+    if len(axis) + len(found.refusals) < len(AXES[found.parameter]):
         return "Still running: values further to the right are on their way."
 
     def at(value: float) -> str:

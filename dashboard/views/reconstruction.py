@@ -187,7 +187,8 @@ def verdict(found: Reconstructed) -> str:
 
 
 def card(found: Reconstructed, settings: AttackSettings) -> None:
-    """Who sees what, what they know and do, and what comes of it."""
+    """Whose data these are; who sees what, what they know and do, and what comes of it."""
+    st.caption(found.facts.note)
     secure = settings.secure_aggregation
     by = found.by.adversary
     gets = [

@@ -19,6 +19,7 @@ from dashboard.player import (
     replay,
     to_uint8,
 )
+from dashboard.shell import own_table
 from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from fedpca_core.algorithms.registry import METHODS
@@ -53,11 +54,17 @@ def parameters(controls: Controls[SceneSettings]) -> None:
         with st.container(
             horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
         ):
-            controls.draw("method", "clients", "heterogeneity", "penalty_factor")
-            controls.draw("epsilon", "participation")
+            # Drawn further down, in the fold: what it is set to is known all the same.
+            named = bool(st.session_state.get(controls.parameters["client_column"].key))
+            controls.draw("method")
+            controls.draw("clients", "heterogeneity", disabled=named)
+            controls.draw("penalty_factor", "epsilon", "participation")
             with st.popover("More", icon=":material/tune:", width="stretch"):
-                controls.draw("problem", "records_per_client", "resolution", "components")
-                controls.draw("rounds", "client", "secure_aggregation")
+                if controls.parameter("problem") == "table":
+                    own_table.upload(controls)
+                else:
+                    controls.draw("records_per_client", "resolution")
+                controls.draw("components", "rounds", "client", "secure_aggregation")
                 controls.parameter("unmask", disabled=controls.values["method"] != "faps")
                 controls.parameter("joined")
                 controls.parameter("absent", disabled=controls.values["participation"] == 1)
@@ -228,9 +235,9 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
     table = scene.metrics
     return Panel(
         key="scene-error",
-        title="Error of the answer",
+        title="Error: answer, attack",
         x_title="communication round",
-        y_title="sine of the largest angle",
+        y_title="sine of the angle to the truth",
         curves=(
             Curve(
                 METHODS[settings.method].title,
@@ -238,11 +245,21 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
                 np.maximum(table["sin_theta"], ROUNDING),
                 colour=settings.method,
             ),
+            Curve(
+                f"attack on {who(settings)}",
+                table["round"],
+                np.maximum(scene.held_error, ROUNDING),
+                colour="series 4",
+                dash="dot",
+            ),
         ),
-        description="Error of the common subspace after every round.",
+        description="Error of the common subspace after every round, and of the matrix that the "
+        f"server holds against that of {who(settings)}: sines of the largest angle between "
+        "subspaces, and of the angle between matrices.",
         integer_x=True,
         x_range=(0, rounds),
-        y_range=(1e-3, 1.3) if scene.rounds == 0 else None,
+        # Down to where the answer gets; records that are known exactly leave the chart below.
+        y_range=(max(min(float(table["sin_theta"].min()), 2e-3), ROUNDING) / 2, 1.3),
         compact=True,
         simulation_only=True,
         marks=_marks(guess, rounds),

@@ -143,6 +143,9 @@ def cards(found: Measured, settings: TheorySettings) -> None:
                 "Our bound ρ_spec",
                 text(found.spectral),
                 f"any clients with λ = {LOW:g}, L = {settings.high:g}",
+                help="Derived here: no clients with these constants and no start make a round "
+                "shrink Φ by less. ρ_spec is the largest spectral norm of one round over all "
+                "curvatures between λ and L.",
             ),
             layout.Card(
                 "Exact worst case",
@@ -154,6 +157,8 @@ def cards(found: Measured, settings: TheorySettings) -> None:
                 "Asymptotic rate",
                 text(found.radius),
                 "spectral radius, on this very problem; simulation only",
+                help="Factor to which rounds settle when many have passed: the largest modulus of "
+                "an eigenvalue of one round.",
             ),
         ]
     )

@@ -104,5 +104,5 @@ def bridge_sentence(found: Exhibit) -> str:
     )
     order = ", ".join(f"{name} {count}" for name, count in arrivals(found).items())
     gone = [name for name, course in found.courses.items() if course.diverged]
-    text = f"{state} Rounds to 1e-10: {order}."
+    text = f"{state} Rounds to 1e-10: {order or 'none arrives'}."
     return f"{text} **Diverged: {', '.join(gone)}.**" if gone else text

@@ -150,17 +150,16 @@ class Replaying:
             f"{starts} and {evaluations}.",
         )
         require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-        unknowns = transcript.features * (transcript.features + 1) // 2
-        equations = len(seen) * transcript.features * algorithm.components
-        size = 8 * unknowns * max(unknowns, equations)
+        self._prior = _prior(prior, trace, chosen.features)
+        self._setup = Setup.of(
+            chosen, algorithm, client, self._prior, trace, seeded=seeded, noise=noise
+        )
+        model = self._setup.model
+        size = 8 * model.size * max(model.size, len(seen) * model.features * model.components)
         require(
             size <= _LARGEST,
             f"A replay of {len(seen)} rounds with {transcript.features} features needs "
             f"{size / 2**30:.1f} GiB for its derivatives; choose fewer features or rounds.",
-        )
-        self._prior = _prior(prior, trace, chosen.features)
-        self._setup = Setup.of(
-            chosen, algorithm, client, self._prior, trace, seeded=seeded, noise=noise
         )
         secret = algorithm.random_inner_steps
         counts = tuple(range(1, algorithm.inner_steps + 1)) if secret else None

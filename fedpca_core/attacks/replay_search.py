@@ -102,7 +102,7 @@ class Search:
                 guess,
                 rounds,
                 damping,
-                guided=position == 0 and not last,
+                guided=(position == 0 or setup.asked > 0) and not last,
                 jacobians=_LAST if last else _PER_STAGE,
             )
             guess, damping = fit.guess, max(fit.damping, _FRESH * fit.residual)

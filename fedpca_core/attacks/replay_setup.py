@@ -13,6 +13,7 @@ from fedpca_core.attacks.directional_derivatives import complement
 from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.replay_faps import FapsReplay, Message
 from fedpca_core.attacks.replay_model import Entries, Extra, Guess, Guides, Shrinkage
+from fedpca_core.attacks.replay_span import read_span
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.protocol.transcript import Transcript
@@ -47,10 +48,18 @@ class Leak:
         penalty = float(np.trace(first.upload[:components])) / components
         return cls(penalty, first.upload[components:])
 
-    def impose(self, matrix: Array) -> Array:
-        """The matrix with the leaked block in place."""
+    def impose(self, matrix: Array, asked: int = 0) -> Array:
+        """The matrix with the leaked block in place.
+
+        Where the matrix begins at zero in the first ``asked`` coordinates, the least that the block
+        asks for is put in the span of the first broadcast: no eigenvalue is negative then.
+        """
         components = self.block.shape[1]
         result = matrix.copy()
+        if asked > 0:
+            outside = self.block[asked - components :]
+            least = outside.T @ np.linalg.pinv(matrix[asked:, asked:], hermitian=True) @ outside
+            result[:components, :components] = least
         result[components:, :components] = self.block
         result[:components, components:] = self.block.T
         return result
@@ -63,9 +72,12 @@ class Setup:
     Attributes
     ----------
     model : FapsReplay
-    basis : (features, features) float64
-        Orthogonal; original coordinates = basis @ those of the guesses.
-    prior : (features, features) float64
+    basis : (features, dimensions) float64
+        Orthonormal; original coordinates = basis @ those of the guesses.
+    asked, reach : int
+        The matrix is zero outside so many leading coordinates. A guess begins between the two: few
+        records have little in the frames, which are the coordinates before.
+    prior : (dimensions, dimensions) float64
         In the guesses' coordinates.
     trace : float
         Of the random starts.
@@ -82,6 +94,8 @@ class Setup:
 
     model: FapsReplay
     basis: Array
+    asked: int
+    reach: int
     prior: Array
     trace: float
     rounds: int
@@ -115,17 +129,22 @@ class Setup:
         leaking = seeded and not algorithm.private_start
         # Rounding or noise in round 1 would be frozen into S, so there the leak is only a start.
         exact = leaking and not single and noise == 0
-        basis = np.eye(transcript.features)
+        basis, asked, reach = np.eye(transcript.features), 0, transcript.features
         if leaking:
             # Unit vectors for the first broadcast: QR returns it up to signs, which are put back.
             first = messages[0].frame
             basis = np.concatenate([first, complement(first)], axis=1)
+            frames, uploads = zip(*((each.frame, each.upload) for each in messages), strict=True)
+            read = read_span(frames, uploads) if exact else None
+            basis, asked, reach = read or (basis, asked, reach)
+            # What S_i has in later frames nothing tells, so there a guess has all directions.
+            asked = asked if asked == first.shape[1] else 0
             messages = [
                 Message(each.round, basis.T @ each.frame, basis.T @ each.upload)
                 for each in messages
             ]
         leak = Leak.of(messages[0]) if leaking else None
-        entries = Entries.of(transcript.features, algorithm.components if exact else 0)
+        entries = Entries.of(reach, algorithm.components if exact else 0)
         fit_penalty = not exact if leaking else algorithm.private_penalty
         model = FapsReplay(
             algorithm,
@@ -138,10 +157,16 @@ class Setup:
         )
         norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
         guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
-        turned = basis.T @ prior @ basis
+        turned = np.zeros((basis.shape[1], basis.shape[1]))
+        outside = basis[:, asked:reach]
+        turned[asked:reach, asked:reach] = outside.T @ prior @ outside
+        if asked > 0:
+            turned *= np.trace(prior) / max(np.trace(turned), np.finfo(float).tiny)
         return cls(
             model=model,
             basis=basis,
+            asked=asked,
+            reach=reach,
             prior=turned,
             trace=float(np.trace(prior)) if trace is None else trace,
             rounds=len(messages),
@@ -176,11 +201,12 @@ class Setup:
         matrix = self.prior
         if start > 0:
             factor = generator.standard_normal((features, features + features // 2))
+            factor[: self.asked] = factor[self.reach :] = 0.0
             matrix = factor @ factor.T
             matrix *= self.trace / np.trace(matrix)
         penalty, frame = None, None
         if self.leak is not None:
-            matrix, penalty = self.leak.impose(matrix), self.leak.penalty
+            matrix, penalty = self.leak.impose(matrix, self.asked), self.leak.penalty
         elif self.fit_penalty:
             penalty = self.penalty_factor * float(np.linalg.norm(matrix, 2))
         if self.fit_frame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fedpca_core.arrays import Array
@@ -85,6 +87,32 @@ def ridge(
     answers += 0.1 * generator.standard_normal(answers.shape)
     hessians = records.swapaxes(-1, -2) @ records / samples
     linear = (records.swapaxes(-1, -2) @ answers[..., None])[..., 0] / samples
+    return _ridged("Ridge regression", hessians, linear, strong_convexity, smoothness)
+
+
+def own_ridge(
+    blocks: Sequence[Array], answer: int, *, strong_convexity: float, smoothness: float, name: str
+) -> Quadratic:
+    """Ridge regression on records of one's own, as conditioned as `ridge`.
+
+    Parameters
+    ----------
+    blocks : sequence of (features + 1, samples_i)
+        Records of every client as columns.
+    answer : int
+        The row that the others predict.
+    """
+    _check_constants(strong_convexity, smoothness)
+    moments = np.stack([block @ block.T / block.shape[1] for block in blocks])
+    hessians = np.delete(np.delete(moments, answer, axis=1), answer, axis=2)
+    linear = np.delete(moments[:, answer], answer, axis=1)
+    return _ridged(name, hessians, linear, strong_convexity, smoothness)
+
+
+def _ridged(
+    name: str, hessians: Array, linear: Array, strong_convexity: float, smoothness: float
+) -> Quadratic:
+    """Add a ridge and multiply by a factor such that the worst client has the constants."""
     spectrum = np.linalg.eigvalsh(hessians)
     low, high = float(spectrum.min()), float(spectrum.max())
     kappa = smoothness / strong_convexity
@@ -95,8 +123,8 @@ def ridge(
         "choose a smaller ratio or fewer samples.",
     )
     factor = strong_convexity / (low + added)
-    return Quadratic("Ridge regression", factor * (hessians + added * np.eye(features)),
-                     factor * linear)  # fmt: skip
+    identity = np.eye(hessians.shape[-1])
+    return Quadratic(name, factor * (hessians + added * identity), factor * linear)
 
 
 def logistic(

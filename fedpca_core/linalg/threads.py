@@ -6,6 +6,7 @@ cores busy, the thread that has to be waited for makes a run several times slowe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from functools import cache
 from threading import Lock
@@ -26,25 +27,31 @@ class _Limit:
 
     def __init__(self) -> None:
         self.lock, self.users = Lock(), 0
-        self.limiter: Any = None
+        self.before: list[tuple[Any, int]] = []
 
     def enter(self) -> None:
         with self.lock:
             if self.users == 0:
-                self.limiter = _controller().limit(limits=1, user_api="blas")
+                self.before = [(each, each.get_num_threads()) for each in _libraries()]
+                _set((each, 1) for each, threads in self.before if threads != 1)
             self.users += 1
 
     def leave(self) -> None:
         with self.lock:
             self.users -= 1
             if self.users == 0:
-                self.limiter.restore_original_limits()
+                _set((each, threads) for each, threads in self.before if threads != 1)
+
+
+def _set(wanted: Iterable[tuple[Any, int]]) -> None:
+    for library, threads in wanted:
+        library.set_num_threads(threads)
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _libraries() -> list[Any]:
     """The linear-algebra libraries of this process; finding them takes milliseconds."""
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 _LIMIT = _Limit()

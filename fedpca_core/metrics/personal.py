@@ -2,7 +2,9 @@
 
 The measure is the reconstruction error of a client's own data relative to the noise that no model
 can explain, ``mean_i E||y - U U^T y||^2 / ((features - components) noise_variance)``: 1 is perfect.
-On fresh data it has a closed form; on training data it falls below 1 when a model overfits.
+On fresh data it has a closed form; on training data it falls below 1 when a model overfits. Of a
+visitor's own records nobody knows the noise: there it is the share of their energy,
+``||Y - U U^T Y||^2 / ||Y||^2``, and fresh are those that were kept from training.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal import PersonalProblem
 
 #: Pairs of clients whose singular values are computed at once.
@@ -18,7 +21,7 @@ _PAIRS = 4096
 
 
 def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
-    """Each client's error on fresh data over the noise floor, in closed form.
+    """Each client's error on fresh data, over the noise floor in closed form where it is known.
 
     Parameters
     ----------
@@ -26,8 +29,10 @@ def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
 
     Returns
     -------
-    (clients,) float64, at least 1
+    (clients,) float64, at least 1; a share between 0 and 1 for a visitor's own records
     """
+    if problem.fresh is not None:
+        return _missed_share(estimates, problem.fresh)
     overlap = estimates.swapaxes(-1, -2) @ problem.frames
     missed = problem.frames.shape[-1] - (overlap**2).sum(axis=(-2, -1))
     return 1.0 + missed / _floor(problem)
@@ -36,12 +41,19 @@ def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
 def training_ratios(estimates: Array, problem: PersonalProblem) -> Array:
     """Each client's error on its own training data over the noise floor, (clients,)."""
     client_data = problem.unperturbed.client_data.metered()
+    if problem.fresh is not None:
+        return _missed_share(estimates, client_data)
     explained = (estimates * client_data.apply(estimates)).sum(axis=(-2, -1))
     return (client_data.traces() - explained) / _floor(problem)
 
 
+def _missed_share(estimates: Array, client_data: ClientData) -> Array:
+    explained = (estimates * client_data.metered().apply(estimates)).sum(axis=(-2, -1))
+    return 1.0 - explained / np.maximum(client_data.traces(), np.finfo(float).tiny)
+
+
 def _floor(problem: PersonalProblem) -> float:
-    features, components = problem.centre.shape
+    features, components = problem.frames.shape[1:]
     return (features - components) * problem.noise_variance
 
 
@@ -51,7 +63,7 @@ def oracles(problem: PersonalProblem) -> dict[str, Array]:
     Under noise at the source the shared model converges to what the noisy matrices say. Training
     alone sends nothing, so it has no need of noise.
     """
-    components = problem.centre.shape[1]
+    components = problem.frames.shape[-1]
     if problem.source is None:
         shared = problem.target(components)
     else:

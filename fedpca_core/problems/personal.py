@@ -27,16 +27,19 @@ class PersonalProblem(Problem):
     Attributes
     ----------
     frames : (clients, features, components) float64
-        The true U_i (simulation only).
-    centre : (features, components) float64
-        The frame V they scatter around (simulation only).
+        The true U_i, or the leading directions of all records of a client (simulation only).
+    centre : (features, components) float64, or None
+        The frame V they scatter around (simulation only), where they were drawn.
     noise_variance : float
         Variance of the measurement noise; the data have variance 1.
+    fresh : ClientData or None
+        Records that no method sees, where models cannot be judged in closed form.
     """
 
     frames: Array
-    centre: Array
+    centre: Array | None
     noise_variance: float
+    fresh: ClientData | None = None
 
 
 def personal(
@@ -85,7 +88,7 @@ def personal(
     require(reading in READINGS, f"The spread is read as 'std' or 'literal', not {reading!r}.")
     require(
         np.isfinite(noise_variance) and noise_variance > 0,
-        f"The noise variance must be positive, not {noise_variance}; the papers use 0.5.",
+        f"The noise variance must be positive, not {noise_variance}; try 0.5.",
     )
     streams = Streams(seed)
     deviation = float(np.sqrt(spread)) if reading == "literal" else spread
@@ -108,4 +111,60 @@ def personal(
         frames=frames,
         centre=centre,
         noise_variance=noise_variance,
+    )
+
+
+def personal_records(
+    problem: Problem, *, components: int, samples: int, noise_variance: float, seed: int = 0
+) -> PersonalProblem:
+    """Clients with records of their own, who learn from a few of them.
+
+    Parameters
+    ----------
+    problem : Problem
+        With its blocks.
+    components : int
+    samples : int
+        Records from which each client learns, drawn at random; the others are fresh.
+    noise_variance : float
+        What the methods are told.
+    seed : int
+
+    Returns
+    -------
+    PersonalProblem
+        Every client counts the same.
+
+    Raises
+    ------
+    InvalidInput
+        Too many components, or a client without a fresh record.
+    """
+    check_components(components, problem.features)
+    require(samples >= 1, f"Every client needs at least 1 sample, not {samples}.")
+    assert problem.blocks is not None  # a table keeps them
+    held = [block.shape[1] for block in problem.blocks]
+    least = int(np.argmin(held))
+    who = problem.client_names[least] if problem.client_names else str(least)
+    require(
+        held[least] > samples,
+        f"Client {who} has {held[least]} records, so none would be left to judge a model that "
+        f"learns from {samples}; choose fewer samples per client, or another split.",
+    )
+    generator = Streams(seed).generator("data", 4)
+    mixed = [generator.permutation(block, axis=1) for block in problem.blocks]
+    return PersonalProblem(
+        name=problem.name,
+        client_data=ClientData.from_blocks([block[:, :samples] for block in mixed]),
+        blocks=tuple(block[:, :samples] for block in mixed),
+        client_names=problem.client_names,
+        feature_names=problem.feature_names,
+        note=f"{problem.note} Each client learns from {samples} of its records; the others are "
+        "fresh.",
+        own_mean=problem.own_mean,
+        own_scale=problem.own_scale,
+        frames=problem.client_data.top_eigenvectors(components)[1],
+        centre=None,
+        noise_variance=noise_variance,
+        fresh=ClientData.from_blocks([block[:, samples:] for block in mixed]),
     )

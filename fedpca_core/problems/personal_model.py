@@ -121,7 +121,7 @@ def check_model(noise_variance: float, spread: float, prior: str, gradient: str)
     """Refuse model parameters that mean nothing."""
     require(
         np.isfinite(noise_variance) and noise_variance > 0,
-        f"The noise variance must be positive, not {noise_variance}; the papers use 0.5.",
+        f"The noise variance must be positive, not {noise_variance}; try 0.5.",
     )
     require(
         np.isfinite(spread) and spread > 0,

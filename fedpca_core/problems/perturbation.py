@@ -335,9 +335,9 @@ def bound(
     Parameters
     ----------
     records : sequence of (features, m_i) float64, or None
-        The records; None where only S_i is kept.
+        None where only S_i is kept.
     known : float or None
-        A bound on their norms that is known already.
+        A bound on the records' norms that is known already.
     release : int
         Number of this release; another one draws other noise.
 
@@ -371,20 +371,7 @@ def release_source(
     streams: Streams,
     release: int = 0,
 ) -> SourceRelease:
-    """Clip, form S_i, add E_i.
-
-    Parameters
-    ----------
-    data : ClientData
-    records : sequence of (features, m_i) float64, or None
-        The records; None where only S_i is kept.
-    known : float or None
-        A bound on their norms that is known already.
-    budget : Budget
-    streams : Streams
-    release : int
-        Number of this release; another one draws other noise.
-    """
+    """Clip and centre as `bound` does, with its arguments and refusals, form S_i, add E_i."""
     prepared = bound(data, records, known, budget, streams, release)
     noise, stated = source_guarantee(data.samples, data.weights, budget)
     noisy = perturbed(prepared.data, noise, streams, release)

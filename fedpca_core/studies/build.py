@@ -8,8 +8,7 @@ import pandas as pd
 
 from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import Problem, decay_spectrum, from_table
+from fedpca_core.problems import Problem, decay_spectrum
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.problem import check_components
 from fedpca_core.problems.remembered import Remembered
@@ -20,6 +19,7 @@ from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import TABLE_FIELDS, own_problem
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
 from fedpca_core.studies.study import Part, Step
 
@@ -36,9 +36,7 @@ PROBLEM_FIELDS = (
     "condition",
     "heterogeneity",
     "seed",
-    "client_column",
-    "columns",
-    "scaling",
+    *TABLE_FIELDS,
 )
 #: Fields that noise at the source depends on besides.
 NOISE_FIELDS = ("epsilon", "delta", "clip_norm", "mean_share")
@@ -63,13 +61,7 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     InvalidInput
         Sizes that do not fit, data that are not there.
     """
-    own = settings.problem == "table"
-    if own and data is None:
-        raise InvalidInput(
-            "These settings are for a table of your own, which a link cannot carry; "
-            "choose the CSV file again under “Your own table” (or give --table)."
-        )
-    digest = data.digest if own and data is not None else ""
+    digest = data.digest if settings.problem == "table" and data is not None else ""
     key = (digest, *(getattr(settings, name) for name in PROBLEM_FIELDS))
     problem = _PROBLEMS.get(key, lambda: _built(settings, data))
     check_components(settings.components, problem.features)
@@ -93,17 +85,9 @@ def with_noise(problem: Problem, settings: ConvergeSettings, release: int = 0) -
 
 def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
     c = settings
-    if c.problem == "table" and data is not None:
-        problem = from_table(
-            data.table,
-            columns=c.columns or None,
-            client_column=c.client_column or None,
-            clients=c.clients,
-            scaling=c.scaling,
-            heterogeneity=None if c.client_column else c.heterogeneity,
-            seed=c.seed,
-            split=c.split,
-            name=data.name,
+    if c.problem == "table":
+        problem = own_problem(
+            c, data, heterogeneity=None if c.client_column else c.heterogeneity, split=c.split
         )
     elif c.problem in IMAGES:
         limit = c.clients * c.records_per_client

@@ -92,7 +92,15 @@ def linear(size: Size, settings: ConvergeSettings) -> Cost:
 def replay(size: Size, settings: ConvergeSettings) -> Cost:
     """Replaying one client: the derivatives of every answer for every entry of its matrix."""
     c, n, p = settings, size.features, settings.components
-    unknown = n * (n + 1) / 2 + n * p
+    read = p * math.ceil(size.records / size.clients / p)
+    reach = read + size.records / size.clients
+    plain = c.dtype == "float64" and not c.upload_noise and math.isinf(c.epsilon)
+    if plain and c.seeded and not c.private_start and reach + p < n:
+        # The messages tell where the matrix lives; other frames are only directions to answer.
+        n = int(min(n, reach + p * (c.rounds - read / p)))
+    else:
+        reach = n
+    unknown = reach * (reach + 1) / 2 + n * p
     answers = c.rounds * n * p
     step = 2 * answers * unknown**2 + 4 * unknown**3 + 20 * answers * c.inner_steps * n * unknown
     return Cost(
@@ -119,10 +127,13 @@ def private(
     return drawing + once.times(runs)
 
 
-def personal(settings: PersonaliseSettings, runs: float = 1.0) -> Cost:
-    """Drawing the clients, and so many runs of personalised PCA with its measures."""
-    c, n = settings, settings.features
-    size = Size(n, c.clients, c.clients * c.samples)
+def personal(settings: PersonaliseSettings, data: OwnData | None, runs: float = 1.0) -> Cost:
+    """Drawing or reading the clients, and so many runs of personalised PCA with its measures."""
+    c = settings
+    size = Size(c.features, c.clients, c.clients * c.samples)
+    if c.problem == "table" and data is not None:
+        size = Size(len(c.columns) or data.shape[1], c.clients, data.shape[0])
+    n = size.features
     round_ = c.clients * 6 * n**2 * c.components * _SLOW + _ROUND
     once = prepare(size) + Cost(_mb(8 * c.clients * n * c.components), c.rounds * round_)
     return once.times(runs)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems import Problem, from_table
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 
+#: Fields that say how a table is read.
+TABLE_FIELDS = ("client_column", "columns", "scaling")
 #: A column of more distinct values names nobody's client and no label.
 _MOST_VALUES = 200
 
@@ -80,3 +83,40 @@ class OwnTable(Study[Settings, TableFacts]):
 
     def tables(self, result: TableFacts, settings: Settings) -> dict[str, pd.DataFrame]:
         return {"columns": pd.DataFrame({"column": result.numeric})}
+
+
+def own_problem(
+    settings: Any, data: OwnData | None, also: tuple[str, ...] = (), **how: Any
+) -> Problem:
+    """The problem of a visitor's table, read as the settings say.
+
+    Parameters
+    ----------
+    settings : Settings
+        With `TABLE_FIELDS`, ``clients`` and ``seed``.
+    data : OwnData or None
+    also : tuple of str
+        Columns that are needed besides those that were chosen.
+    **how
+        Further arguments of `from_table`.
+
+    Raises
+    ------
+    InvalidInput
+        No file, or one that does not fit.
+    """
+    if data is None:
+        raise InvalidInput(
+            "These settings are for a table of your own, which a link cannot carry; "
+            "choose the CSV file again under “Your file” (or give --table)."
+        )
+    return from_table(
+        data.table,
+        tuple(dict.fromkeys((*settings.columns, *also))) if settings.columns else None,
+        client_column=settings.client_column or None,
+        clients=settings.clients,
+        scaling=settings.scaling,
+        seed=settings.seed,
+        name=data.name,
+        **how,
+    )

@@ -193,6 +193,33 @@ def test_too_few_rounds_are_explained_but_not_called_success():
     assert relative(found.estimate, truth(SMALL)) > 0.1
 
 
+def few(features: int, records: int) -> fp.Problem:
+    """Five clients of so many records each."""
+    rng = np.random.default_rng(1)
+    return fp.problems.from_blocks([rng.standard_normal((features, records)) for _ in range(5)])
+
+
+@pytest.mark.parametrize(("records", "reach"), [(3, 7), (4, 8), (6, 14), (10, 22), (80, 40)])
+def test_few_records_confine_the_replay_to_what_the_messages_span(records, reach):
+    of, algorithm = few(40, records), faps(4, 3)
+    run = transcript(of, algorithm, 6)
+    trace = float(np.trace(truth(of)))
+    setup = attacks.Replaying(run, algorithm, trace=trace)._setup
+    assert setup.reach == reach
+    inside = setup.basis[:, :reach]
+    np.testing.assert_allclose(inside @ (inside.T @ truth(of)), truth(of), atol=1e-10)
+    # There the truth answers as it did among all features.
+    answers, _ = setup.model.answers(Guess(setup.basis.T @ truth(of) @ setup.basis), 6)
+    np.testing.assert_allclose(answers, setup.model.target(6), atol=1e-10)
+
+
+def test_few_records_of_many_features_are_replayed():
+    of, algorithm = few(200, 4), faps(4, 3)
+    run = transcript(of, algorithm, 6)
+    found = attacks.replay(run, algorithm, trace=float(np.trace(truth(of))))
+    assert found.succeeded and relative(found.estimate, truth(of)) < 1e-8
+
+
 def test_a_replay_in_progress_tells_what_it_has_and_may_be_left():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 10)
@@ -238,8 +265,8 @@ def test_replay_refuses_what_it_cannot_use():
         attacks.replay(run, algorithm, trace=TRACE, starts=0)
     with pytest.raises(InvalidInput, match="made for FAPS, and this is SSI"):
         attacks.replay(transcript(SMALL, fp.SSI(2), 4), fp.SSI(2), trace=TRACE)
-    large = replace(run, features=300)
-    with pytest.raises(InvalidInput, match=r"300 features needs 15\.2 GiB .* fewer features"):
+    large = transcript(problem(300, 400), algorithm, 4)
+    with pytest.raises(InvalidInput, match=r"300 features needs 14\.8 GiB .* fewer features"):
         attacks.replay(large, algorithm, trace=TRACE)
     hidden = transcript(SMALL, algorithm, 4, channel=fp.Channel(secure_aggregation=True))
     with pytest.raises(InvalidInput, match="uploads of client 0 itself"):

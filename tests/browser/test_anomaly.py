@@ -6,9 +6,10 @@ import re
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from fedpca_core.problems.traffic_schemas import SCHEMAS
-from tests.browser.tools import accessible, drawn, fits, set_slider, settled
+from tests.browser.tools import accessible, drawn, fits, look_while_computing, set_slider, settled
 
 PRINTED = "FedPG, printed projection"
 QUICK = {"problem": "Synthetic traffic", "components": 6, "rounds": 100}
@@ -82,6 +83,25 @@ def test_the_printed_rules_drift_and_the_corrected_do_not(open_page):
     last = {name: distance_of(page, name) for name in ("FedPG, corrected", PRINTED)}
     assert last["FedPG, corrected"] < 1e-6
     assert last[PRINTED] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("topic", "below", "key"),
+    [("Learning", "Corrected and as", "learning"), ("Detection", "How to read", "detection")],
+)
+def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(
+    open_page, topic, below, key
+) -> None:
+    page = open_page("/anomaly", {**QUICK, "topic": topic, "participation": 1})
+    charts = page.locator(".fp-plot").count()
+    look_while_computing(page, below)
+    set_slider(page, "components", 7)
+    drawn(page)
+    seen = page.evaluate("() => window.seen")
+    assert seen["busy"] > 0, "the change was too small to be seen computing"
+    assert seen["charts"] == charts and seen["moved"] < 60
+    picture = page.locator(f".st-key-{key}_picture")
+    assert picture.evaluate("(one) => getComputedStyle(one).opacity") == "1"
 
 
 def test_one_alarm_is_explained_feature_by_feature(open_page):

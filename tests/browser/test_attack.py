@@ -47,6 +47,39 @@ def test_it_opens_with_certified_records_and_a_reconstruction_that_sharpens(open
     expect(page.locator("[data-testid=stDataFrame]")).to_have_count(2)
 
 
+def test_every_dial_changes_the_verdict_on_the_records_and_gives_it_back(open_page):
+    few = {"problem": "Digits", "perclient": 10, "components": 10, "rounds": 3, "against": "SSI"}
+    page = open_page("/attack", few)
+    verdict = page.locator(".st-key-records_picture [data-testid=stMarkdown]").first
+    held = page.locator("figure, .fp-image").filter(has_text="What the server made of it").first
+    everything = verdict.inner_text()
+    assert "all 10 digits" in everything and "10 of 10 are exact" in everything
+    for dial, left, caption in (
+        ("meanknown", "every difference between the 10 digits", "less what is common to them"),
+        ("gridknown", "It found the step of the grid, 0.0625, by trial", "certified: all 10"),
+        ("secure", "it sees sums only", "no record"),
+    ):
+        page.locator(f".st-key-{dial} label").first.click()
+        expect(verdict).to_contain_text(left)
+        expect(held).to_contain_text(caption)
+        page.locator(f".st-key-{dial} label").first.click()
+        expect(verdict).to_have_text(everything)
+    for dial, key, back, left in (
+        ("perclient", "ArrowRight", "ArrowLeft", "all 12 digits"),
+        ("epsilon", "ArrowLeft", "ArrowRight", "noise at the source buries them at ε = 100"),
+        ("noise", "End", "Home", "the server has no record"),
+    ):
+        slider = page.locator(f".st-key-{dial} input[type=range]")
+        slider.press(key)
+        expect(verdict).to_contain_text(left)
+        slider.press(back)
+        expect(verdict).to_have_text(everything)
+    page.locator(".st-key-precision input").click()
+    page.get_by_role("option", name="float32").click()
+    expect(verdict).not_to_have_text(everything)
+    expect(verdict).to_contain_text("10 of 10 are exact")  # rounding does not stop it
+
+
 def test_the_old_picture_is_dimmed_while_a_new_one_is_computed(open_page):
     masked = {"problem": "Digits", "perclient": 30, "components": 10, "against": "FAPS"}
     page = open_page("/attack", masked)

@@ -12,6 +12,11 @@ def test_rows_are_filtered_and_an_experiment_is_run_live(open_page):
     main = page.locator("[data-testid=stMain]")
     expect(main.get_by_text("Out of scope").first).to_be_visible()
     expect(main.get_by_text("Results at live size: made on")).to_be_visible()
+    box = main.locator("[data-testid=stDataFrame]").first.bounding_box()
+    page.mouse.click(box["x"] + 20, box["y"] + 60)  # a canvas: the first row's box to tick
+    row = main.locator(".st-key-papers_row")
+    expect(row.get_by_role("link", name="Its formulas")).to_be_visible(timeout=30_000)
+    expect(row.locator("code")).to_contain_text("author = {")
     page.locator(".st-key-live label").first.click()
     page.wait_for_url("**live=true**")
     drawn(page)

@@ -10,11 +10,11 @@ from tests.browser.tools import accessible, fits, set_slider, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
 # What each of the three pictures shows in the round at hand: the scene and its sentence, what
-# the server holds, the curve of the error.
+# the server holds, the curves of the errors of the answer and of the attack.
 PICTURES = """() => {
   const canvas = document.querySelectorAll('.fp-image canvas')[1];
   const plot = document.querySelector('.fp-plot');
-  const curve = plot.data.at(-1);
+  const [answer, attack] = plot.data.slice(-2);
   return {
     stage: document.querySelector('.fp-clients').childElementCount
       + document.querySelector('.fp-server').textContent
@@ -24,7 +24,8 @@ PICTURES = """() => {
       + document.querySelectorAll('.fp-client.fp-present').length
       + document.querySelector('.fp-sentence').textContent,
     held: canvas.toDataURL() + document.querySelectorAll('.fp-caption')[1].textContent,
-    error: JSON.stringify([...curve.y]),
+    error: JSON.stringify([...answer.y]),
+    attack: JSON.stringify([...attack.y]),
   };
 }"""
 
@@ -72,6 +73,19 @@ def test_every_dial_changes_all_three_pictures(open_page, dial):
     assert [name for name in before if before[name] == after[name]] == []
     # The run before stays as a ghost.
     assert page.locator(".fp-run-before").count() == 1
+
+
+def test_a_dial_sends_nothing_of_the_page_below(open_page):
+    page = open_page("/", {"autoplay": "false"})
+    received: list[bytes] = []
+    page.on("websocket", lambda line: line.on("framereceived", received.append))
+    page.reload()
+    settled(page)
+    below = b"What to know before you trust a picture"
+    assert any(below in frame for frame in received)
+    received.clear()
+    set_slider(page, "participation", 0.9)
+    assert received and not any(below in frame for frame in received)
 
 
 def test_the_story_is_walked_by_keyboard_alone(open_page):

@@ -44,9 +44,10 @@ _SETTLED = """(limit) => new Promise((resolve) => {
 
 # Nothing is computed or loaded, and every chart stands: ours say so, Streamlit's have their SVG.
 _DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')
-  && [...document.querySelectorAll('.stBidiComponent')].every((c) => c.querySelector('.fp-replay'))
+  && [...document.querySelectorAll('.stBidiComponent')].every((place) =>
+    place.querySelector('.fp-replay, .fp-upload'))
   && [...document.querySelectorAll('[data-testid^=stBidiComponent]')].every((place) =>
-    place.querySelector('[data-testid=replay], [data-testid=chart]'))
+    place.querySelector('[data-testid=replay], [data-testid=chart], .fp-upload'))
   && [...document.querySelectorAll('.fp-plot')].every((plot) => plot.dataset.drawn)
   && [...document.querySelectorAll('.stPlotlyChart')].every((c) => c.querySelector('.main-svg'))"""
 
@@ -220,20 +221,12 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
     return problems
 
 
-STREAMLITS_OWN = ("presentation-role-conflict", True)
-
-
 def findings(page) -> list[str]:
-    """What axe finds in a page, whatever its impact; one line for each place.
-
-    Left out is one minor finding that is Streamlit's own and out of a page's reach: its place for a
-    file has the role of an ornament and a name.
-    """
+    """What axe finds in a page, whatever its impact; one line for each place."""
     return [
         f"{found['id']} ({found['impact']}): {node['html'][:200]}"
         for found in Axe().run(page).response["violations"]
         for node in found["nodes"]
-        if (found["id"], "stFileUploaderDropzone" in node["html"]) != STREAMLITS_OWN
     ]
 
 

@@ -20,7 +20,7 @@ def card(epsilon: float) -> None:
     from fedpca_core.studies.personalised.settings import PersonaliseSettings
 
     settings = PersonaliseSettings(features=8, components=2, clients=3, samples=20, epsilon=epsilon)
-    guarantee.card(Facts.of(settings.problem()))
+    guarantee.card(Facts.of(settings.build()))
 
 
 def test_the_card_says_what_epsilon_means() -> None:
@@ -35,9 +35,9 @@ def test_the_card_says_what_epsilon_means() -> None:
 
 
 def test_its_table_has_a_row_for_every_unit() -> None:
-    facts = Facts.of(replace(SMALL, epsilon=1.0).problem())
+    facts = Facts.of(replace(SMALL, epsilon=1.0).build())
     table = guarantee.meanings(facts)
     assert list(table["What may be replaced"]) == list(facts.meanings())
     assert list(table[guarantee.EPSILON])[:2] == ["1", "1.45"]
     assert table[guarantee.NOTICED].iloc[0] == f"{100 * facts.guarantee.noticed(0.05):.3g} %"
-    assert Facts.of(SMALL.problem()).meanings() == {}
+    assert Facts.of(SMALL.build()).meanings() == {}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
+
+import pandas as pd
 
 from dashboard.shell import jobs, limits
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.detection.learning import Learnt
 
 
 def patient(job: jobs.Job) -> str:
@@ -74,6 +78,16 @@ def test_pages_look_less_often_where_many_wait() -> None:
     assert jobs.LOOK_SECONDS < registry.pause() <= jobs.LONGEST_PAUSE
     leave.set()
     assert all(job.wait(20) for job in waiting)
+
+
+def test_a_partial_result_with_a_part_less_leaves_the_picture_before() -> None:
+    curves, table = {"a": 1, "b": 2}, pd.DataFrame({"round": [1, 2]})
+    whole = Learnt(None, 1.0, curves, table)
+    assert jobs.as_much(replace(whole, gap=2.0), whole) and jobs.as_much(whole, None)
+    assert not jobs.as_much(replace(whole, progress=None), whole)
+    assert not jobs.as_much(replace(whole, progress=table.head(1)), whole)
+    assert not jobs.as_much(replace(whole, approach={"a": 1}), whole)
+    assert not jobs.as_much(curves, whole) and not jobs.as_much(None, whole)
 
 
 def test_a_deadline_ends_a_job() -> None:

@@ -103,5 +103,5 @@ def over_a_grid(
     folder: Path, algorithm: Algorithm, lost: Lost = lambda message: "", **options: Any
 ) -> Trace:
     """The run over a grid."""
-    patience = {"timeout": 0.01, "patience": 2.0} if "timeout" not in options else {}
+    patience: dict[str, Any] = {} if "timeout" in options else {"timeout": 0.01, "patience": 2.0}
     return run(grid(folder, lost), Job(algorithm, CLIENTS, **patience, **options))

@@ -31,7 +31,7 @@ METHODS = [
 ]
 
 
-def losing(script, kind, action="round"):
+def losing(script, kind, action="step"):
     """Messages of some rounds to some clients are lost, "before" or "after" the client's step."""
 
     def lost(message):
@@ -65,7 +65,7 @@ def test_lost_feedback_reaches_its_client_with_the_next_message(algorithm, kind,
     problem = written(tmp_path)
     options = {"rounds": 6, "seed": 2, "participation": 0.8}
     expected = fp.simulate(problem, algorithm, **options)
-    trace = over_a_grid(tmp_path, algorithm, losing(LOST, kind, "feedback"), **options)
+    trace = over_a_grid(tmp_path, algorithm, losing(LOST, kind, "settle"), **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
 
 
@@ -76,7 +76,7 @@ def test_a_machine_that_all_are_aligned_to_is_waited_for(tmp_path):
 
     def lost(message):
         told, _ = opened(message.content)
-        if message.metadata.message_type != "query.round" or told["round"] != 2:
+        if message.metadata.message_type != "query.step" or told["round"] != 2:
             return ""
         if message.metadata.dst_node_id != 1000 or len(times) == 2:
             return ""
@@ -134,7 +134,7 @@ class Restarting(LocalGrid):
         messages = list(messages)
         for message in messages:
             told, _ = opened(message.content)
-            if message.metadata.message_type == "query.round" and told["round"] == 3:
+            if message.metadata.message_type == "query.step" and told["round"] == 3:
                 self.contexts.pop(1001, None)
         return super().push_messages(messages)
 

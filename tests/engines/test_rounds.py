@@ -104,4 +104,4 @@ def test_the_server_never_gets_what_clients_keep(tmp_path):
     assert trace.states is None
     assert trace.estimates.shape == (4, 0, 12, 3)  # a model of nobody: all stay where they are
     groups = {(kind, name) for kind, content in seen for name in content.array_records}
-    assert groups == {("query.round", "up")}
+    assert groups == {("query.step", "up")}

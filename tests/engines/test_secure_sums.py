@@ -7,13 +7,14 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_flower import secure
+from fedpca_flower import masks, secure
 from fedpca_flower.job import Job
 from fedpca_flower.server_app import run
 from tests.engines.small_federation import CLIENTS, grid, in_process, over_a_grid, written
 from tests.engines.test_lost_clients import losing
 
 SECURE = fp.Channel(secure_aggregation=True)
+SHAPES = {"a": (3, 2), "b": ()}
 
 
 def clients_and_uploads(count=4, size=1e5, bound=2.0**20):
@@ -40,10 +41,9 @@ def test_masks_cancel_in_the_sum_of_those_who_arrived(size, lost):
     point, numbers, uploads, own, pairs = clients_and_uploads(size=size)
     arrived = {client: words for client, words in uploads.items() if client not in lost}
     openings = {
-        client: secure.Opening(own[client], {one: pairs[client][one] for one in lost})
-        for client in arrived
+        client: (own[client], {one: pairs[client][one] for one in lost}) for client in arrived
     }
-    opened = point.numbers(secure.open_sum(arrived, openings))
+    opened = point.numbers(secure.open_sum(arrived, openings), SHAPES)
     for name in ("a", "b"):
         expected = sum(numbers[client][name] for client in arrived)
         np.testing.assert_allclose(opened[name], expected, 1e-15, len(arrived) / point.scale)
@@ -52,13 +52,11 @@ def test_masks_cancel_in_the_sum_of_those_who_arrived(size, lost):
 def test_an_upload_alone_is_uniform_noise():
     """Whatever the numbers, single words look the same; without the own seed even to the others."""
     _, _, uploads, _, pairs = clients_and_uploads()
-    bits = np.unpackbits(uploads[0]["a"].view(np.uint8))
+    bits = np.unpackbits(uploads[0].view(np.uint8))
     assert 0.35 < bits.mean() < 0.65
-    words = uploads[0]
-    for other, seed in pairs[0].items():
-        words = secure.add(words, secure.negative(secure.pair_mask(0, other, seed, words)))
+    words = uploads[0] - secure.pair_masks(0, pairs[0], uploads[0].size)
     point, numbers, *_ = clients_and_uploads()
-    assert np.abs(point.numbers(words)["a"] - numbers[0]["a"]).min() > 1e3
+    assert np.abs(point.numbers(words, SHAPES)["a"] - numbers[0]["a"]).min() > 1e3
 
 
 def test_masks_differ_by_occasion_and_take_the_whole_key():
@@ -67,33 +65,33 @@ def test_masks_differ_by_occasion_and_take_the_whole_key():
     keys = {0: public, 1: other}
     seeds = [secure.pair_seeds(first, keys, 0, occasion)[1] for occasion in ("1/0", "1/1", "2/0")]
     assert len(set(seeds)) == 3
-    like = {"a": np.zeros(4, dtype=np.uint64)}
-    whole = secure.mask(seeds[0], like)["a"]
+    whole = secure.mask(seeds[0], 4)
     for byte in range(32):
         changed = bytearray.fromhex(seeds[0])
         changed[byte] ^= 1
-        assert (secure.mask(changed.hex(), like)["a"] != whole).all()
+        assert (secure.mask(changed.hex(), 4) != whole).all()
     swapped = bytes.fromhex(seeds[0])[16:] + bytes.fromhex(seeds[0])[:16]
-    assert (secure.mask(swapped.hex(), like)["a"] != whole).all()
+    assert (secure.mask(swapped.hex(), 4) != whole).all()
 
 
 def test_numbers_that_could_overflow_are_refused_and_not_clipped():
     point = secure.FixedPoint(100.0, 4)
-    assert point.numbers(point.words({"a": np.array([25.0, -25.0])}))["a"].tolist() == [25.0, -25.0]
+    words = point.words({"a": np.array([25.0, -25.0])})
+    assert point.numbers(words, {"a": (2,)})["a"].tolist() == [25.0, -25.0]
     for bad in (25.1, np.inf, np.nan):
         with pytest.raises(InvalidInput, match="raise the bound"):
             point.words({"a": np.array([bad])})
 
 
 def test_a_client_opens_only_sums_it_is_in_and_not_of_one():
-    secure.check_opening(1, [0, 1, 2], [1, 2], 2)
+    masks.check_opening(1, [0, 1, 2], [1, 2], 2)
     for participants, arrived, words in [
         ([0, 1, 2], [0, 2], "contributed"),
         ([0, 1], [0, 1, 2], "contributed"),
         ([0, 1, 2], [1], "too much"),
     ]:
         with pytest.raises(InvalidInput, match=words):
-            secure.check_opening(1, participants, arrived, 2)
+            masks.check_opening(1, participants, arrived, 2)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,7 @@ def test_who_is_waited_for_is_not_asked_alone(tmp_path):
     problem, times = written(tmp_path), []
 
     def lost(message):
-        late = message.metadata.message_type == "query.round" and len(times) < 2
+        late = message.metadata.message_type == "query.step" and len(times) < 2
         if late and message.metadata.dst_node_id == 1003:
             times.append(message)
             return "after"

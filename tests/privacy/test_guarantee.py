@@ -173,21 +173,32 @@ def public(problem: fp.problems.Problem) -> Setting:
     return fp.simulate(problem, fp.SSI(2), rounds=1).setting
 
 
-@pytest.mark.parametrize("method", [fp.FedPower(2, noise=0.1), fp.privacy.noisy(fp.SSI(2), 0.1, 3)])
-def test_no_epsilon_for_records_longer_than_the_clip_norm(method: fp.FedPower) -> None:
-    """Noise that suits records of norm 1 protects nothing of one of norm 7."""
+def long_records() -> fp.problems.Problem:
+    """Every record of norm 7."""
     long = np.random.default_rng(0).standard_normal((6, 40))
     long *= 7 / np.linalg.norm(long, axis=0)
-    raw = fp.problems.from_blocks([long, long[:, ::-1]])
-    found = account(method, public(raw), delta=1e-5)
-    assert isinstance(found, Refusal) and "clip or normalise" in found.reason
-    clipped_at_seven = treated(raw, "clipped", 7.0)
+    return fp.problems.from_blocks([long, long[:, ::-1]])
+
+
+NOISY = [fp.FedPower(2, noise=0.1), fp.privacy.noisy(fp.SSI(2), 0.1, 3)]
+
+
+@pytest.mark.parametrize("method", NOISY)
+def test_no_epsilon_for_records_without_a_bound(method: fp.FedPower) -> None:
+    found = account(method, public(long_records()), delta=1e-5)
+    assert isinstance(found, Refusal) and "Nothing bounds the norms" in found.reason
+
+
+@pytest.mark.parametrize("method", NOISY)
+def test_no_epsilon_for_records_longer_than_the_clip_norm(method: fp.FedPower) -> None:
+    """Noise that suits records of norm 1 protects nothing of one of norm 7."""
+    clipped_at_seven = treated(long_records(), "clipped", 7.0)
     found = account(method, public(clipped_at_seven), delta=1e-5)
     assert isinstance(found, Refusal) and "norm 7, above the clip norm 1" in found.reason
     assert isinstance(
         account(method, public(clipped_at_seven), delta=1e-5, clip_norm=7.0), Guarantee
     )
-    safe = treated(raw, "clipped", 1.0)
+    safe = treated(long_records(), "clipped", 1.0)
     assert isinstance(account(method, public(safe), delta=1e-5), Guarantee)
     spiked = fp.problems.spiked_covariance(15, 200, 3, treatment="raw")
     found = account(method, public(spiked), delta=1e-5)

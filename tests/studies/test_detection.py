@@ -15,8 +15,8 @@ from fedpca_core.problems import traffic
 from fedpca_core.studies.catalogue import STUDIES, studies_of
 from fedpca_core.studies.detection import alarms, judged, leaks, poisoned, sweeps, task, trained
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import outcome
+from tests.tables import own_file
 
 QUICK = AnomalySettings(problem="synthetic", clients=20, components=6, rounds=50)
 OWN = AnomalySettings(problem="own", clients=10, components=2, rounds=20)
@@ -41,19 +41,6 @@ def small_traffic():
         yield
         for memory in (task._SOURCES, task._TASKS, trained._DETECTORS):
             memory._results.clear()
-
-
-def own_file(labels=True, flipped=False):
-    """A table of readings in two groups, one far from the other."""
-    generator = np.random.default_rng(4)
-    values = generator.standard_normal((400, 2)) @ generator.standard_normal((2, 5))
-    values += 0.1 * generator.standard_normal((400, 5))
-    odd = np.arange(400) % 8 == 0
-    values[odd] += 3 * generator.standard_normal((int(odd.sum()), 5))
-    table = pd.DataFrame(values, columns=list("abcde"))
-    if labels:
-        table["label"] = np.where(odd != flipped, "odd", "normal")
-    return OwnData("mine.csv", table.to_csv(index=False).encode())
 
 
 # ---------------------------------------------------------------------- detection
@@ -220,7 +207,7 @@ def test_a_table_without_labels_runs_every_topic_that_needs_none(topic):
 def test_what_needs_labels_says_so(topic):
     settings = replace(OWN, topic=topic)
     (study,) = studies_of(settings)
-    with pytest.raises(InvalidInput, match=r"mine\.csv has no column of labels"):
+    with pytest.raises(InvalidInput, match=r"own\.csv has no column of labels"):
         outcome(study.run(settings, own_file(labels=False)))
 
 

@@ -32,6 +32,7 @@ from fedpca_core.studies.personalised.sweep import (
     largest_gain,
 )
 from fedpca_core.studies.study import Step, outcome
+from tests.tables import own_file
 
 SMALL = PersonaliseSettings(features=15, components=3, clients=20, samples=10, rounds=200, seed=1)
 TINY = replace(SMALL, features=10, components=2, clients=4, rounds=50, datasets=1)
@@ -43,7 +44,7 @@ def compared():
 
 
 def test_the_comparison_is_what_whole_runs_give(compared) -> None:
-    problem = SMALL.problem()
+    problem = SMALL.build()
     for key, algorithm in SMALL.methods().items():
         trace = simulate(problem, algorithm, rounds=SMALL.rounds, seed=SMALL.seed)
         for row in (0, 7, 200):
@@ -241,7 +242,7 @@ NOISY = replace(SMALL, epsilon=2.0, samples=80, clip_norm=4.0)
 
 
 def test_with_an_epsilon_all_but_training_alone_learn_from_the_noisy_matrices(compared) -> None:
-    problem = NOISY.problem()
+    problem = NOISY.build()
     found = outcome(Comparison().run(NOISY))
     assert problem.guarantee == found.facts.guarantee is not None
     assert problem.guarantee.epsilon == pytest.approx(2.0)
@@ -382,3 +383,55 @@ def test_the_exposure_s_clients_are_few() -> None:
     many = outcome(Exposure().run(replace(TINY, clients=200)))
     few = outcome(Exposure().run(replace(TINY, clients=exposure.CLIENTS)))
     np.testing.assert_array_equal(many.errors["common"], few.errors["common"])
+
+
+OWN = replace(TINY, problem="table", client_column="label", components=1, samples=20)
+
+
+def test_a_table_of_ones_own_is_judged_on_rows_that_nobody_learns_from() -> None:
+    data = own_file()
+    problem = OWN.build(data)
+    whole = replace(OWN, samples=40).build(data)
+    assert problem.clients == 2 and problem.fresh is not None and problem.blocks is not None
+    for client, kept in ((0, 30), (1, 330)):  # 50 odd rows, 350 normal ones
+        assert problem.fresh.samples[client] == kept
+    # The rows kept from training and those learnt from are all the rows there are.
+    for client, rows in enumerate((50, 350)):
+        learnt = problem.blocks[client] @ problem.blocks[client].T
+        kept = problem.fresh.dense()[client] * (rows - 20)
+        more = whole.blocks[client] @ whole.blocks[client].T
+        other = whole.fresh.dense()[client] * (rows - 40)
+        np.testing.assert_allclose(learnt + kept, more + other, rtol=1e-10)
+    models = problem.frames
+    missed = metrics.fresh_ratios(models, problem)
+    for client in range(2):
+        moment, model = problem.fresh.dense()[client], models[client]
+        rest = np.eye(5) - model @ model.T
+        share = np.trace(rest @ moment @ rest) / np.trace(moment)
+        assert missed[client] == pytest.approx(share, rel=1e-10)
+    found = outcome(Comparison().run(OWN, data))
+    assert found.own and set(found.fresh) == {PERSONAL, ALONE, SHARED}
+    assert all(0 < values[-1] < 1 for values in found.fresh.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"samples": 80}, "Client odd has 50 records, so none would be left"),
+        ({"components": 10}, "10 components do not fit 5 features"),
+        ({"client_column": "station"}, "station"),
+        ({"epsilon": 5.0}, "divided by deviations of their own"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_a_sentence(changes, message) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        replace(OWN, **changes).build(own_file())
+    with pytest.raises(InvalidInput, match="choose the CSV file again"):
+        OWN.build()
+
+
+def test_the_clients_that_a_column_names_do_not_vary() -> None:
+    with pytest.raises(InvalidInput, match="names the clients, so their number stays"):
+        outcome(CollaborationSweep().run(replace(OWN, vary="clients"), own_file()))
+    found = outcome(CollaborationSweep().run(replace(OWN, vary="samples"), own_file()))
+    assert set(found.refusals) == {80, 160, 320}, "the odd client has 50 rows"

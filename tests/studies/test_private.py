@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +17,13 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import Guarantee, Refusal, account
 from fedpca_core.studies.catalogue import STUDIES, read_settings, studies_of
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.papers.fedpower import FIGURES
+from fedpca_core.studies.papers.fedpower import FIGURES, Figure
 from fedpca_core.studies.private import build, membership
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.build import build_problem, current_noise, noise_for, stated
 from fedpca_core.studies.private.convergence import PrivateRun
 from fedpca_core.studies.private.error_budget import ErrorBudget
-from fedpca_core.studies.private.guarantee import promised
+from fedpca_core.studies.private.guarantee import Promises, promised
 from fedpca_core.studies.private.membership import RecordMembership
 from fedpca_core.studies.private.price import (
     PriceOfBudget,
@@ -227,12 +228,18 @@ def test_a_method_that_has_no_epsilon_gives_the_registered_reason() -> None:
     assert "Choose SSI, Block Krylov, FedPower, or noise at the source" in reason
 
 
-@pytest.mark.parametrize("figure", [entry.key for entry in FIGURES])
-def test_figures_say_what_each_curve_guarantees(figure: str) -> None:
-    """The paper's delta is larger than one over the records, at any size but many networks'."""
-    entry = next(one for one in FIGURES if one.key == figure)
-    for paper_size in (False, True):
-        found = promised(replace(SMALL, view="figures", figure=figure, paper_size=paper_size))
+def figures() -> Iterator[tuple[Figure, Promises]]:
+    """Every figure at both sizes, with what stands beside it."""
+    for entry in FIGURES:
+        for paper_size in (False, True):
+            yield (
+                entry,
+                promised(replace(SMALL, view="figures", figure=entry.key, paper_size=paper_size)),
+            )
+
+
+def test_figures_say_what_each_curve_guarantees() -> None:
+    for entry, found in figures():
         assert [each.label for each in found.stated] == [one.label for one in entry.variants]
         for each, variant in zip(found.stated, entry.variants, strict=True):
             assert each.asked == variant.epsilon
@@ -240,9 +247,21 @@ def test_figures_say_what_each_curve_guarantees(figure: str) -> None:
                 assert each.guarantee.epsilon == pytest.approx(variant.epsilon)
             elif math.isfinite(variant.epsilon):
                 assert each.guarantee.epsilon < variant.epsilon / 4
-        assert ("sits in two rows" in found.record) == (entry.model != "spiked")
+
+
+def test_figures_warn_of_a_delta_above_one_over_the_records() -> None:
+    """The paper's delta is larger than that at any size but many networks'."""
+    warned = set()
+    for _, found in figures():
         records = found.stated[0].guarantee.sensitivity ** -1 * math.sqrt(2)
         assert bool(found.warning) == (found.private and 1 / records <= 1e-4)
+        warned.add(bool(found.warning))
+    assert warned == {False, True}
+
+
+def test_figures_of_networks_say_that_an_edge_sits_in_two_rows() -> None:
+    for entry, found in figures():
+        assert ("sits in two rows" in found.record) == (entry.model != "spiked")
 
 
 def test_published_noise_at_the_papers_size_is_worth_what_the_audit_says() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.views import scene as drawn
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.scene.scene import LivePicture, Scene
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import outcome
@@ -34,6 +36,34 @@ def test_after_a_few_messages_the_server_has_every_record_exactly():
     assert words[0].startswith("Nothing has been sent yet")
     assert "the server has all 12 digits of client 1, exactly" in words[2]
     assert "exactly" not in words[1]
+
+
+def test_the_attack_s_error_falls_with_plain_products_and_not_with_masked_ones():
+    plain, masked = found(), found(method="faps")
+    assert plain.held_error[0] == masked.held_error[0] == 1.0
+    assert plain.held_error[1] > 0.1 and plain.held_error[2] < 1e-6
+    assert masked.held_error.min() > 0.3
+    released = found(epsilon=10.0, clip_norm=4.0)
+    assert released.held_error.min() > 0.3, "noise at the source is measured against the records"
+    assert list(STUDY.tables(plain, SMALL)["rounds"]["held_error"]) == list(plain.held_error)
+
+
+def test_a_table_of_one_s_own_has_its_picture():
+    rows = np.random.default_rng(0).integers(0, 50, (40, 9)) / 10
+    table = pd.DataFrame(rows, columns=list("abcdefghi"))
+    table["owner"] = ["x"] * 3 + ["y"] * 7 + ["z"] * 30
+    own = OwnData("own.csv", table.to_csv(index=False).encode())
+    settings = replace(SMALL, problem="table", client_column="owner", components=3)
+    scene = outcome(STUDY.run(settings, own))
+    assert scene is not None
+    assert scene.thumbnails.shape == (3, 4, 3, 3), "a client of three rows has a grey fourth"
+    assert scene.certified == 3 and scene.records == 7
+    last = drawn.sentence(scene, settings, scene.rounds)
+    assert "has all 7 rows of client 1, exactly" in last
+    with pytest.raises(InvalidInput, match="no client 3 among 3"):
+        outcome(STUDY.run(replace(settings, client=3), own))
+    with pytest.raises(InvalidInput, match="--table"):
+        outcome(STUDY.run(settings))
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench.bench_ways import BEFORE
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.private.presets import SIZES
 from fedpca_core.studies.private.settings import PRIVATE, PrivacySettings
 from fedpca_core.studies.private.spending import Ways, WaysOverBudget, WaysToSpend
 from fedpca_core.studies.private.ways import WAYS
 from fedpca_core.studies.study import outcome
 
 #: Medians measured before, for 2,000 records of 40 features at 20 clients.
-SHEET = {
-    "published": 0.985,
-    "exact": 0.232,
-    "single": 0.154,
-    "orthogonal": 0.069,
-    "source": 0.068,
-    "covariance": 0.068,
-    "shared_products": 0.053,
-    "shared_orthogonal": 0.016,
-    "shared_covariance": 0.015,
-    "colluding": 0.021,
-}
+SHEET = {way: medians[SIZES.index((40, 2000))] for way, medians in BEFORE.items()}
 SMALL = PrivacySettings(
     view="ways", features=12, samples=500, clients=5, components=4, repetitions=2, epsilon=5.0
 )

@@ -11,12 +11,14 @@ from fedpca_core.__main__ import main
 from fedpca_core.consensus.run import run
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.study import outcome
+from fedpca_core.studies.theory import settings as theory_settings
 from fedpca_core.studies.theory.bridge import Bridge, arrivals
 from fedpca_core.studies.theory.claim import claim
 from fedpca_core.studies.theory.method import ARRIVED, AgainstClaims
 from fedpca_core.studies.theory.settings import ITERATIONS, LOW, TheorySettings
 from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
 from fedpca_core.studies.theory.verdicts import Statements
+from tests.tables import own_file
 
 SMALL = TheorySettings(clients=4, features=3, rounds=50)
 
@@ -189,3 +191,50 @@ def test_a_value_that_does_not_fit_is_refused(tmp_path, capsys) -> None:
     assert "Penalty factor cannot be -1" in capsys.readouterr().err
     with pytest.raises(InvalidInput, match="Clients cannot be 21"):
         replace(SMALL, clients=21)
+
+
+OWN = replace(SMALL, problem="table", client_column="label", target="c", scaling="none")
+
+
+def test_a_column_of_ones_own_table_is_regressed_on_the_others() -> None:
+    data = own_file()
+    problem = OWN.build(data)
+    assert (problem.clients, problem.features) == (2, 4)
+    assert problem.strong_convexity == pytest.approx(LOW)
+    assert problem.smoothness == pytest.approx(OWN.high)
+    # The minimiser is that of ridge regression, each client's rows counting the same in all.
+    moments, answers = [], []
+    for _, rows in data.table.groupby("label"):
+        records, answer = rows[list("abde")].to_numpy(), rows["c"].to_numpy()
+        moments.append(records.T @ records / len(rows))
+        answers.append(records.T @ answer / len(rows))
+    low, high = np.linalg.eigvalsh(moments).min(), np.linalg.eigvalsh(moments).max()
+    ridge = (high - OWN.condition * low) / (OWN.condition - 1)
+    wanted = np.linalg.solve(np.mean(moments, 0) + ridge * np.eye(4), np.mean(answers, 0))
+    np.testing.assert_allclose(problem.solution, wanted, rtol=1e-9)
+    found = outcome(AgainstClaims().run(OWN, data))
+    assert found.verdict == "holds" and found.norm <= found.spectral * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": "z"}, "There is no numeric column “z” to predict; choose one of a, b, c"),
+        ({"client_column": "", "clients": 20}, "20 clients with 4 unknowns each are 80 in all"),
+        ({"scaling": "standardise", "columns": ("a", "q")}, "q"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_a_sentence(changes, message, monkeypatch) -> None:
+    monkeypatch.setattr(theory_settings, "MOST_UNKNOWNS", 60)
+    for study in (AgainstClaims(), PenaltyAndSteps()):
+        with pytest.raises(InvalidInput, match=message):
+            outcome(study.run(replace(OWN, **changes), own_file()))
+    with pytest.raises(InvalidInput, match="choose the CSV file again"):
+        OWN.build()
+
+
+def test_the_bridge_is_the_same_whatever_clients_minimise_unless_they_have_a_table() -> None:
+    bridge = Bridge()
+    assert bridge.identity(SMALL) == bridge.identity(replace(SMALL, problem="logistic"))
+    assert bridge.identity(SMALL) != bridge.identity(OWN, own_file())
+    assert arrivals(outcome(bridge.run(OWN, own_file())))["Lanczos"] <= 5

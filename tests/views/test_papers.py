@@ -13,7 +13,7 @@ from fedpca_core.studies.papers.page import (
     PapersSettings,
     judged,
 )
-from fedpca_core.studies.papers.registry import EXPERIMENTS
+from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS
 from fedpca_core.studies.papers.results import origin, shipped
 from fedpca_core.studies.papers.row import Verdict
 from fedpca_core.studies.papers.sources import SOURCES, software_bibtex, source
@@ -88,6 +88,12 @@ def test_a_live_run_is_judged_as_it_comes():
     assert found.rows.verdicts["faps-figure-1a-ssi"].word == "reproduced"
     assert isinstance(found.rows, Judged) and found.origins == {}
     assert 0 < steps[-1].fraction <= 1
+
+
+def test_every_row_leads_to_its_formulas_and_its_run():
+    assert {row.explained for row in ROWS} <= set(rows.PAGES)
+    live = [one.live() for one in EXPERIMENTS.values()]
+    assert {settings.kind for settings in live if settings is not None} <= set(rows.PAGES)
 
 
 def test_papers_are_cited():

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.views.privacy import attacks
+from fedpca_core.studies.private import membership
 from fedpca_core.studies.private.accountants import Accountants
 from fedpca_core.studies.private.guarantee import Promise
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -30,6 +32,18 @@ def open_page(**parameters: str) -> AppTest:
 def everything(app: AppTest) -> str:
     parts = [*app.markdown, *app.caption, *app.warning, *app.info]
     return "\n".join(part.value for part in parts)
+
+
+def wait_for(app: AppTest, words: str) -> str:
+    """The page's text once a job has drawn these words."""
+    for _ in range(900):
+        if words in everything(app):
+            break
+        time.sleep(0.1)
+        app.run()
+    text = everything(app)
+    assert words in text
+    return text
 
 
 def settings_of(**parameters: str) -> PrivacySettings:
@@ -97,25 +111,85 @@ def test_methods_that_cannot_be_accounted_show_why_and_no_epsilon(method: str) -
     assert all(metric.label != "Guaranteed ε" for metric in app.metric)
 
 
-def test_a_figure_stands_beside_its_guarantee_and_what_is_wrong_with_it() -> None:
+def test_a_figure_stands_beside_its_guarantee() -> None:
     text = everything(open_page(view="The paper's figures", figure="4(b) Model II, budget ε"))
     assert "**accountant** exact composition" in text and "**δ** 0.0001" in text
-    assert "sits in two rows" in text
-    assert "is not below 1/" not in text  # 600 records
-    text = everything(open_page(view="The paper's figures"))
-    assert "is not below 1/30,000" in text and "sits in two rows" not in text
+
+
+def test_a_figure_says_where_delta_is_too_large() -> None:
+    warning = "is not below 1/"
+    many = everything(open_page(view="The paper's figures"))
+    assert f"{warning}30,000" in many
+    few = open_page(view="The paper's figures", figure="4(b) Model II, budget ε")  # 600 records
+    assert warning not in everything(few)
+
+
+def test_a_figure_of_networks_says_that_an_edge_sits_in_two_rows() -> None:
+    networks = open_page(view="The paper's figures", figure="4(b) Model II, budget ε")
+    assert "sits in two rows" in everything(networks)
+    assert "sits in two rows" not in everything(open_page(view="The paper's figures"))
+
+
+@pytest.mark.parametrize(("method", "credited"), [("Block Krylov", True), ("FedPower", False)])
+def test_the_card_of_published_noise_explains_the_whole_factor(method: str, credited: bool) -> None:
+    card = next(one for one in open_page(method=method).metric if one.label == "Published noise")
+    assert "grows with √r" in card.help
+    assert ("counts every product although the probes are orthogonal" in card.help) == credited
+
+
+def test_block_krylov_has_a_view_of_what_an_attacker_gets() -> None:
+    parameters = {"view": "What an attacker gets", "method": "Block Krylov", "features": "10"}
+    text = wait_for(open_page(**parameters), "an audit that ends above the promise would refute it")
+    assert "Without noise the server's messages bring that down to" in text
+    assert "Two ceilings" in text
+
+
+Attacked = tuple[PrivacySettings, membership.Tested]
+
+
+@pytest.fixture(scope="module")
+def tested() -> Attacked:
+    """Membership at a small size."""
+    settings = settings_of(view="What an attacker gets", method="SSI", products="2")
+    return settings, outcome(membership.RecordMembership().run(settings))
+
+
+def test_the_ceiling_of_gaussian_noise_is_called_that(
+    tested: tuple[PrivacySettings, membership.Tested],
+):
+    (settings, found), name = tested, "most with Gaussian noise"
+    for panel, ceiling in (
+        (attacks._roc(found, settings), found.gaussian_roc[1]),
+        (attacks._areas(found, settings), found.gaussian),
+    ):
+        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(ceiling)]
+
+
+def test_what_the_budget_alone_permits_is_drawn_too(
+    tested: tuple[PrivacySettings, membership.Tested],
+):
+    (settings, found), name = tested, "most that (ε, δ) permits"
+    for panel, ceiling in (
+        (attacks._roc(found, settings), found.permitted_roc[1]),
+        (attacks._areas(found, settings), found.permitted),
+    ):
+        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(ceiling)]
+
+
+@pytest.mark.parametrize(("view", "words"), [("Accountants", "Unit: "), ("Price of ε", "ε of ")])
+def test_views_speak_of_the_unit_that_is_set(view: str, words: str) -> None:
+    text = wait_for(
+        open_page(view=view, unit="A person", held="5"), f"{words}one person: 5 records"
+    )
+    assert "one record, replaced" not in text and "per record" not in text
 
 
 def test_ways_to_spend_are_open_to_every_method() -> None:
     settings = {"view": "Ways to spend ε", "method": "FAPS", "repetitions": "1"}
-    app = open_page(**settings)
-    for _ in range(60):
-        if "Trusting nobody" in everything(app):
-            break
-        time.sleep(0.1)
-        app.run()
-    text = everything(app)
+    text = wait_for(open_page(**settings), "Trusting nobody")
     assert "ends closest" in text and "No ε can be stated" not in text
+    assert "FAPS, once at the source; Noisy covariance, one round:** one release of" in text
+    assert text.count("secure aggregation shows sums only") == 4
     app = open_page(**settings, epsilon="∞")
     assert "choose a finite ε" in everything(app)
 

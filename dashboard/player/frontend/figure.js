@@ -122,12 +122,12 @@ function baselineLayout(panel, theme) {
 }
 
 // Beside pictures a chart has little room: its title names what is drawn, the play bar the round.
-function compact(layout) {
-  layout.margin = { l: 44, r: 10, t: 6, b: 22 };
+function compact(layout, large) {
+  layout.margin = large ? { l: 60, r: 14, t: 8, b: 30 } : { l: 44, r: 10, t: 6, b: 22 };
   for (const axis of [layout.xaxis, layout.yaxis]) {
     axis.title = undefined;
-    axis.nticks = 4;
-    axis.tickfont = { ...axis.tickfont, size: 11 };
+    axis.nticks = large ? 2 : 4;
+    axis.tickfont = { ...axis.tickfont, size: large ? 16.5 : 11 };
   }
   layout.yaxis.exponentformat = layout.yaxis.type === "log" ? "power" : "SI";
   layout.yaxis.minexponent = layout.yaxis.type === "log" ? 1 : 3;
@@ -154,14 +154,17 @@ function layoutOf(panel, theme, coarse) {
   layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
   if (panel.integerX) layout.xaxis.tickformat = ",d";
+  // Fewer whole numbers than ticks: Plotly would write some twice.
+  const few = panel.integerX && panel.curves.every(({ x }) => Math.abs(x[x.length - 1] - x[0]) < 6);
+  if (few && !panel.logX) layout.xaxis.dtick = 1;
   for (const mark of panel.marks) {
     layout.shapes.push({ type: "line", xref: "x", x0: mark.value, x1: mark.value, yref: "paper", y0: 0, y1: 1,
       line: { color: theme.text, width: 1.6, dash: "2px 3px" } });
     const late = panel.xRange && mark.value > (panel.xRange[0] + panel.xRange[1]) / 2;
     layout.annotations.push({ xref: "x", x: panel.logX ? Math.log10(mark.value) : mark.value, xanchor: late ? "right" : "left", yref: "paper", y: 1, yanchor: "top",
-      text: escaped(mark.label), showarrow: false, font: { size: 11.5, color: theme.text }, bgcolor: withAlpha(theme.background, 0.75), borderpad: 2 });
+      text: escaped(mark.label), showarrow: false, font: { size: theme.large ? 17 : 11.5, color: theme.text }, bgcolor: withAlpha(theme.background, 0.75), borderpad: 2 });
   }
-  if (panel.compact) compact(layout);
+  if (panel.compact) compact(layout, theme.large);
   if (panel.kind === "bars" && typeof panel.curves[0].x[0] === "string") {
     // Every bar keeps its label, however many there are.
     Object.assign(layout.xaxis, { type: "category", tickmode: "linear", dtick: 1, tickangle: "auto" });

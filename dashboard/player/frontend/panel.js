@@ -119,7 +119,7 @@ class PanelView {
   }
 
   height() {
-    if (this.panel.compact) return parseInt(getComputedStyle(this.node).getPropertyValue("--fp-plot-height"), 10);
+    if (this.panel.compact) return this.view.plotHeight;
     return this.narrow() ? Math.min(this.panel.height, 300) : this.panel.height;
   }
 
@@ -128,7 +128,7 @@ class PanelView {
     const coarse = window.matchMedia("(pointer: coarse)").matches;
     const layout = layoutOf(panel, view.theme, coarse);
     layout.height = this.height();
-    if (this.narrow() && !panel.compact) {
+    if (!panel.compact && this.narrow()) {
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;
     }
@@ -172,6 +172,7 @@ class PanelView {
     if (!this.listening || this.gone || !this.plot.isConnected) return;
     cancelAnimationFrame(this.fitting);
     this.fitting = requestAnimationFrame(() => {
+      this.view.measure();
       const { clientWidth: width, _fullLayout: full } = this.plot;
       if (width > 0 && (Math.abs(width - full.width) > 1 || Math.abs(this.height() - full.height) > 1)) this.draw();
     });

@@ -11,7 +11,7 @@ class Runs {
 
   // What a later run is compared with.
   static kept(data) {
-    const curves = new Map(data.panels.map((panel) => [panel.key, panel.curves[0]]));
+    const curves = new Map(data.panels.map((panel) => [panel.key, panel.curves]));
     return { ...data.run, curves, sentence: data.sentences.at(-1) ?? "" };
   }
 
@@ -40,14 +40,14 @@ class Runs {
 
   traces(panel) {
     const { theme } = this.view;
-    return this.others().filter((other) => other.curves.has(panel.key)).map((other) => {
-      const curve = other.curves.get(panel.key);
+    return this.others().flatMap((other) => (other.curves.get(panel.key) ?? []).map((curve, at) => {
       const pinned = other.word === "pinned";
-      return { type: "scatter", mode: "lines", x: curve.x, y: curve.y, name: escaped(`${other.word}: ${other.label}`), showlegend: false,
-        hovertemplate: `<b>${escaped(`${other.word}: ${other.label}`)}</b><br>%{y:.4~g}<extra></extra>`,
-        line: { color: pinned ? theme.text : theme.quiet, width: pinned ? 1.8 : 3, dash: pinned ? "dot" : "solid" },
+      const name = escaped(`${other.word}: ${other.label}${at ? `, ${curve.name}` : ""}`);
+      return { type: "scatter", mode: "lines", x: curve.x, y: curve.y, name, showlegend: false,
+        hovertemplate: `<b>${name}</b><br>%{y:.4~g}<extra></extra>`,
+        line: { color: pinned ? theme.text : theme.quiet, width: pinned ? 1.8 : 3, dash: at ? "dot" : "solid" },
         opacity: pinned ? 0.9 : 0.35 };
-    });
+    }));
   }
 
   update() {
@@ -59,13 +59,14 @@ class Runs {
       svg.append(drawing("line", { x1: 1, x2: 21, y1: 4, y2: 4, ...look }));
       return element("li", { title: label, class: `fp-run-${word}` }, svg, element("span", { text: word === "now" ? label : `${word}: ${label}` }));
     };
-    const [curve] = data.panels[0]?.curves ?? [];
+    const [curve, ...more] = data.panels[0]?.curves ?? [];
     const looks = {
       before: { stroke: theme.quiet, "stroke-width": 3, "stroke-opacity": 0.35 },
-      pinned: { stroke: theme.text, "stroke-width": 1.8, "stroke-dasharray": "2 3" },
+      pinned: { stroke: theme.text, "stroke-width": 1.8 },
     };
     this.list.replaceChildren(
-      entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4 }),
+      entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4, "stroke-dasharray": DASHES[curve?.dash] ?? "" }),
+      ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[one.dash] })),
       ...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
     this.pin.textContent = this.pinned ? "Unpin" : "Pin";
     this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`

@@ -64,7 +64,7 @@ class View {
     const begun = first || this.data.rounds === 0;
     this.runs.change(this.data, data);
     this.data = data;
-    this.theme = theme;
+    this.theme = { ...theme, large: data.lecture?.on ?? false };
     this.node.dataset.scheme = theme.scheme;
     this.node.style.setProperty("--fp-simulation", data.simulationColour[theme.scheme]);
     this.node.style.setProperty("--fp-quiet", theme.quiet);
@@ -129,7 +129,13 @@ class View {
     this.gallery.hidden = rows.length === 0;
   }
 
+  // The height of compact charts, asked once for all of them: every answer styles the page anew.
+  measure() {
+    this.plotHeight = parseInt(getComputedStyle(this.node).getPropertyValue("--fp-plot-height"), 10);
+  }
+
   updatePanels() {
+    if (this.data.panels.some((panel) => panel.compact)) this.measure();
     const wanted = new Set(this.data.panels.map((panel) => panel.key));
     for (const [key, panel] of this.panels) {
       if (!wanted.has(key)) {

@@ -21,7 +21,7 @@ def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
     st.header("Learning", anchor=False)
     controls.draw("method", "components", "rounds", "participation", "penalty_factor")
     controls.parameter("local_steps")
-    with st.expander("Differential privacy"):
+    with st.expander("Differential privacy", expanded=True):
         guarantee.noise_controls(controls)
     with st.expander("Corrected or as printed"):
         if controls.values["method"] == "fedpg":

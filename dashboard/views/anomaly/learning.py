@@ -52,6 +52,18 @@ def explain() -> None:
         source="equations 8 and 17; corrected here.",
         papers=("iot",),
     )
+    layout.about(
+        "What the charts measure",
+        "**‖sin Θ‖ / √k**: sines of the principal angles to the subspace of centralised PCA, root "
+        "mean square; 0 is the same subspace, 1 a right angle throughout. **Consensus** is how far "
+        "the clients’ matrices Uᵢ are from their average Z, **stationarity** how steep their terms "
+        "of ℒ still are; both vanish exactly at a solution. The **augmented Lagrangian** ℒ is the "
+        "clients’ losses together with the price of disagreeing. The **duals** Yᵢ remember "
+        "how each client disagreed in earlier rounds; the mean of the Uᵢ keeps their sum at zero. "
+        "The average of orthonormal matrices is shorter than they are, so Z is orthonormalised "
+        "before it scores a flow.",
+        papers=("iot",),
+    )
 
 
 def excess_loss(found: Learnt) -> Panel:

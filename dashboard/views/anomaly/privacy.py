@@ -22,8 +22,10 @@ COVERED = (
 
 
 def draw(settings: AnomalySettings, result: Any) -> None:
-    """The guarantee beside a topic's result, or why it has none under a finite ε."""
-    if math.isinf(settings.epsilon) or result is None:
+    """Whose records these are, and the guarantee, or why there is none under a finite ε."""
+    if hasattr(result, "facts"):
+        st.caption(result.facts.note)
+    if math.isinf(settings.epsilon):
         return
     if settings.topic == "published":
         layout.sentence(

@@ -46,7 +46,7 @@ def scatter(clouds: Mapping[str, Cloud], *, after: bool) -> None:
             "camera": {"eye": {"x": 1.5, "y": 1.5, "z": 0.8}},
         },
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        legend={"orientation": "h", "y": 1.02},
+        legend={"orientation": "h", "y": 1.02, "itemsizing": "constant"},
         height=480,
     )
     st.plotly_chart(

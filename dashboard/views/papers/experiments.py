@@ -15,15 +15,6 @@ from fedpca_core.studies.papers.page import PapersSettings, Shown
 from fedpca_core.studies.papers.registry import EXPERIMENTS
 
 SIZES = {"paper": "the paper's size", "live": "live size"}
-#: Pages by the kind of the settings that open an experiment there.
-PAGES = {
-    "converge": ("../pages/converge.py", ":material/show_chart:"),
-    "attack": ("../pages/attack.py", ":material/visibility:"),
-    "privacy": ("../pages/privacy.py", ":material/verified_user:"),
-    "anomaly": ("../pages/anomaly.py", ":material/sensors:"),
-    "personalise": ("../pages/personalise.py", ":material/diversity_3:"),
-    "theory": ("../pages/theory.py", ":material/function:"),
-}
 #: Measures of a summary, as the page calls them; others keep their names.
 TITLES = {
     "rounds": "Rounds",
@@ -75,9 +66,9 @@ def draw(found: Shown, settings: PapersSettings) -> None:
 def doors(settings: PapersSettings) -> None:
     """The way to the page where this experiment can be played with, and to the formulas there."""
     live: Settings | None = EXPERIMENTS[settings.experiment].live()
-    if live is None or live.kind not in PAGES:
+    if live is None or live.kind not in rows.PAGES:
         return
-    page, icon = PAGES[live.kind]
+    page, icon = rows.PAGES[live.kind]
     st.page_link(
         page,
         label="Open it on its own page, with its formulas",

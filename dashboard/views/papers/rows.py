@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
+from dashboard.shell.controls import packed
 from fedpca_core.studies.papers.page import Judged, PapersSettings
 from fedpca_core.studies.papers.row import Verdict
+from fedpca_core.studies.papers.sources import source
+
+#: Pages by the kind of the settings that open an experiment there, with their formulas.
+PAGES = {
+    "converge": ("../pages/converge.py", ":material/show_chart:"),
+    "attack": ("../pages/attack.py", ":material/visibility:"),
+    "privacy": ("../pages/privacy.py", ":material/verified_user:"),
+    "anomaly": ("../pages/anomaly.py", ":material/sensors:"),
+    "personalise": ("../pages/personalise.py", ":material/diversity_3:"),
+    "theory": ("../pages/theory.py", ":material/function:"),
+}
 
 MARKS = {
     "reproduced": "✓ reproduced",
@@ -32,12 +46,17 @@ def counts(found: Judged) -> None:
 
 def draw(found: Judged, settings: PapersSettings) -> None:
     """The rows of one paper or with one verdict, by verdict, to sort and search."""
-    table = texts(found.only(settings.paper, settings.verdict).by_verdict())
+    listed = found.only(settings.paper, settings.verdict).by_verdict()
+    table = texts(listed)
     if table.empty:
         layout.sentence("No row has this verdict; choose another.", kind="note")
         return
-    st.dataframe(
+    event = st.dataframe(
         table[["Verdict", "Paper", "Place", "Claim", "Published", "Ours", "Why"]],
+        # Another list is another table: a selected row of the last one is none of this.
+        key=f"papers_{settings.paper}_{settings.verdict}",
+        on_select="rerun",
+        selection_mode="single-row",
         hide_index=True,
         width="stretch",
         height=min(38 + 35 * len(table), 600),
@@ -50,6 +69,34 @@ def draw(found: Judged, settings: PapersSettings) -> None:
             "Ours": st.column_config.TextColumn(width=210),
         },
     )
+    chosen = event.selection.rows
+    if not chosen:
+        st.caption("Select a row for its run, its formulas and its citation.")
+        return
+    name, verdict = list(listed.verdicts.items())[chosen[0]]
+    _one(Judged({name: verdict}), settings)
+
+
+def _one(found: Judged, settings: PapersSettings) -> None:
+    """One row in full: what counts as agreement, the ways to its run and formulas, BibTeX."""
+    ((row, _),), said = found.rows, texts(found).iloc[0]
+    with st.container(border=True, key="papers_row"):
+        st.markdown(f"**{said['Paper']}, {row.place}.** {row.claim} {said['Verdict']}.")
+        means = f"Agreement: {row.agreement.sentence}. " if row.agreement else ""
+        st.markdown(
+            f"Published: {said['Published']}. Ours: {said['Ours']}. {means}{said['Why']}".strip()
+        )
+        with st.container(horizontal=True, gap="medium"):
+            if row.experiment:
+                st.page_link(
+                    "../pages/papers.py",
+                    label="Its run, below",
+                    icon=":material/science:",
+                    query_params=packed(replace(settings, experiment=row.experiment)),
+                )
+            page, icon = PAGES[row.explained]
+            st.page_link(page, label="Its formulas", icon=icon)
+        st.code(source(row.source).bibtex, language="bibtex")
 
 
 def small(found: Judged) -> None:

@@ -7,13 +7,14 @@ import streamlit as st
 
 from dashboard.shell import layout
 from fedpca_core.settings import short
+from fedpca_core.studies.private import build
 from fedpca_core.studies.private.accountants import Accounts
 from fedpca_core.studies.private.settings import PrivacySettings
 
 
 def draw(settings: PrivacySettings, result: Accounts) -> None:
     """The table, both sensitivities, and the other way round."""
-    together = result.counted < settings.products
+    together, unit = result.counted < settings.products, build.unit(settings)
     columns = {
         "Accountant": result.table["accountant"],
         "Noise over sensitivity": [f"{value:.4f}" for value in result.table["multiplier"]],
@@ -36,17 +37,17 @@ def draw(settings: PrivacySettings, result: Accounts) -> None:
         pd.DataFrame(columns), label="Noise by accountant", numbers=list(columns)[1:]
     )
     st.caption(
-        f"Unit: one record, replaced. Clip norm {result.clip_norm:g}. Sensitivity of one product: "
-        f"{result.published:.3e} published (2√r C²/nᵢ, r = {result.columns}), {result.exact:.3e} "
-        "exact (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The first row's ν uses the "
-        "published sensitivity, the others the exact one; the last column uses the exact one and "
-        "exact composition throughout. Sampling gives no amplification."
+        f"Unit: {unit}. Clip norm {result.clip_norm:g}. Sensitivity of one product: "
+        f"{result.published:.3e} published (for each record 2√r C²/nᵢ, r = {result.columns}), "
+        f"{result.exact:.3e} exact (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The "
+        "first row's ν uses the published sensitivity, the others the exact one; the last column "
+        "uses the exact one and exact composition throughout. Sampling gives no amplification."
     )
     layout.section("And back: what does a given noise mean?")
     st.markdown(
         f"Noise of {settings.multiplier:g} sensitivities, ν = {result.given_noise:.3g}, on "
         f"{settings.products} products"
         + (", which count as one," if together else "")
-        + f" means **ε = {result.given_epsilon:.4g}** at δ = {short(settings.delta)} for one "
-        f"record (clip norm {result.clip_norm:g}, no amplification by sampling, exact composition)."
+        + f" means **ε = {result.given_epsilon:.4g}** at δ = {short(settings.delta)} for {unit} "
+        f"(clip norm {result.clip_norm:g}, no amplification by sampling, exact composition)."
     )

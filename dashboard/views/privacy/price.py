@@ -10,6 +10,7 @@ from dashboard.shell import layout
 from dashboard.views.privacy.noises import COLOURS, NAMES, ROUNDING
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
+from fedpca_core.studies.private import build
 from fedpca_core.studies.private.price import best_length, last_value
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.sweep import Swept
@@ -43,7 +44,7 @@ def draw_budgets(settings: PrivacySettings, result: Swept) -> None:
         ],
     )
     st.caption(
-        "ε per record (replaced), total over all products; sampling gives no amplification; "
+        f"ε of {build.unit(settings)}; total over all products; sampling gives no amplification; "
         "accountant: exact composition, but Theorem 6 for published noise, which is "
         "placed at the ε it claims (its true ε is smaller). Bands span "
         f"{settings.repetitions} repetitions."

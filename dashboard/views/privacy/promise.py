@@ -25,7 +25,8 @@ def show_guarantee(promises: Promises, settings: PrivacySettings) -> None:
     else:
         _table(promises.stated)
     if promises.others:
-        _others(promises)
+        # A client that knows its own share of the noise is not protected as from the server.
+        _others(promises, open_=settings.trusted == "clients")
     beside = " · ".join(f"**{label}** {text}" for label, text in _shared(promises.stated).items())
     st.markdown(beside)
     if promises.record:
@@ -34,7 +35,7 @@ def show_guarantee(promises: Promises, settings: PrivacySettings) -> None:
         layout.sentence(promises.warning)
 
 
-def _others(promises: Promises) -> None:
+def _others(promises: Promises, *, open_: bool) -> None:
     """The same noise towards each adversary, and for other units."""
     rows = [
         {
@@ -44,7 +45,9 @@ def _others(promises: Promises) -> None:
         }
         for text, found in promises.others.items()
     ]
-    layout.small_table(pd.DataFrame(rows), label="Other eyes", numbers=[EPSILON, NOTICED])
+    title = "What this ε means towards others, for a person, a client, two runs"
+    with st.expander(title, expanded=open_):
+        layout.small_table(pd.DataFrame(rows), label="Other eyes", numbers=[EPSILON, NOTICED])
 
 
 def _refused(reason: str, *, masked: bool) -> None:

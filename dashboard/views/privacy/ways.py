@@ -43,9 +43,10 @@ def draw(settings: PrivacySettings, result: Ways) -> None:
         ],
     )
     table = pd.DataFrame([_row(one) for one in result.spent.values()])
-    layout.small_table(table, label="Ways to spend ε", numbers=list(table.columns[1:6]))
+    layout.small_table(table, label="Ways to spend ε", numbers=list(table.columns[1:]))
     for title, why in result.refusals.items():
         layout.sentence(f"{title}: {why}", kind="note")
+    st.markdown(grounds(result))
     terms = next(iter(result.spent.values())).guarantee.terms()
     st.caption(
         f"δ = {terms['δ']}; unit: {terms['unit']}; clip norm {terms['clip norm']}; sampling: "
@@ -108,9 +109,19 @@ def _row(one: Spent) -> dict[str, str]:
         "kB up, one client": f"{one.bytes_up[-1] / 1e3:,.1f}",
         "Guaranteed ε": one.guarantee.budget,
         "Noise ν": f"{one.guarantee.noise:.2g}",
-        "What is released": one.guarantee.terms()["released"],
-        "Holds towards": one.guarantee.terms()["towards"],
     }
+
+
+def grounds(result: Ways) -> str:
+    """What is released and towards whom its ε holds, once for all ways that have it alike."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in result.spent.values():
+        terms = one.guarantee.terms()
+        alike.setdefault((terms["released"], terms["towards"]), []).append(one.title)
+    return "\n".join(
+        f"- **{'; '.join(titles)}:** {released}. Holds towards {towards}."
+        for (released, towards), titles in alike.items()
+    )
 
 
 def _curves(result: Ways, *, by_bytes: bool) -> tuple[Curve, ...]:

@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
-from flwr.app import Context, Message
+from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from fedpca_core.errors import InvalidInput
-from fedpca_flower.participant import Participant
-from fedpca_flower.records import opened, packed
-
-#: Messages are of type "query.<action>".
-ACTIONS = ("hello", "agree", "product", "start", "round", "hear", "unmask", "feedback", "settle")
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.linalg.threads import one_thread
+from fedpca_flower import masks
+from fedpca_flower.member import Member
+from fedpca_flower.records import Groups, Told, opened, packed
 
 app = ClientApp()
 
 
 def handle(message: Message, context: Context) -> Message:
     """Answer one message; what the client refuses goes back as a sentence, never as an upload."""
-    action = message.metadata.message_type.partition(".")[2]
+    action = message.metadata.message_type.removeprefix("query.")
     told, groups = opened(message.content)
     try:
-        content = getattr(Participant(context), action)(told, groups)
+        answer = ANSWERS[action](Member(context), told, groups)
     except InvalidInput as refusal:
-        content = packed({"refused": str(refusal)})
-    return Message(content, reply_to=message)
+        answer = packed({"refused": str(refusal)})
+    return Message(answer, reply_to=message)
 
 
-for _action in ACTIONS:
+def hello(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """Public facts of this client; a run that does not meet its terms is refused."""
+    me.enter(told)
+    return packed(me.facts())
+
+
+def product(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """S_i X for a public X; asked before the run where an eigenvalue of S is agreed."""
+    needed = "pooled_norm" in me.algorithm.agreed
+    require(needed, f"{me.algorithm.title} needs no eigenvalue before the run; the client refuses.")
+    return packed({}, up={"product": me.own_data().apply(groups["down"]["frame"])[0]})
+
+
+def start(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """The state before the first round; a client that has one already keeps it."""
+    if me.learns(told, groups.get("agreed", {})):
+        everyone = me.algorithm.start(me.data.for_everybody(), me.setting, me.streams)[1]
+        me.state = {name: array[me.client][None] for name, array in everyone.items()}
+    return me.reply()
+
+
+def step(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """The step of one round and its upload; the step counts once the server says so."""
+    me.settle(told["counted"], groups.get("owed"))
+    plan, down = me.plan(told), groups.get("down", {})
+    with one_thread(me.setting.features):
+        uplink, stepped = me.algorithm.client(me.data, me.state, plan, down, me.streams)
+    upload = me.sent(uplink, plan)
+    if "secure" in told:
+        upload = masks.masked(me, told["secure"], upload, told["weight"])
+    me.stepped(told, stepped)
+    return me.reply(upload)
+
+
+def settle(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """Whether the last step counted, and what the server made of the round."""
+    me.settle(told["counted"], groups.get("owed"))
+    return me.reply()
+
+
+def hear(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """A broadcast of a round this client takes no part in."""
+    return packed({})
+
+
+def unmask(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """Open a secure sum over the clients that have arrived; once for every upload."""
+    return me.reply(**masks.opening(me, told))
+
+
+ANSWERS = {one.__name__: one for one in (hello, product, start, step, settle, hear, unmask)}
+for _action in ANSWERS:
     app.query(_action)(handle)

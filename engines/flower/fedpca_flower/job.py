@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.guarantee import Guarantee
 from fedpca_core.problems.perturbation import Budget, source_guarantee
-from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.described import describe
+from fedpca_core.protocol.run import check_sums
 from fedpca_core.studies.build import build_channel
 from fedpca_core.studies.catalogue import read_settings
 
@@ -71,12 +69,8 @@ class Job:
             self.timeout > 0 and self.patience >= 0,
             f"Timeout and patience are seconds, not {self.timeout} and {self.patience}.",
         )
+        check_sums(self.algorithm, self.channel)
         secure = self.channel.secure_aggregation
-        require(
-            not (secure and self.algorithm.needs_individual_uploads),
-            f"{self.algorithm.title} needs every client's own upload, which secure sums hide; "
-            "switch secure aggregation off or choose a method that needs sums only.",
-        )
         require(
             not (secure and self.participation < 1 and self.waits),
             f"{self.algorithm.title} waits for absent clients and then asks them alone, which no "
@@ -110,6 +104,8 @@ class Job:
             f"--run-config 'method=\"faps\"': {', '.join(METHODS)}.",
         )
         private = math.isfinite(getattr(settings, "epsilon", math.inf))
+        terms = ("epsilon", "epsilon"), ("delta", "delta"), ("clip", "clip_norm")
+        limits = ("timeout", "patience", "secure-bound")
         try:
             return cls(
                 algorithm=METHODS[chosen[0]].make(settings),
@@ -120,16 +116,8 @@ class Job:
                 absent=getattr(settings, "absent", "memory"),
                 channel=build_channel(settings),
                 weights=str(run.get("weights", "records")),
-                budget={
-                    "epsilon": settings.epsilon,
-                    "delta": settings.delta,
-                    "clip": settings.clip_norm,
-                }
-                if private
-                else None,
-                timeout=float(run.get("timeout", 120.0)),
-                patience=float(run.get("patience", 600.0)),
-                secure_bound=float(run.get("secure-bound", 2.0**20)),
+                budget={name: getattr(settings, key) for name, key in terms} if private else None,
+                **{key.replace("-", "_"): float(run[key]) for key in limits if key in run},
             )
         except AttributeError as error:
             raise InvalidInput(
@@ -151,22 +139,33 @@ class Job:
             "budget": None if self.budget is None else dict(self.budget),
         }
 
-    def shares(self, samples: IntArray) -> Array:
-        """w_i of the target."""
+    def setting(self, facts: Sequence[Mapping[str, Any]]) -> Setting:
+        """What everybody knows of the run, from what each client has said of itself."""
+        widths = [fact["features"] for fact in facts]
+        require(
+            len(set(widths)) == 1,
+            f"The clients have {widths} features; they must agree on the same columns "
+            "(--run-config 'columns=\"a,b,c\"').",
+        )
+        samples = np.array([fact["samples"] for fact in facts], dtype=np.int64)
         counts = samples if self.weights == "records" else np.ones(len(samples))
-        return np.asarray(counts / counts.sum(), dtype=float)
-
-    def guarantee(self, samples: IntArray) -> Guarantee | None:
-        """What the noise at the source guarantees, stated from public facts."""
+        setting = Setting(
+            features=widths[0],
+            clients=self.clients,
+            samples=samples,
+            weights=np.asarray(counts / counts.sum(), dtype=float),
+            participation=self.participation,
+            absent=self.absent,
+        )
         if self.budget is None:
-            return None
-        epsilon, delta, bound = (self.budget[name] for name in ("epsilon", "delta", "clip"))
-        return source_guarantee(samples, self.shares(samples), Budget(epsilon, delta, bound))[1]
+            return setting
+        budget = Budget(self.budget["epsilon"], self.budget["delta"], self.budget["clip"])
+        guarantee = source_guarantee(samples, setting.weights, budget)[1]
+        return replace(setting, record_norm=budget.clip, guarantee=guarantee)
 
 
 def _text(settings: str) -> str:
     if settings.lstrip().startswith("{"):
-        json.loads(settings)
         return settings
     try:
         return Path(settings).read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ at all, after the step and before the reply leaves.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,7 @@ import numpy as np
 from flwr.app import Context
 
 from fedpca_core.arrays import AnyArray
-from fedpca_flower.records import opened, packed
-
-_PREFIX = "fedpca "
+from fedpca_flower.records import opened, packed, whole
 
 
 class Memory:
@@ -38,13 +35,8 @@ class Memory:
         self._file = Path(str(folder)) / f"run-{context.run_id}.npz" if folder else None
         self.told: dict[str, Any] = {}
         self.arrays: dict[str, dict[str, AnyArray]] = {}
-        if f"{_PREFIX}told" in context.state:
-            own = {
-                key.removeprefix(_PREFIX): record
-                for key, record in context.state.items()
-                if key.startswith(_PREFIX)
-            }
-            self.told, self.arrays = opened(type(context.state)(own))
+        if context.state:
+            self.told, self.arrays = opened(context.state)
         elif self._file is not None and self._file.exists():
             self._read(self._file)
 
@@ -55,11 +47,7 @@ class Memory:
 
     def keep(self) -> None:
         """Write down what is remembered."""
-        content = packed(self.told, **self.arrays)
-        for name in [key for key in self._context.state if key.startswith(_PREFIX)]:
-            del self._context.state[name]
-        for name, record in content.items():
-            self._context.state[f"{_PREFIX}{name}"] = record
+        self._context.state = packed(self.told, **self.arrays)
         if self._file is not None:
             self._write(self._file)
 
@@ -72,17 +60,11 @@ class Memory:
                     self.arrays.setdefault(group, {})[key] = stored[name]
 
     def _write(self, file: Path) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        unfinished = file.with_suffix(".part")
         entries: dict[str, Any] = {
             f"{group}/{key}": array
             for group, arrays in self.arrays.items()
             for key, array in arrays.items()
         }
         entries["told"] = np.frombuffer(json.dumps(self.told).encode(), dtype=np.uint8)
-        # It holds the client's secrets: nobody else may read it.
-        with os.fdopen(
-            os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-        ) as f:
-            np.savez(f, **entries)
-        unfinished.replace(file)
+        with whole(file, private=True) as written:  # it holds the client's secrets
+            np.savez(written, **entries)

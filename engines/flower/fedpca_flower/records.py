@@ -7,8 +7,11 @@ channel counts: its entries at the precision of the wire.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
@@ -52,6 +55,17 @@ def payload(content: RecordDict, group: str) -> int:
 def on_the_wire(arrays: Mapping[str, AnyArray], dtype: str) -> dict[str, AnyArray]:
     """The arrays at the precision of the wire."""
     return {name: np.asarray(array, dtype=dtype) for name, array in arrays.items()}
+
+
+@contextmanager
+def whole(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
+    """A file to write that is there only when it is complete; may be its owner's alone."""
+    path.parent.mkdir(0o700 if private else 0o777, parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    flags, mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666
+    with os.fdopen(os.open(part, flags, mode), "wb") as file:
+        yield file
+    part.replace(path)
 
 
 def _bare(array: AnyArray) -> Array:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from logging import getLogger
 
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.arrays import Arrays
+from fedpca_core.errors import require
+from fedpca_flower.job import Job
 from fedpca_flower.records import Groups, Told, opened, packed, payload
 
 #: Flower's own waiting loop looks every three seconds.
@@ -22,79 +24,72 @@ Answers = dict[int, tuple[Told, Groups]]
 class Roster:
     """Which node is which client, and what has crossed the wire.
 
-    Parameters
-    ----------
-    grid : Grid
-    clients : int
-        How many take part in the run; their numbers are 0 to clients - 1.
-    timeout : float
-        Seconds after which an answer is not waited for any more; messages expire with it.
-    run : Told
-        The run's public description, the content of every ``hello``.
-
     Attributes
     ----------
+    nodes : dict
+        The node of each client that is there.
+    facts : dict
+        What each client has said of itself.
     bytes_up, bytes_down : int
-        Bytes of the arrays in all messages of the groups ``up`` and ``down``, from the records.
-    refusals : dict
-        The latest sentence of each client that refused.
+        Bytes of the arrays in all messages of the groups ``up``, ``down`` and ``owed``, from the
+        records.
     """
 
-    def __init__(self, grid: Grid, clients: int, timeout: float, run: Told) -> None:
-        self.grid, self.clients, self.timeout, self.run = grid, clients, timeout, run
+    def __init__(self, grid: Grid, job: Job) -> None:
+        self.grid, self.job = grid, job
         self.nodes: dict[int, int] = {}
         self.facts: dict[int, Told] = {}
         self.bytes_up = self.bytes_down = 0
-        self.refusals: dict[int, str] = {}
+        self._refusals: list[str] = []
         self._greeted: set[int] = set()
-        self._welcome: Callable[[Collection[int]], object] = lambda clients: None
 
     # ------------------------------------------------------------------ who is there
-    def gather(self, patience: float) -> None:
+    @classmethod
+    def gathered(cls, grid: Grid, job: Job) -> Roster:
         """Wait until every client has said hello.
 
         Raises
         ------
         InvalidInput
-            Some did not within ``patience`` seconds, or one refuses the run.
+            Some did not within the job's patience, or one refuses the run.
         """
-        end = time.monotonic() + patience
-        while len(self.nodes) < self.clients:
-            self.refresh()
-            if self.refusals:
-                raise InvalidInput(next(iter(self.refusals.values())))
-            missing = sorted(set(range(self.clients)) - set(self.nodes))
+        roster, end = cls(grid, job), time.monotonic() + job.patience
+        while True:
+            roster.refresh()
+            require(not roster._refusals, roster.refusal())
+            missing = sorted(set(range(job.clients)) - set(roster.nodes))
+            if not missing:
+                return roster
             require(
-                not missing or time.monotonic() < end,
-                f"Clients {missing} of {self.clients} have not come within {patience:g} seconds; "
-                "start their nodes, or set the number of clients (clients) to those there are.",
+                time.monotonic() < end,
+                f"Clients {missing} of {job.clients} have not come within {job.patience:g} "
+                "seconds; start their nodes, or set the number of clients (clients) to those "
+                "there are.",
             )
-            if missing:
-                time.sleep(_PAUSE)
+            time.sleep(_PAUSE)
 
     def refresh(self) -> None:
         """Greet nodes that are new, which are clients that come or come back."""
         online = set(self.grid.get_node_ids())
         self._greeted &= online
         self.nodes = {client: node for client, node in self.nodes.items() if node in online}
-        new = online - self._greeted
-        if not new:
-            return
-        known = len(self.nodes)
-        for node, (told, _) in self._exchange("hello", {n: packed(self.run) for n in new}).items():
+        hello = dict.fromkeys(online - self._greeted, packed(self.job.public()))
+        for node, (told, _) in self._exchange("hello", hello).items():
             self._greeted.add(node)
             if "refused" in told:
-                self.refusals[-node] = told["refused"]
-                continue
-            self._enter(node, told)
-        if len(self.nodes) > known:
-            self._welcome(set(self.nodes))
+                self._refusals.append(told["refused"])
+            else:
+                self._enter(node, told)
+
+    def refusal(self) -> str:
+        """The latest sentence of a client that refused; empty without any."""
+        return self._refusals[-1] if self._refusals else ""
 
     def _enter(self, node: int, told: Told) -> None:
-        client = told["client"]
+        client, clients = told["client"], self.job.clients
         require(
-            client < self.clients,
-            f"A node calls itself client {client}, and the run has {self.clients} clients, "
+            client < clients,
+            f"A node calls itself client {client}, and the run has {clients} clients, "
             "numbered from 0; correct its configuration.",
         )
         require(
@@ -109,32 +104,40 @@ class Roster:
         )
         self.nodes[client], self.facts[client] = node, told
 
-    def on_arrival(self, welcome: Callable[[Collection[int]], object]) -> None:
-        """What to do when clients have come (they are told all that are there)."""
-        self._welcome = welcome
-
     # ------------------------------------------------------------------ questions
-    def ask(self, action: str, contents: Mapping[int, RecordDict]) -> Answers:
-        """Send a message to some clients; the answers of those that answer in time."""
-        there = {self.nodes[c]: content for c, content in contents.items() if c in self.nodes}
-        client_of = {node: client for client, node in self.nodes.items()}
+    def ask(
+        self,
+        action: str,
+        told: Mapping[int, Told],
+        owed: Mapping[int, Arrays] | None = None,
+        **groups: Arrays | None,
+    ) -> Answers:
+        """Send some clients a message each; the answers, by client, of those in time.
+
+        ``told`` and ``owed`` are each client's own; the other groups of arrays are the same for
+        all. Who is not there is not asked.
+        """
+        client_of = {self.nodes[client]: client for client in told if client in self.nodes}
+        contents = {
+            node: packed(told[client], owed=(owed or {}).get(client), **groups)
+            for node, client in client_of.items()
+        }
         answers: Answers = {}
-        for node, (told, groups) in self._exchange(action, there).items():
-            client = client_of[node]
-            if "refused" in told:
-                self.refusals[client] = told["refused"]
-                _LOG.warning("Client %d refuses: %s", client, told["refused"])
+        for node, (said, arrays) in self._exchange(action, contents).items():
+            if "refused" in said:
+                self._refusals.append(said["refused"])
+                _LOG.warning("Client %d refuses: %s", client_of[node], said["refused"])
             else:
-                answers[client] = told, groups
+                answers[client_of[node]] = said, arrays
         return dict(sorted(answers.items()))
 
-    def tell(self, action: str, contents: Mapping[int, RecordDict]) -> None:
-        """Send a message and do not wait."""
-        self._push(action, {self.nodes[c]: m for c, m in contents.items() if c in self.nodes})
+    def tell(self, action: str, clients: list[int], **groups: Arrays) -> None:
+        """Send some clients arrays and do not wait."""
+        self._push(action, dict.fromkeys((self.nodes[c] for c in clients), packed({}, **groups)))
 
     def _exchange(self, action: str, contents: Mapping[int, RecordDict]) -> Answers:
         waiting = self._push(action, contents)
-        end = time.monotonic() + self.timeout
+        end = time.monotonic() + self.job.timeout
         answers: Answers = {}
         while waiting:
             for reply in self.grid.pull_messages(list(waiting)):
@@ -156,7 +159,7 @@ class Roster:
     def _push(self, action: str, contents: Mapping[int, RecordDict]) -> dict[str, int]:
         waiting: dict[str, int] = {}
         for node, content in contents.items():
-            message = Message(content, node, f"query.{action}", ttl=self.timeout)
+            message = Message(content, node, f"query.{action}", ttl=self.job.timeout)
             # One at a time: a node that is gone has no identifier in the list of all.
             for identifier in self.grid.push_messages([message]):
                 waiting[identifier] = node

@@ -16,8 +16,9 @@ upload, which noise at the source covers and masks do not.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +29,12 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from fedpca_core.arrays import AnyArray, Array, Arrays
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import require
 
-#: Fewest clients in a sum that a client opens.
-FEWEST = 2
-Words = dict[str, AnyArray]  # uint64
+#: Messages as integers modulo 2^64, one after the other: (numbers,) uint64, whose sums wrap around.
+Words = AnyArray
+#: What an arrived client tells the server: its own seed and those it shares with the lost.
+Opening = tuple[str, Mapping[int, str]]
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,17 @@ class FixedPoint:
                 f"clients bounded by {self.bound:g} hold {limit:.3g} of each; raise the bound "
                 "(secure-bound), or scale the data.",
             )
-        return {
-            name: np.asarray(np.rint(array * self.scale), dtype=np.int64).view(np.uint64)
-            for name, array in messages.items()
-        }
+        flat = np.concatenate([np.zeros(0), *(array.ravel() for array in messages.values())])
+        return np.rint(flat * self.scale).astype(np.int64).view(np.uint64)
 
-    def numbers(self, words: Words) -> dict[str, Array]:
-        """The way back."""
-        return {name: word.view(np.int64) / self.scale for name, word in words.items()}
+    def numbers(self, words: Words, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+        """The way back, to messages of these names and shapes."""
+        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+        parts = np.split(words.view(np.int64) / self.scale, ends)
+        return {
+            name: part.reshape(shape)
+            for (name, shape), part in zip(shapes.items(), parts, strict=False)
+        }
 
 
 def new_key() -> tuple[str, str]:
@@ -105,48 +110,23 @@ def own_seed() -> str:
     return os.urandom(32).hex()
 
 
+def mask(seed: str, size: int) -> Words:
+    """So many words from a seed."""
+    stream = Cipher(ChaCha20(bytes.fromhex(seed), bytes(16)), mode=None).encryptor()
+    return np.frombuffer(stream.update(bytes(8 * size)), dtype="<u8").astype(np.uint64)
+
+
+def pair_masks(client: int, seeds: Mapping[int, str], size: int) -> Words:
+    """What a client adds for others; with what each of them adds for it, this is zero."""
+    total: Words = np.zeros(size, dtype=np.uint64)
+    for other, seed in seeds.items():
+        total = total + mask(seed, size) if client < other else total - mask(seed, size)
+    return total
+
+
 def masked(words: Words, client: int, own: str, pairs: Mapping[int, str]) -> Words:
     """The words under all masks."""
-    result = add(words, mask(own, words))
-    for other, seed in pairs.items():
-        result = add(result, pair_mask(client, other, seed, words))
-    return result
-
-
-def pair_mask(client: int, other: int, seed: str, like: Words) -> Words:
-    """What ``client`` adds for ``other``; their two masks add up to zero."""
-    return mask(seed, like) if client < other else negative(mask(seed, like))
-
-
-def mask(seed: str, like: Words) -> Words:
-    """Words from a seed, of the shapes of ``like``."""
-    stream = Cipher(ChaCha20(bytes.fromhex(seed), bytes(16)), mode=None).encryptor()
-    return {
-        name: np.frombuffer(stream.update(bytes(8 * word.size)), dtype="<u8")
-        .astype(np.uint64)
-        .reshape(word.shape)
-        for name, word in sorted(like.items())
-    }
-
-
-def add(first: Words, second: Words) -> Words:
-    """Sum modulo 2^64."""
-    with np.errstate(over="ignore"):  # of single numbers; arrays wrap around silently
-        return {name: np.asarray(word + second[name]) for name, word in first.items()}
-
-
-def negative(words: Words) -> Words:
-    """The words that add up to zero with these."""
-    with np.errstate(over="ignore"):
-        return {name: np.asarray(np.zeros_like(word) - word) for name, word in words.items()}
-
-
-@dataclass(frozen=True)
-class Opening:
-    """What an arrived client tells the server: its own seed and those it shares with the lost."""
-
-    own: str
-    shared_with_lost: Mapping[int, str]
+    return words + mask(own, words.size) + pair_masks(client, pairs, words.size)
 
 
 def open_sum(uploads: Mapping[int, Words], openings: Mapping[int, Opening]) -> Words:
@@ -155,30 +135,9 @@ def open_sum(uploads: Mapping[int, Words], openings: Mapping[int, Opening]) -> W
         set(uploads) == set(openings) and bool(uploads),
         "A secure sum is opened by exactly those who contributed to it.",
     )
-    total: Words | None = None
+    size = next(iter(uploads.values())).size
+    total: Words = np.zeros(size, dtype=np.uint64)
     for client, words in uploads.items():
-        total = dict(words) if total is None else add(total, words)
-        total = add(total, negative(mask(openings[client].own, words)))
-        for lost, seed in openings[client].shared_with_lost.items():
-            total = add(total, negative(pair_mask(client, lost, seed, words)))
-    assert total is not None
+        own, lost = openings[client]
+        total = total + words - mask(own, size) - pair_masks(client, lost, size)
     return total
-
-
-def check_opening(
-    client: int, participants: Sequence[int], arrived: Sequence[int], fewest: int
-) -> None:
-    """A client's own terms for opening a sum.
-
-    Raises
-    ------
-    InvalidInput
-        A sum that the client is no part of, over strangers, or over too few.
-    """
-    if client not in arrived or not set(arrived) <= set(participants):
-        raise InvalidInput("A client opens only a sum that it has contributed to; it refuses.")
-    require(
-        len(arrived) >= fewest,
-        f"A sum over {len(arrived)} client{'s' if len(arrived) != 1 else ''} says too much of each "
-        f"(at least {fewest} are needed); wait until more are there.",
-    )

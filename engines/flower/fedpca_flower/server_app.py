@@ -1,53 +1,80 @@
-"""The Flower app of the server: one loop for every method."""
+"""The Flower app of the server: the loop of every run, with clients that are nodes of a grid."""
 
 from __future__ import annotations
 
-from logging import getLogger
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from fedpca_core.arrays import Arrays, put
+from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState
+from fedpca_core.protocol.run import Finish, Run
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_flower.job import Job
-from fedpca_flower.roster import Roster
-from fedpca_flower.rounds import Rounds
+from fedpca_flower.questions import Questions
+from fedpca_flower.records import whole
+from fedpca_flower.roster import Answers, Roster
 
 app = ServerApp()
-_LOG = getLogger("fedpca_flower")
+
+
+class Deployment(Run):
+    """`Run` says what happens in a round; this says how clients hear of it and answer."""
+
+    def __init__(self, job: Job, roster: Roster) -> None:
+        channel = replace(job.channel, upload_noise=0.0)  # clients add it themselves
+        setting = job.setting([roster.facts[client] for client in range(job.clients)])
+        super().__init__(job.algorithm, setting, channel, rounds=job.rounds, seed=job.seed)
+        self.ask, self.products = Questions(job, roster, setting, self.mailbox), 0
+
+    def begin(self) -> ServerState:
+        self.public = self.ask.agree()
+        server, everyone = self.algorithm.start(self.public, self.setting, self.streams)
+        self.nobody = {name: array[:0] for name, array in everyone.items()}
+        answers = self.ask.start()
+        self._keep_states = self.setting.clients == sum(s["shows"] for s, _ in answers.values())
+        self.clients = everyone if self._keep_states else self.nobody  # seen in simulations only
+        self._heard(answers)
+        return server
+
+    def collect(self, plan: Plan, down: Arrays, server: ServerState) -> tuple[Plan, Inbox, Finish]:
+        if len(plan.participants):
+            plan, inbox, answers = self.ask.round(plan, server)
+            self._heard(answers)
+        else:  # nobody is needed, and the server's step still reads messages by name
+            none = self.public.only(plan.participants), self.nobody
+            uploads, _ = self.algorithm.client(*none, plan, down, self.streams)
+            inbox = self.ask.inbox(uploads, plan)
+
+        def finish(feedback: Arrays | None) -> None:
+            if feedback is not None:
+                self._heard(self.ask.settle(plan.participants.tolist(), feedback))
+
+        return plan, inbox, finish
+
+    def _heard(self, answers: Answers) -> None:
+        self.products += sum(said["products"] for said, _ in answers.values())
+        if self._keep_states and answers:
+            shown = [groups.get("simulation_only", {}) for _, groups in answers.values()]
+            rows = {name: np.stack([state[name] for state in shown]) for name in self.nobody}
+            self.clients = put(self.clients, np.array(list(answers), dtype=np.int64), rows)
 
 
 def run(grid: Grid, job: Job) -> Trace:
-    """Run a job on the clients of a grid.
-
-    Raises
-    ------
-    InvalidInput
-        Clients that do not come or fit, parameters that do not fit, a round that nobody answers.
-    """
-    roster = Roster(grid, job.clients, job.timeout, job.public())
-    roster.gather(job.patience)
-    rounds = Rounds(roster, job)
-    for finished in rounds:
-        _LOG.info(
-            "Round %d of %d: %d bytes up, %d down, %.2f s",
-            finished.index,
-            job.rounds,
-            finished.bytes_up,
-            finished.bytes_down,
-            finished.seconds,
-        )
-    return rounds.trace()
+    """Run a job on the clients of a grid; raises `InvalidInput` where it cannot be finished."""
+    deployment = Deployment(job, Roster.gathered(grid, job))
+    trace = deployment.finish()
+    deployment.ask.settle(range(job.clients))
+    return trace
 
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Run what the run configuration asks for and write the trace where it says (``out``)."""
     trace = run(grid, Job.of(context.run_config))
-    out = Path(str(context.run_config.get("out", "trace.npz")))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = out.with_name(f".{out.name}.part.npz")
-    save_trace(trace, unfinished)
-    unfinished.replace(out)
-    _LOG.info("Wrote the trace of %d rounds to %s", trace.rounds, out)
+    with whole(Path(str(context.run_config.get("out", "trace.npz"))), private=False) as file:
+        save_trace(trace, file)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,14 +14,20 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.studies.check.rules import Expected, expected
 from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.trial import TARGETS, Got, Trial, runnable, tried
+from fedpca_core.studies.check.shares import NEARLY, Share, averaged, counted
+from fedpca_core.studies.check.trial import LIMITS, TARGETS, Got, Trial, runnable, tried
 from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study
 
-#: Sets of stand-in records that are tried, and how many where the first do not clearly agree.
-TRIES, MORE_TRIES = 3, 9
+#: Draws of stand-in records that are attacked: at least, and where they do not agree. Fewer where
+#: an attack searches.
+DRAWS: Mapping[str, tuple[int, int]] = {"": (20, 60), "stationary": (8, 24), "replay": (4, 12)}
+#: As narrow an interval is worth no further draws.
+NARROW = 0.3
+#: Such a share of the way is called open.
+MOSTLY = 0.75
 #: What may be done about a leak, and the settings that do it.
 DEFENCES: Mapping[str, Mapping[str, Any]] = {
     "As it is": {},
@@ -41,24 +48,41 @@ class Verdict:
     target : str
         Key of `TARGETS`.
     answer : str
-        "open"; "partly", where an attack gets something and never the better half; "depends" on
-        the data; or "closed" to the attacks tried.
+        "open" in nearly every draw; "split", open in the stated share of them; "partly", where an
+        attack gets something and hardly ever the better half; "closed" to the attacks tried; or
+        "depends", where counting does not decide and nothing was run.
     attack : str
-        In words.
-    figure : float
-        Of the worst run, as of `Got`; NaN without one.
+        In words, of the draw that gave most away.
+    figure, least, most : float
+        Median over the draws, as of `Got`, and the span of them; NaN without a run.
     evidence : str
-        "rule", "run", "both", or "caution" where a rule does not decide and nothing was run.
+        "rule", "run", "both" where they agree, or "caution" where a rule does not decide and
+        nothing was run.
     why : str
         The rule's sentence.
+    got : Share or None
+        Of draws in which an attack gets it, or of the way where there are few; of membership, how
+        often a member is ranked above a stranger. None without a run.
+    something : Share or None
+        Of draws in which an attack gets something, where it hardly ever gets the better half.
     """
 
     target: str
     answer: str
     attack: str
     figure: float
+    least: float
+    most: float
     evidence: str
     why: str
+    got: Share | None = None
+    something: Share | None = None
+
+    @property
+    def stated(self) -> dict[str, Share]:
+        """What the answer says of any other draws, by the name of the event."""
+        both = {"got": self.got, "something": self.something}
+        return {name: share for name, share in both.items() if share is not None}
 
     @property
     def open(self) -> bool:
@@ -73,14 +97,14 @@ class Checked:
     Attributes
     ----------
     verdicts : tuple of Verdict
-    ran : bool
-        Whether the deployment was run at its size.
+    draws : int
+        Stand-ins on which it was run at its size; 0 where it is too large.
     defences : pandas.DataFrame
-        Columns defence, a column for each target (what is open), sine, bytes_client, refusal.
+        Columns defence, a column for each target (its answer), sine, bytes_client, refusal.
     """
 
     verdicts: tuple[Verdict, ...]
-    ran: bool
+    draws: int
     defences: pd.DataFrame
 
     @property
@@ -96,10 +120,7 @@ _ATTACKS = {**NAMES, "lattice": "lattice reduction", "score": "membership score"
 
 
 def judged(settings: CheckSettings, trials: list[Trial]) -> tuple[Verdict, ...]:
-    """Rule and runs put together: an answer is given where all of them agree.
-
-    A few runs have to agree clearly; of many it is enough that none is on the other side.
-    """
+    """Every target by its runs, or by its rule where there are none."""
     verdicts = []
     for target, rule in expected(settings).items():
         got = [trial.got[target] for trial in trials]
@@ -107,33 +128,70 @@ def judged(settings: CheckSettings, trials: list[Trial]) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
+def values(of: str, event: str, got: Sequence[Got]) -> list[float]:
+    """What each draw adds to a share: of pairs, of the way, or of draws with this event."""
+    if of == "pairs":
+        return [one.figure for one in got]
+    if of == "way":
+        return [min(max(1.0 - one.place, 0.0), 1.0) for one in got]
+    return [float(one.open if event == "got" else one.place < 1.0) for one in got]
+
+
+def _share(event: str, got: Sequence[Got]) -> Share:
+    """Of draws; of the way where few draws do not agree, since counting them would say nothing."""
+    counts = values("draws", event, got)
+    agree = len(set(counts)) == 1
+    if agree or len(got) >= DRAWS[""][0]:
+        return counted(counts)
+    return averaged("way", values("way", event, got))
+
+
 def _verdict(target: str, rule: Expected, got: list[Got]) -> Verdict:
     if not got:
         evidence = "caution" if rule.open is None else "rule"
-        return Verdict(target, _ANSWERS[rule.open], "", np.nan, evidence, rule.why)
-    clearly = {one.open for one in got if one.clear} | ({rule.open} - {None})
-    sides = {one.open for one in got} | ({rule.open} - {None})
-    answer = _ANSWERS[None]
-    if len(clearly) == 1 and all(one.clear for one in got):
-        answer = _ANSWERS[clearly.pop()]
-    elif len(sides) == 1 and len(got) >= MORE_TRIES:
-        answer = "open" if sides.pop() else "partly"
+        nan = math.nan
+        return Verdict(target, _ANSWERS[rule.open], "", nan, nan, nan, evidence, rule.why)
+    something = None
+    if target == "membership":
+        gets = averaged("pairs", values("pairs", "got", got))
+        yes, no = LIMITS[target]
+        answer = "open" if gets.seen >= (yes + no) / 2 else "partly" if gets.seen > no else "closed"
+    else:
+        gets = _share("got", got)
+        if gets.of == "way":
+            answer = "open" if gets.seen >= MOSTLY else "partly"
+        elif not gets.settled:
+            answer = "split"
+        elif gets.seen > 0.5:
+            answer = "open"
+        else:
+            something = _share("something", got)
+            answer = "partly" if something.seen > 1 - NEARLY else "closed"
+    figures = [one.figure for one in got]
     worst = min(got, key=lambda one: one.place)
     attack = _ATTACKS.get(worst.attack, worst.attack)
-    evidence = "run" if rule.open is None else "both"
-    return Verdict(target, answer, attack, worst.figure, evidence, rule.why)
+    agree = rule.open is not None and answer != "split" and rule.open == (answer == "open")
+    evidence = "both" if agree else "run"
+    known = [one for one in figures if not math.isnan(one)] or [math.nan]
+    figure, least, most = float(np.median(known)), min(known), max(known)
+    return Verdict(target, answer, attack, figure, least, most, evidence, rule.why, gets, something)
+
+
+def draws(settings: CheckSettings) -> tuple[int, int]:
+    """Draws that are attacked: at least, and where they do not agree."""
+    slow = {"replay", "stationary"} & set(METHODS[settings.method].attacks)
+    return DRAWS["" if settings.secure_aggregation else min(slow, default="")]
 
 
 def attacked(settings: CheckSettings) -> Iterator[list[Trial]]:
-    """Runs on stand-ins, all so far after each; more of them while the answer depends on the data.
-
-    Where an attack searches for seconds, the first few have to do.
-    """
+    """Attacks on stand-ins, all so far after each; more of them while the draws do not agree."""
     trials: list[Trial] = []
-    slow = {"replay", "stationary"} & set(METHODS[settings.method].attacks)
-    for number in range(TRIES if slow else MORE_TRIES):
-        if number == TRIES and all(one.answer != "depends" for one in judged(settings, trials)):
-            return
+    least, most = draws(settings)
+    for number in range(most):
+        if number >= least:
+            said = [one for v in judged(settings, trials) for one in v.stated.values()]
+            if all(one.settled or one.width <= NARROW for one in said):
+                return
         trials.append(tried(settings, settings.seed + 7919 * number))
         yield trials
 
@@ -155,22 +213,23 @@ class LeakCheck(Study[CheckSettings, Checked]):
             f"fewer components, at most {c.features - 1}.",
         )
         if not runnable(c):
-            return Checked(judged(c, []), False, pd.DataFrame())
+            return Checked(judged(c, []), 0, pd.DataFrame())
         trials: list[Trial] = []
         yield Step(0.0, "Attacking a stand-in")
         for trials in attacked(c):
-            yield Step(0.3 * len(trials) / MORE_TRIES, f"Attacked {len(trials)} stand-ins")
+            yield Step(0.3 * len(trials) / draws(c)[1], f"Attacked {len(trials)} stand-ins")
         verdicts = judged(c, trials)
         rows: list[dict[str, object]] = []
         seen: list[CheckSettings] = []
         for number, (name, changes) in enumerate(DEFENCES.items(), 1):
             chosen = replace(c, **changes)
             if chosen not in seen:
-                rows.append({"defence": name, **_defended(chosen, trials if chosen == c else [])})
+                tries = trials if chosen == c else []
+                rows.append({"defence": name, **_defended(chosen, tries)})
                 seen.append(chosen)
-            share = 0.3 + 0.7 * number / len(DEFENCES)
-            yield Step(share, name, Checked(verdicts, True, pd.DataFrame(rows)))
-        return Checked(verdicts, True, pd.DataFrame(rows))
+            done = 0.3 + 0.7 * number / len(DEFENCES)
+            yield Step(done, name, Checked(verdicts, len(trials), pd.DataFrame(rows)))
+        return Checked(verdicts, len(trials), pd.DataFrame(rows))
 
     def tables(self, result: Checked, settings: CheckSettings) -> dict[str, pd.DataFrame]:
         verdicts = pd.DataFrame(
@@ -180,6 +239,13 @@ class LeakCheck(Study[CheckSettings, Checked]):
                     "answer": one.answer,
                     "attack": one.attack,
                     "figure": one.figure,
+                    "least": one.least,
+                    "most": one.most,
+                    **{
+                        f"{name}_{end}": getattr(one.stated.get(name), end, math.nan)
+                        for name in ("got", "something")
+                        for end in ("seen", "low", "high")
+                    },
                     "evidence": one.evidence,
                     "why": one.why,
                 }
@@ -191,14 +257,15 @@ class LeakCheck(Study[CheckSettings, Checked]):
 
 
 def _defended(settings: CheckSettings, trials: list[Trial]) -> dict[str, object]:
-    """What is left open with a defence, and what it costs."""
+    """What becomes of every target with a defence, and what it costs; from a few draws."""
     try:
-        found = trials[0] if trials else tried(settings, settings.seed)
+        for number in range(len(trials), max(draws(settings)[0] // 2, len(trials))):
+            trials = [*trials, tried(settings, settings.seed + 7919 * number)]
     except InvalidInput as refusal:
         return {"refusal": str(refusal)}
     return {
-        **{target: got.open for target, got in found.got.items()},
-        "sine": found.sine,
-        "bytes_client": found.bytes_client,
+        **{verdict.target: verdict.answer for verdict in judged(settings, trials)},
+        "sine": float(np.median([one.sine for one in trials])),
+        "bytes_client": trials[0].bytes_client,
         "refusal": "",
     }

@@ -45,7 +45,7 @@ STRIPS: Mapping[str, tuple[float | int, ...]] = {
     "heterogeneity": (0.0, 0.3, 0.6, 1.0),
     "clients": (4, 8, 16, 32),
 }
-STRIP_SEEDS = 2
+STRIP_SEEDS = 3
 #: The parameter that varies, its value, and the settings of the piece.
 Placed = tuple[str, float, FrontierSettings]
 #: Columns that depend on the machine.

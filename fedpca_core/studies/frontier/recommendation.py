@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import Front, Frontier
-from fedpca_core.studies.frontier.rules import RULES, judged, size
+from fedpca_core.studies.frontier.rules import ALIKE, RULES, judged, size
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -116,18 +116,51 @@ def named(row: pd.Series) -> str:
     return f"{title} {row['way']}, {rounds}"
 
 
+def _asked(settings: FrontierSettings) -> str:
+    """What was asked for, in a line."""
+    c = settings
+    finite = {
+        f"≤ {size(c.budget_bytes)} a client": c.budget_bytes,
+        f"≤ {short(c.budget_rounds)} rounds": c.budget_rounds,
+        f"ε ≤ {short(c.needed_epsilon)}": c.needed_epsilon,
+    }
+    server = c.parameters()["server"].choices[c.server].lower()
+    return ", ".join(
+        [f"Server {server}", *(text for text, most in finite.items() if most < math.inf)]
+    )
+
+
+def _why(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
+    """Why it is the first: what the rules left, and what decided among that."""
+    table = advice.table
+    left = table[table["rank"].notna()]
+    alike = left[left["sin_theta"] <= max(ALIKE * left["sin_theta"].min(), settings.accuracy)]
+    if len(alike) == 1:
+        decided = "it is the most accurate by more than 10 %"
+    elif (alike["rounds"] > best["rounds"]).sum() == len(alike) - 1:
+        decided = f"of the {len(alike)} that are alike in accuracy it takes the fewest rounds"
+    else:
+        decided = (
+            f"of the {len(alike)} that are alike in accuracy none takes fewer rounds, nor fewer "
+            "bytes in as many"
+        )
+    return f"Why: the rules leave {len(left)} of {len(table)} configurations; {decided}."
+
+
 def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
-    """The recommendation, the next best, and what would do without secure sums."""
+    """What was asked and what does it, why, what would do without secure sums, the next best."""
     best, second, open_ = advice.place(1), advice.place(2), advice.other_server
     if best is None:
         worst = advice.table["excluded"].mode()
         rule = next(one for one in RULES if one.key == worst[0])
         why = f" Most fail at “{rule.title}”; relax that first."
-        return [f"Nothing that was run here does all that is asked.{why}"]
+        return [f"{_asked(settings)}: nothing that was run here does all of it.{why}"]
+    budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
     said = [
-        f"{named(best)}: an angle of sine {best['sin_theta']:.2g}, {size(best['bytes_client'])} a "
-        f"client" + (f", ε = {short(round(best['epsilon'], 3))}." if best["noise"] else ".")
+        f"{_asked(settings)}: **{named(best)}**, an angle of sine {best['sin_theta']:.2g}, "
+        f"{size(best['bytes_client'])} a client{budget}."
     ]
+    said.append(_why(advice, best, settings))
     if best["sums"] and not best["noise"]:
         said.append(
             "Two such runs still give away a record that joined between them: run once, or ask for "

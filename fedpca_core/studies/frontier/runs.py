@@ -127,13 +127,13 @@ def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made
             "switch shared noise off, and choose data without a mean of their own."
         )
     clipped = replace(problem, client_data=problem.source.clipped, source=None)
-    public = _public(settings, clipped)
+    # What the records were clipped at, which need not be what the settings say of other problems.
+    bound = problem.source.guarantee.clip_norm
+    public = _public(settings, clipped, bound)
     best: tuple[float, FedPower, Trace] | None = None
     for products in LENGTHS:
         plain = replace(made_for, products=products)
-        noisy = within(
-            plain, public, settings.epsilon, settings.delta, clip_norm=settings.clip_norm
-        )
+        noisy = within(plain, public, settings.epsilon, settings.delta, clip_norm=bound)
         assert isinstance(noisy, FedPower)
         trace = _traced(noisy, settings, clipped, noisy.rounds)
         off = _final(trace, clipped)
@@ -141,7 +141,7 @@ def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made
             best = off, noisy, trace
     assert best is not None
     _, noisy, trace = best
-    said = account(noisy, public, delta=settings.delta, clip_norm=settings.clip_norm)
+    said = account(noisy, public, delta=settings.delta, clip_norm=bound)
     assert isinstance(said, Guarantee)
     note = f"{noisy.products} products, the best of {', '.join(map(str, LENGTHS))}"
     return Made(clipped, noisy, trace, metrics.frame(trace, clipped), said, note)
@@ -152,7 +152,7 @@ def _final(trace: Trace, problem: Problem) -> float:
     return float(last["sin_theta"][0])
 
 
-def _public(settings: FrontierSettings, problem: Problem) -> Setting:
+def _public(settings: FrontierSettings, problem: Problem, bound: float) -> Setting:
     data = problem.client_data
     return Setting(
         problem.features,
@@ -160,5 +160,5 @@ def _public(settings: FrontierSettings, problem: Problem) -> Setting:
         data.samples,
         data.weights,
         participation=settings.participation,
-        record_norm=settings.clip_norm,
+        record_norm=bound,
     )

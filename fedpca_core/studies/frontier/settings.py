@@ -34,6 +34,7 @@ AXES: Mapping[str, str] = {
     "unexplained": "Variance lost",
     "worst_client": "Variance lost by the worst client",
     "leak": "Best attack's error",
+    "records": "Records recovered exactly",
     "epsilon": "Formal ε",
 }
 

@@ -86,6 +86,9 @@ class Experiment(ABC):
         Axes of its curves.
     sizes : tuple of {"paper", "live"}
         Those that there are.
+    hours : float
+        About so many hours of one processor for one start of every method at the paper's size,
+        reckoned from the bare products; 0 where that is a matter of minutes.
     """
 
     key: str
@@ -96,6 +99,7 @@ class Experiment(ABC):
     measure: str = ""
     varied: str = ""
     sizes: tuple[Size, ...] = ("live", "paper")
+    hours: float = 0.0
 
     @abstractmethod
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:

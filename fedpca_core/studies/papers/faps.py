@@ -394,13 +394,14 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "unmasked",
         "Masked, replayed, unmasked",
-        "FAPS' messages are no products, and reading them as if they were gives noise. A server "
-        "that reruns its public update (37 s of one processor) comes within a hundred-thousandth "
-        "of the matrix of 64 features, and whole numbers do the rest: thirty digits, certified.",
+        "FAPS' messages are no products, and reading them as if they were gives noise. But they "
+        "span the directions in which ten records lie, and a server that reruns the public update "
+        "within these has the matrix of 64 features in a second or two; whole numbers do the rest: "
+        "ten digits, certified. Thirty records leave more open, and take it half a minute.",
         live={
             "problem": "digits",
             "clients": 5,
-            "records_per_client": 30.0,
+            "records_per_client": 10.0,
             "components": 10,
             "rounds": 20,
             "attacked": ("faps",),

@@ -67,6 +67,15 @@ CHANGE, LONGEST = 1e-10, 3000
 TIMED_EVERY = 10
 #: Points of a kept curve.
 CURVE_POINTS = 40
+#: See `Experiment.hours`: some 2,000 products a start and value, 0.9 s each at table-1's size.
+HOURS: Mapping[str, float] = {
+    "table-1": 0.5,
+    "vary-features": 3.5,
+    "vary-samples": 2.0,
+    "vary-components": 1.0,
+    "vary-decay": 1.0,
+    "rates": 0.5,
+}
 
 
 class Convergence(Experiment):
@@ -79,7 +88,7 @@ class Convergence(Experiment):
     def __init__(self, name: str, measure: str = "rounds") -> None:
         self.preset: Preset = preset(name)
         self.key, self.title, self.measure = name, self.preset.title, measure
-        self.varied = self.preset.varied
+        self.varied, self.hours = self.preset.varied, HOURS.get(name, 0.0)
         self._problem: tuple[object, Problem] | None = None
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:

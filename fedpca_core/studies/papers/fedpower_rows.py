@@ -46,6 +46,14 @@ def usually_at_least(limit: float) -> Agreement:
     )
 
 
+def usually_near(factor: float) -> Agreement:
+    """A claim that two shapes are one: most seeds stay within a factor of 1, either way."""
+    return Agreement(
+        f"between {1 / factor:g} and {factor:g} in the median over the seeds",
+        lambda published, ours: bool(1 / factor <= np.median(ours) <= factor),
+    )
+
+
 def usually_at_most(limit: float) -> Agreement:
     """A claim about shapes: most seeds stay below a limit."""
     return Agreement(
@@ -88,6 +96,11 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
     """What the text says of the three panels of a figure."""
     place = "Figure " + a.key[0]
     by_p, by_epsilon, drawn = ([variant.label for variant in panel.variants] for panel in (a, b, c))
+    drawn_few, agreement = number(drawn[-1], "plateau", c.key), usually_at_most(0.5)
+    if a.key == "3a":
+        # In Figure 4 the ratio would always agree: where no curve falls, all end at one error.
+        drawn_few = ratio(drawn_few, number(drawn[1], "plateau", c.key))
+        agreement = usually_at_most(1.5)
     return [
         _shape(
             f"{key}-p",
@@ -95,7 +108,7 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
             "At equal numbers of communications, more local products give a smaller error.",
             key,
             least_step(a.key, by_p, "early"),
-            usually_at_least(1.0),
+            usually_at_least(1.05),
             unit="smallest ratio of an early error to that of the next larger p",
             **more,
         ),
@@ -114,9 +127,9 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
             f"{place}(c)",
             "Drawing fewer machines makes no significant difference.",
             key,
-            ratio(number(drawn[-1], "plateau", c.key), number(drawn[1], "plateau", c.key)),
-            usually_at_most(1.5),
-            unit="final error of K = 8 over that of K = 20",
+            drawn_few,
+            agreement,
+            unit="final error of K = 8" + " over that of K = 20" * (a.key == "3a"),
             **more,
         ),
         _shape(
@@ -143,7 +156,7 @@ ROWS: tuple[Row, ...] = (
         "All schedules end at the same error.",
         "fedpower-figure-3",
         least_step("3a", ["p = 4", "p = 1"], "plateau"),
-        usually_at_least(0.75),
+        usually_near(1.25),
         unit="final error of p = 4 over that of p = 1",
     ),
     _shape(

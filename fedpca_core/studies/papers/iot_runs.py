@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, parameters
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.studies.detection.published import Published
@@ -42,6 +43,16 @@ VALUES: Mapping[str, Sequence[float]] = {
     "penalty_factor": (0.3, 1.0, 4.0, 16.0, 64.0),
     "components": (1, 2, 4, 8, 16),
     "clients": (20, 100, 200, 300),
+}
+#: Features of UNSW-NB15, and ranks at which uploads are compared.
+FEATURES, UPLOADED = 39, (2, 14)
+#: FedPG with one thing as printed, and the same corrected.
+PRINTED_VARIANTS: Mapping[str, Mapping[str, object]] = {
+    "projection as printed": {"projection": "printed", "participation": 1.0},
+    "projection corrected": {"projection": "stiefel", "participation": 1.0},
+    "average as printed": {"average": "printed"},
+    "average corrected": {"average": "mean"},
+    "50 local steps": {"local_steps": 50, "participation": 1.0},
 }
 _WORDS = {"penalty_factor": "penalty factor", "components": "rank", "clients": "clients"}
 
@@ -207,3 +218,66 @@ class OneVaried(Experiment):
     def _settings(self, size: Size) -> AnomalySettings:
         problem = "ton" if size == "paper" else "synthetic"
         return AnomalySettings(problem=problem, components=4, rounds=300, sweep=self.name)
+
+
+class Bytes(Experiment):
+    """Numbers in one upload of an autoencoder over those of FedPG. Arithmetic, no run."""
+
+    key, title, source = "iot-bytes", "Numbers in one upload", "iot"
+    measure, varied = "ratio", "rank"
+    sizes = ("paper",)
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        return [
+            Cell(f"k = {rank}", rival, 0, {"rank": rank, "features": FEATURES, "hidden": hidden})
+            for rank in UPLOADED
+            for rival, hidden in (("FedAE", list(FEDAE)), ("FedAE-2", list(FEDAE_2)))
+        ]
+
+    def described(self, size: Size) -> str:
+        return f"UNSW-NB15's {FEATURES} features, float32 on both sides"
+
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        yield Step(0.0, cell.name)
+        layers = (FEATURES, *cell.configuration["hidden"], FEATURES)
+        subspace = FEATURES * int(cell.configuration["rank"])
+        return [Number(cell.series, "ratio", parameters(layers) / subspace)]
+
+
+class Printed(Experiment):
+    """FedPG as printed and corrected: how far from centralised PCA it ends, and after how many
+    rounds it is near."""
+
+    key, title, source = "iot-printed", "FedPG as printed, and corrected", "iot"
+    measure, varied = "distance", "variant"
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        return [
+            Cell("", name, seed, {"size": size, **fields})
+            for seed in range(seeds)
+            for name, fields in PRINTED_VARIANTS.items()
+        ]
+
+    def described(self, size: Size) -> str:
+        return Learning().described(size)
+
+    def live(self) -> AnomalySettings:
+        return replace(
+            Learning._settings("live", "orthonormal", "fedpg", 0), topic="learning",
+            **PRINTED_VARIANTS["projection as printed"],  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        base = Learning._settings(size, "orthonormal", "fedpg", cell.seed)
+        settings = replace(base, **PRINTED_VARIANTS[cell.series])  # type: ignore[arg-type]
+        on, wire = task(settings), Channel(dtype="float32")
+        trace = yield from ran(settings, settings.algorithm(), on.problem, wire, text=cell.name)
+        distances = progress.approach(trace, on.problem)["distance"].to_numpy()
+        numbers = [
+            Number(cell.series, "distance", float(distances[-1])),
+            Number(cell.series, "nearest", float(distances.min())),
+        ]
+        near = np.flatnonzero(distances <= NEAR)
+        if len(near):
+            numbers.append(Number(cell.series, "rounds", float(near[0])))
+        return numbers

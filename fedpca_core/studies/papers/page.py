@@ -13,7 +13,7 @@ from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS, experiment
 from fedpca_core.studies.papers.reproduce import reproduce
-from fedpca_core.studies.papers.results import origin, shipped
+from fedpca_core.studies.papers.results import origin, shipped, summary
 from fedpca_core.studies.papers.row import WORDS, Row, Verdict, judge
 from fedpca_core.studies.papers.sources import SOURCES
 from fedpca_core.studies.study import Run, Step, Study
@@ -124,7 +124,7 @@ class Judged:
                     "size": found.size,
                     "verdict": found.word,
                     "agreement": "" if row.agreement is None else row.agreement.sentence,
-                    "why": reason(row),
+                    "why": reason(row, found),
                     "experiment": row.experiment,
                 }
                 for row, found in self.rows
@@ -132,11 +132,15 @@ class Judged:
         )
 
 
-def reason(row: Row) -> str:
+def reason(row: Row, found: Verdict) -> str:
     """Why the verdict is what it is, in one paragraph."""
-    return " ".join(
-        text for text in (row.out_of_scope, row.unreadable, row.correction, row.why) if text
-    )
+    texts = [row.out_of_scope, row.unreadable, row.correction, row.why]
+    if found.word == "not run yet" and row.experiment:
+        hours = EXPERIMENTS[row.experiment].hours
+        texts.insert(0, "Judged at the paper's size only, which has not been run"
+                     + f": about {hours:g} hours of a processor a start." * bool(hours)
+                     + "." * (not hours))  # fmt: skip
+    return " ".join(text for text in texts if text)
 
 
 def judged(results: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> Judged:
@@ -185,14 +189,7 @@ class Shown:
 
     def summary(self, size: str) -> pd.DataFrame:
         """Medians over the seeds: part, series, then a column for each measure, and seeds."""
-        cells = self.cells[size]
-        numbers = cells[cells["x"].isna()]
-        table = numbers.pivot_table(
-            index=["part", "series"], columns="measure", values="result", aggfunc="median",
-            sort=False,
-        )  # fmt: skip
-        seeds = numbers.groupby(["part", "series"], sort=False)["seed"].nunique()
-        return table.assign(seeds=seeds).reset_index().rename_axis(columns=None)
+        return summary(self.cells[size])
 
     def spread(self, size: str, measure: str) -> pd.DataFrame:
         """Median and range over the seeds of one measure: part, series, middle, low, high."""

@@ -56,7 +56,7 @@ class Figure:
         """Whether the settings are this figure's but for ``free`` and for what sets its size."""
         fixed = {
             *("features", "components", "samples", "heterogeneity", "noise_variance", "reading"),
-            "epsilon",
+            *("problem", "epsilon"),
         }
         return all(
             getattr(settings, name) == getattr(self.settings, name) for name in fixed - {free}

@@ -47,7 +47,7 @@ from fedpca_core.studies.papers.quoted import Quoted, by_name
 from fedpca_core.studies.papers.row import Row
 
 #: Modules with ``QUOTED``, and modules with ``ROWS`` and ``EXPERIMENTS``.
-_PAPERS: tuple[ModuleType, ...] = (faps, iot, dfl_rows)
+_PAPERS: tuple[ModuleType, ...] = (faps, iot, personal_rows, dfl_rows)
 _TABLES: tuple[ModuleType, ...] = (faps_rows, fedpower_rows, iot_rows, personal_rows, dfl_rows)
 
 #: Every printed number, by name.

@@ -28,7 +28,7 @@ def provenance() -> dict[str, Any]:
     """When, with what and on what a result was made."""
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit(),
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in _PACKAGES},
@@ -38,8 +38,12 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _commit() -> str:
-    """The program's commit, with "+" where files differ from it; empty outside a clone."""
+@cache
+def commit() -> str:
+    """The program's commit, with "+" where files differ from it; empty outside a clone.
+
+    Asked for when a run starts: what is checked out meanwhile is not what runs.
+    """
     here = Path(__file__).parent
     try:
         said = [
@@ -94,6 +98,16 @@ def write_results(
     for file, written in files.items():
         write_whole(out / file, written)
     return tuple(files)
+
+
+def summary(cells: pd.DataFrame) -> pd.DataFrame:
+    """Medians over the seeds: part, series, then a column for each measure, and seeds."""
+    numbers = cells[cells["x"].isna()]
+    table = numbers.pivot_table(
+        index=["part", "series"], columns="measure", values="result", aggfunc="median", sort=False
+    )
+    seeds = numbers.groupby(["part", "series"], sort=False)["seed"].nunique()
+    return table.assign(seeds=seeds).reset_index().rename_axis(columns=None)
 
 
 @cache

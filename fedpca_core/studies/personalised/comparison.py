@@ -39,7 +39,8 @@ PARTIAL_SECONDS = 1.0
 class Collaboration:
     """What the three methods reached on one problem (all errors are simulation only).
 
-    Errors are those of records over the noise that no model can explain; 1 is perfect.
+    Errors are those of records over the noise that no model can explain; 1 is perfect. Of a table
+    of one's own they are the share of the records' energy that is missed; 0 is perfect.
 
     Attributes
     ----------
@@ -50,7 +51,8 @@ class Collaboration:
     limits : mapping of baseline key to float
         Closed-form fresh error to which it converges.
     centre : float
-        Fresh error of the true common frame: no shared model can do better for ever.
+        Fresh error of the true common frame: no shared model can do better for ever. NaN where
+        nobody knows it, with a table of one's own.
     order : (clients,) int64
         Clients by their gain over training alone, largest first.
     gains : mapping of baseline key to (clients,) float64
@@ -58,7 +60,8 @@ class Collaboration:
     better : int
         Clients that do better than alone.
     angles, learned : (shown, shown) float64
-        Largest principal angle, in degrees, between every two clients' true subspaces and between
+        Largest principal angle, in degrees, between every two clients' true subspaces (with a
+        table of one's own: the leading ones of all their records) and between
         their personalised models; the first `SHOWN` clients where there are more.
     median_angle : float
         Of ``angles``, over the pairs.
@@ -84,6 +87,11 @@ class Collaboration:
     facts: Facts
 
     @property
+    def own(self) -> bool:
+        """Whether the records are a visitor's own."""
+        return bool(np.isnan(self.centre))
+
+    @property
     def rounds(self) -> int:
         """Rounds that have run."""
         return len(self.fresh[PERSONAL]) - 1
@@ -106,7 +114,11 @@ class _Meters:
             ALONE: float(fresh_ratios(best["local"], problem).mean()),
             SHARED: float(fresh_ratios(best["global"], problem).mean()),
         }
-        self._centre = float(fresh_ratios(problem.centre, problem).mean())
+        self._centre = (
+            float("nan")
+            if problem.centre is None
+            else float(fresh_ratios(problem.centre, problem).mean())
+        )
         self._angles = angles_between(problem.frames[:SHOWN])
         self._fresh: dict[str, list[float]] = {key: [] for key in COMPARED}
         self._training: dict[str, list[float]] = {key: [] for key in COMPARED}
@@ -155,11 +167,11 @@ class Comparison(Study[PersonaliseSettings, Collaboration]):
     seconds: ClassVar[float] = 180.0
 
     def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
-        return costs.personal(settings, len(COMPARED))
+        return costs.personal(settings, data, len(COMPARED))
 
     def run(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Run[Collaboration]:
         yield Step(0.0, "Drawing the clients")
-        problem, rounds = settings.problem(), settings.rounds
+        problem, rounds = settings.build(data), settings.rounds
         runs = {
             key: Simulation(
                 # Who sends nothing needs no noise.

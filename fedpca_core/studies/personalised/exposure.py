@@ -117,17 +117,18 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
     seconds: ClassVar[float] = 240.0
 
     def wanted(self, settings: PersonaliseSettings) -> bool:
-        return settings.exposure and settings.features <= LARGEST
+        own = settings.problem == "table"  # how many columns it has is known once it is read
+        return settings.exposure and (own or settings.features <= LARGEST)
 
     def run(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Run[Exposed]:
-        require(
-            settings.features <= LARGEST,
-            f"The demonstration solves for up to {LARGEST} features, not {settings.features}; "
-            "choose fewer features.",
-        )
         small = replace(settings, clients=min(settings.clients, CLIENTS), pace=1.0)
         yield Step(0.0, "A short run from either start")
-        problem = small.problem()
+        problem = small.build(data)
+        require(
+            problem.features <= LARGEST,
+            f"The demonstration solves for up to {LARGEST} features, not {problem.features}; "
+            "choose fewer features.",
+        )
         errors: dict[str, Array] = {}
         truth: list[tuple[float, float, float]] = []
         for index, start in enumerate(STARTS):

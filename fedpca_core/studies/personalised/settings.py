@@ -11,11 +11,13 @@ import numpy as np
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.problems.personal import PersonalProblem, personal
+from fedpca_core.problems.personal import PersonalProblem, personal, personal_records
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.settings import Settings, parameter
 from fedpca_core.streams import Streams
-from fedpca_core.studies.world import shared
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import own_problem
+from fedpca_core.studies.world import PROBLEMS, shared
 
 #: Personalised PCA and its two baselines, as the registry names them.
 PERSONAL, ALONE, SHARED = "personalized", "local_training", "global_averaging"
@@ -47,19 +49,30 @@ class PersonaliseSettings(Settings):
     }
     former_fields: ClassVar[Mapping[str, str]] = {"spread": "heterogeneity"}
 
+    problem: str = shared(
+        "problem",
+        default="latent",
+        choices={key: PROBLEMS[key] for key in ("latent", "table")},
+    )
+    client_column: str = shared("client_column")
+    columns: tuple[str, ...] = shared("columns")
+    scaling: str = shared("scaling")
     heterogeneity: float = shared(
         "heterogeneity",
         default=0.2,
         low=0.01,
         step=0.01,
         help="How much the clients differ: the standard deviation of the random step that takes "
-        "the common frame to a client's own (PerPCA's σ_U, printed there as a variance).",
+        "the common frame to a client's own (PerPCA's σ_U, printed there as a variance). With a "
+        "table of your own it is what personalised PCA assumes of them; where a rule splits the "
+        "rows it also says how unlike the parts are.",
     )
     samples: int = shared(
         "samples",
         default=10,
         grid=(1, 2, 5, 10, 20, 40, 80, 160, 320),
-        help="Records each client holds (n in PerPCA). With few, a client alone overfits.",
+        help="Records each client holds (n in PerPCA). With few, a client alone overfits. Of a "
+        "table of your own each client learns from so many rows; the others are fresh.",
     )
     clients: int = shared(
         "clients", default=50, high=200, help="How many parties could join (m in PerPCA)."
@@ -74,7 +87,8 @@ class PersonaliseSettings(Settings):
         0.5,
         key="noisevariance",
         label="Noise variance",
-        help="σ_ε² of PerPCA; the signal has variance 1. The methods are told its value.",
+        help="σ_ε² of PerPCA; the signal has variance 1. The methods are told its value, or assume "
+        "it with a table of your own.",
         grid=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
     )
     reading: str = parameter(
@@ -176,18 +190,34 @@ class PersonaliseSettings(Settings):
         return values
 
     # ---------------------------------------------------------------- what it stands for
-    def problem(self) -> PersonalProblem:
-        """The clients' data; with a finite ε they hold noisy second moments."""
-        problem = personal(
-            features=self.features,
-            components=self.components,
-            clients=self.clients,
-            samples=self.samples,
-            spread=self.heterogeneity,
-            reading=self.reading,
-            noise_variance=self.noise_variance,
-            seed=self.seed,
-        )
+    def build(self, data: OwnData | None = None) -> PersonalProblem:
+        """The clients' data; with a finite ε they hold noisy second moments.
+
+        Raises
+        ------
+        InvalidInput
+            Sizes that do not fit, or a table that does not.
+        """
+        if self.problem == "table":
+            apart = None if self.client_column else self.heterogeneity
+            problem = personal_records(
+                own_problem(self, data, heterogeneity=apart),
+                components=self.components,
+                samples=self.samples,
+                noise_variance=self.noise_variance,
+                seed=self.seed,
+            )
+        else:
+            problem = personal(
+                features=self.features,
+                components=self.components,
+                clients=self.clients,
+                samples=self.samples,
+                spread=self.heterogeneity,
+                reading=self.reading,
+                noise_variance=self.noise_variance,
+                seed=self.seed,
+            )
         if math.isinf(self.epsilon):
             return problem
         return problem.private(self.epsilon, self.delta, self.clip_norm, Streams(self.seed))

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.errors import require
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
@@ -59,7 +60,7 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
     def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
         points = self.values(settings)
         runs = [self.at(settings, value, settings.seed) for value in points]
-        all_ = (costs.personal(one, settings.datasets) for one in runs)
+        all_ = (costs.personal(one, data, settings.datasets) for one in runs)
         return sum(all_, Cost())
 
     def parameter(self, settings: PersonaliseSettings) -> str:
@@ -80,10 +81,15 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
         return super().identity(self.at(settings, self.values(settings)[0], settings.seed), data)
 
     def measure(self, settings: PersonaliseSettings, data: OwnData | None) -> Part[Measured]:
-        problem = settings.problem()
+        require(
+            (settings.vary, settings.problem) != ("clients", "table") or not settings.client_column,
+            "A column of your table names the clients, so their number stays; vary heterogeneity "
+            "or samples, or let a rule split the rows.",
+        )
+        problem = settings.build(data)
         best = metrics.oracles(problem)
         # With fewer records than that the pooled answer is a stationary point.
-        enough = settings.clients * settings.samples > settings.components
+        enough = problem.clients * settings.samples > settings.components
         start = "pooled" if enough else "independent"
         algorithm = replace(settings.personalised(), start_from=start)
         found = {

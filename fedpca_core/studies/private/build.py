@@ -13,7 +13,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import CLIENT, RECORD, Unit
 from fedpca_core.privacy import CALIBRATIONS, Calibration, Guarantee, Refusal, account, noisy
 from fedpca_core.privacy.accounting import within
-from fedpca_core.problems import Problem, Trust, block_model, from_table, spiked_covariance
+from fedpca_core.problems import Problem, Trust, block_model, spiked_covariance
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.problems.remembered import Remembered
@@ -23,6 +23,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import task
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import own_problem
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
 from fedpca_core.studies.private.distinct import distinct_clients
 from fedpca_core.studies.private.settings import PRIVATE, REAL, PrivacySettings
@@ -106,11 +107,6 @@ def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
     """
     c = settings
     if c.problem in REAL:
-        require(
-            c.problem != "table" or data is not None,
-            "These settings are for a table of your own, which a link cannot carry; choose the "
-            "CSV file again under “Data” (or give --table).",
-        )
         digest = data.digest if c.problem == "table" and data is not None else ""
         real = (digest, *(getattr(c, name) for name in _PROBLEM_FIELDS))
         return _PROBLEMS.get(real, lambda: _real(c, data))
@@ -126,16 +122,8 @@ def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
 
 
 def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
-    if c.problem == "table" and data is not None:
-        return from_table(
-            data.table,
-            columns=c.columns or None,
-            client_column=c.client_column or None,
-            clients=c.clients,
-            scaling=c.scaling,
-            seed=c.seed,
-            name=data.name,
-        )
+    if c.problem == "table":
+        return own_problem(c, data)
     if c.problem in IMAGES:
         shape = LIVE_RESOLUTION[c.problem]
         return images(c.problem, clients=c.clients, seed=c.seed, resolution=shape, download=True)

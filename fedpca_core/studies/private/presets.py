@@ -7,8 +7,8 @@ from dataclasses import replace
 from fedpca_core.studies.preset import Preset
 from fedpca_core.studies.private.settings import PrivacySettings
 
-#: FAPS stands for the methods that have an ε only at the source; five seeds.
-_WAYS = PrivacySettings(view="ways", method="faps", repetitions=5)
+#: FAPS stands for the methods that have an ε only at the source; ten seeds.
+_WAYS = PrivacySettings(view="ways", method="faps", repetitions=10)
 #: Features and records of each client of Model I.
 SIZES = tuple((features, records) for records in (30_000, 2_000) for features in (40, 100, 200))
 #: Real records with clip norms that suit their units: most records around their mean are shorter.
@@ -23,8 +23,8 @@ PRESETS = (
         Preset(
             f"ways-{features}-{records}",
             f"Ways to spend ε: {features} features, {records:,} records",
-            "A noisy covariance in one round, or anything computed from it, beats noise on every "
-            "product; shared noise beats both.",
+            "A noisy covariance in one round beats noise on every product; noise that is shared "
+            "beats both.",
             replace(_WAYS, features=features, samples=records),
         )
         for features, records in SIZES

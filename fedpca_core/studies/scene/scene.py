@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.arrays import AnyArray, Array, BoolArray
 from fedpca_core.attacks.records import Records
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import short
 from fedpca_core.studies import costs
+from fedpca_core.studies.adversary import private_matrix
 from fedpca_core.studies.build import attacked_run, build_problem
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
@@ -58,6 +59,8 @@ class Scene:
         What the server holds of them: directions of the client's matrix, or the records.
     directions : (rounds + 1,) int
         How many directions it holds.
+    held_error : (rounds + 1,) float64
+        Sine of the angle between the matrix it holds and the client's own (simulation only).
     attack : str
         Which attack read the messages.
     certified : int or None
@@ -78,6 +81,7 @@ class Scene:
     truth: Array
     pictures: Array
     directions: Array
+    held_error: Array
     attack: str
     certified: int | None
     records: int
@@ -93,6 +97,7 @@ class Scene:
             present=self.present[:1],
             pictures=self.pictures[:1],
             directions=self.directions[:1],
+            held_error=self.held_error[:1],
             certified=None,
             distance=None,
         )
@@ -122,6 +127,7 @@ class LivePicture(Study[SceneSettings, Scene]):
     def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[Scene]:
         yield Step(0.0, "Preparing the records")
         problem, earlier = problems(settings, data)
+        _ = private_matrix(problem, settings.client)  # there is such a client
         running = attacked_run(problem, settings.method, settings)
         trace, frame = yield from part(running, 0.0, 0.3)
         before = None
@@ -145,6 +151,7 @@ class LivePicture(Study[SceneSettings, Scene]):
     def tables(self, result: Scene, settings: SceneSettings) -> dict[str, pd.DataFrame]:
         rows = result.metrics.assign(
             directions_held=result.directions,
+            held_error=result.held_error,
             records_held=[
                 result.records if result.certified is not None and k >= result.certified else 0
                 for k in range(result.rounds + 1)
@@ -201,15 +208,47 @@ def _scene(
         metrics=frame,
         upload_bytes=max((e.upload_bytes for e in transcript.exchanges), default=0),
         present=present,
-        thumbnails=np.stack([tiles(block[:, :THUMBNAILS], problem) for block in problem.blocks]),
+        thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
         truth=tiles(private[:, :shown], problem),
         pictures=np.stack([eigen_tiles(s.factor, shown, shape_of(problem)) for s in states]),
         directions=np.array([state.factor.shape[1] for state in states]),
+        held_error=_held_errors(states, private),
         attack=states[-1].attack,
         certified=None,
         records=private.shape[1],
         distance=None,
     )
+
+
+def _held_errors(states: list[Held], private: Array) -> Array:
+    """Sine of the angle between two matrices, whatever their scale: 1 where nothing is held."""
+    errors: list[float] = []
+    for k, state in enumerate(states):
+        if k and state is states[k - 1]:
+            errors.append(errors[-1])
+            continue
+        errors.append(_sine(state.factor, private))
+    return np.array(errors)
+
+
+def _sine(factor: Array, private: Array) -> float:
+    """Of the angle between factor factorᵀ and private privateᵀ, in the space of all matrices."""
+    # In the coordinates of both spans, so that no matrix of features × features is formed.
+    small: Array = np.asarray(np.linalg.qr(np.hstack([factor, private]), mode="r"))
+    held, own = small[:, : factor.shape[1]], small[:, factor.shape[1] :]
+    held, own = held @ held.T, own @ own.T
+    size, true = float(np.linalg.norm(held)), float(np.linalg.norm(own))
+    if size == 0.0 or true == 0.0:
+        return 1.0
+    held, own = held / size, own / true
+    return min(float(np.linalg.norm(own - float((held * own).sum()) * held)), 1.0)
+
+
+def _thumbnail(block: Array, problem: Problem) -> AnyArray:
+    """The first records of a client; grey where it holds fewer."""
+    found = tiles(block[:, :THUMBNAILS], problem)
+    few = THUMBNAILS - len(found)
+    return np.pad(found, ((0, few), (0, 0), (0, 0)), constant_values=0.5)
 
 
 def _with_records(

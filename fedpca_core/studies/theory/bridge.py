@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import ClassVar
 
 import pandas as pd
@@ -9,6 +11,7 @@ import pandas as pd
 from fedpca_core.consensus.shift_invert import Exhibit, clients_matrices, exhibit
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import TABLE_FIELDS
 from fedpca_core.studies.study import Run, Step, Study
 from fedpca_core.studies.theory.settings import TheorySettings
 
@@ -27,18 +30,28 @@ class Bridge(Study[TheorySettings, Exhibit]):
     title: ClassVar[str] = "An engine for PCA?"
     settings: ClassVar[type[TheorySettings]] = TheorySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
-    reads: ClassVar[frozenset[str] | None] = frozenset({"clients", "heterogeneity", "seed"})
+    reads: ClassVar[frozenset[str] | None] = frozenset(
+        {"problem", "clients", "heterogeneity", "seed", *TABLE_FIELDS}
+    )
+
+    def identity(self, settings: TheorySettings, data: OwnData | None = None) -> Hashable:
+        """What clients minimise elsewhere on the page is not read, unless they are a visitor's."""
+        own = settings.problem == "table"
+        return super().identity(settings if own else replace(settings, problem="pair"), data)
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Exhibit]:
         yield Step(0.0, "Drawing the clients")
-        matrices = clients_matrices(
-            clients=settings.clients,
-            features=FEATURES,
-            heterogeneity=settings.heterogeneity,
-            samples=SAMPLES,
-            gap=GAP,
-            seed=settings.seed,
-        )
+        if settings.problem == "table":
+            matrices = settings.table(data).client_data.dense()
+        else:
+            matrices = clients_matrices(
+                clients=settings.clients,
+                features=FEATURES,
+                heterogeneity=settings.heterogeneity,
+                samples=SAMPLES,
+                gap=GAP,
+                seed=settings.seed,
+            )
         yield Step(0.5, "Running the methods")
         return exhibit(matrices, rounds=ROUNDS, accuracy=ACCURACY)
 

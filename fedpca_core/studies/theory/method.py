@@ -115,7 +115,7 @@ class AgainstClaims(Study[TheorySettings, Measured]):
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Measured]:
         yield Step(0.0, "Running the chosen method")
-        problem, method = settings.build(), settings.build_method()
+        problem, method = settings.build(data), settings.build_method()
         chosen = Course.of(run(problem, method, settings.rounds, seed=settings.seed))
         yield Step(0.2, "Exact worst cases")
         spectral, norm, radius = _exact(problem, method, settings.high)

@@ -7,12 +7,25 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.consensus import bounds
-from fedpca_core.consensus.generators import logistic, quadratics, ridge, scalar_pair
+from fedpca_core.consensus.generators import (
+    logistic,
+    own_ridge,
+    quadratics,
+    ridge,
+    scalar_pair,
+)
 from fedpca_core.consensus.methods import InexactUzawa, Method, ProxSkip
 from fedpca_core.consensus.problems import ConsensusProblem
+from fedpca_core.errors import require
+from fedpca_core.problems import Problem
+from fedpca_core.problems.table_cleaning import listed
 from fedpca_core.settings import Settings, parameter
+from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import own_problem
 from fedpca_core.studies.world import PROBLEMS, shared
 
+#: Unknowns of all clients together for which exact worst cases are computed.
+MOST_UNKNOWNS = 400
 #: λ throughout; with r in units of λ only the ratio L/λ matters.
 LOW = 0.5
 
@@ -55,8 +68,20 @@ class TheorySettings(Settings):
         "problem",
         default="quadratics",
         help="What each client minimises. The two scalar clients are the hardest case for most "
-        "bounds; logistic regression is not quadratic.",
-        choices={key: PROBLEMS[key] for key in ("quadratics", "pair", "ridge", "logistic")},
+        "bounds; logistic regression is not quadratic. With a table of your own it is ridge "
+        "regression of one column on the others.",
+        choices={
+            key: PROBLEMS[key] for key in ("quadratics", "pair", "ridge", "logistic", "table")
+        },
+    )
+    client_column: str = shared("client_column")
+    columns: tuple[str, ...] = shared("columns")
+    scaling: str = shared("scaling")
+    target: str = parameter(
+        "",
+        key="target",
+        label="Column to predict",
+        help="The column of your own table that is regressed on the others.",
     )
     method: str = parameter(
         "exact",
@@ -71,7 +96,8 @@ class TheorySettings(Settings):
         key="kappa",
         label="Condition number κ = L/λ",
         help="Of the worst client: the largest smoothness L over the smallest strong convexity λ. "
-        "λ is ½ throughout; with r in units of λ, only the ratio matters.",
+        "λ is ½ throughout; with r in units of λ, only the ratio matters. On a table of your own "
+        "the ridge is chosen so that it is reached.",
         grid=(1.5, 2.0, 4.0, 10.0, 20.0, 30.0, 50.0, 100.0, 300.0, 1000.0),
     )
     heterogeneity: float = shared(
@@ -147,10 +173,52 @@ class TheorySettings(Settings):
         """The penalty of ADMM, which is its dual step too and may not vanish."""
         return max(self.penalty, 1e-3 * LOW)
 
-    def build(self) -> ConsensusProblem:
-        """The problem these settings describe."""
+    def table(self, data: OwnData | None) -> Problem:
+        """The visitor's table.
+
+        Raises
+        ------
+        InvalidInput
+            No table, or one with more unknowns than exact worst cases are computed for.
+        """
+        apart = None if self.client_column else self.heterogeneity
+        also = (self.target,) if self.target else ()
+        found = own_problem(self, data, also, heterogeneity=apart)
+        unknowns = found.clients * (found.features - 1)
+        require(
+            unknowns <= MOST_UNKNOWNS,
+            f"{found.clients} clients with {found.features - 1} unknowns each are {unknowns:,} in "
+            f"all, and exact worst cases are computed for up to {MOST_UNKNOWNS}; choose fewer "
+            "columns or clients.",
+        )
+        return found
+
+    def build(self, data: OwnData | None = None) -> ConsensusProblem:
+        """The problem these settings describe.
+
+        Raises
+        ------
+        InvalidInput
+            A table that does not fit.
+        """
         if self.problem == "pair":
             return scalar_pair(LOW, self.high)
+        if self.problem == "table":
+            own = self.table(data)
+            names = own.feature_names
+            require(
+                self.target in ("", *names),
+                f"There is no numeric column “{self.target}” to predict; choose one of "
+                f"{listed(names)}.",
+            )
+            assert own.blocks is not None  # a table keeps them
+            return own_ridge(
+                own.blocks,
+                names.index(self.target) if self.target else len(names) - 1,
+                strong_convexity=LOW,
+                smoothness=self.high,
+                name=own.name,
+            )
         makers: Mapping[str, Callable[..., ConsensusProblem]] = {
             "quadratics": quadratics,
             "ridge": ridge,

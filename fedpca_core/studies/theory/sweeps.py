@@ -20,6 +20,7 @@ from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.problems import Quadratic
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import TABLE_FIELDS
 from fedpca_core.studies.study import Part, Run, Step, Study, part
 from fedpca_core.studies.theory.settings import LOW, TheorySettings
 
@@ -81,7 +82,8 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
     settings: ClassVar[type[TheorySettings]] = TheorySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset(
-        {"problem", "condition", "heterogeneity", "clients", "features", "seed"}
+        {"problem", "condition", "heterogeneity", "clients", "features", "seed", "target"}
+        | set(TABLE_FIELDS)
     )
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Factors]:
@@ -94,7 +96,7 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
         exact = [bounds.uzawa_exact(low, high, low * float(r)) for r in penalties]
         local = [bounds.scaffnew(high, int(n)) for n in steps]
         problems = {"two scalar clients": scalar_pair(low, high)}
-        here = settings.build()
+        here = settings.build(data)
         if isinstance(here, Quadratic) and 2 < here.clients * here.features <= LARGEST:
             problems["this problem"] = here
         share = 1 / len(problems)

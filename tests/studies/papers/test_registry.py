@@ -14,12 +14,15 @@ from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.papers import reproduce as runner
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
+from fedpca_core.studies.papers.page import reason
 from fedpca_core.studies.papers.quoted import Quoted, by_name
-from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote
+from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
+from fedpca_core.studies.papers.results import shipped
 from fedpca_core.studies.papers.row import (
     WORDS,
     Row,
+    Verdict,
     at_least,
     averaged,
     judge,
@@ -104,7 +107,7 @@ def test_a_cell_of_another_configuration_is_run_again(tmp_path):
     assert again.computed == ["2--square--seed-0"]
 
 
-def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch):
+def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch, capsys):
     """The process dies while a cell is being written: its file is not there, the others are."""
     command = ["reproduce", "table-1", "--seeds", "2", "--only", "SSI", "--out", str(tmp_path)]
     code = (
@@ -139,6 +142,7 @@ def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch):
     assert sorted(table["seed"].unique()) == [0, 1]
     assert pd.read_parquet(tmp_path / "table-1-live.parquet").shape == table.shape
     record = json.loads((tmp_path / "table-1-live.json").read_text())
+    assert "medians over the seeds" in capsys.readouterr().out
     assert record["seeds"] == [0, 1] and record["versions"]["numpy"] and record["machine"]
 
 
@@ -178,6 +182,37 @@ def test_live_results_judge_only_what_does_not_depend_on_the_size():
     assert judge(row(within(1.0), scale_free=True), {}).word == "not run yet"
 
 
+def verdicts(key, cells):
+    return {one.name: judge(one, {"paper": cells}).word for one in rows_of(key)}
+
+
+def test_curves_that_never_fall_reproduce_nothing():
+    """All of them end at one error then, and every ratio of two is 1."""
+    for key in ("fedpower-figure-4", "fedpower-figure-4-raw", "fedpower-figure-4-many"):
+        flat = shipped(key)["live"].assign(result=1.0)
+        assert set(verdicts(key, flat).values()) == {"not reproduced"}
+    flat = shipped("fedpower-figure-3")["live"].assign(result=1.0)
+    found = verdicts("fedpower-figure-3", flat)
+    assert found["fedpower-figure-3-p"] == found["fedpower-figure-3-converges"] == "not reproduced"
+
+
+def test_schedules_that_end_apart_do_not_end_at_the_same_error():
+    cells = shipped("fedpower-figure-3")["live"]
+    worse = (cells["series"] == "p = 4") & (cells["measure"] == "plateau")
+    apart = cells.assign(result=cells["result"].where(~worse, 4 * cells["result"]))
+    name = "fedpower-figure-3-same-plateau"
+    assert verdicts("fedpower-figure-3", cells)[name] == "reproduced"
+    assert verdicts("fedpower-figure-3", apart)[name] == "not reproduced"
+
+
+def test_a_factor_that_no_penalty_lowers_is_not_lowered():
+    cells = shipped("dfl-figure-1")["live"]
+    rising = cells.assign(result=cells["result"].where(cells["measure"] != "least_penalty", 0.0))
+    rising.loc[rising["measure"] == "gain", "result"] = 1.0  # what a factor least at 0 gives
+    assert verdicts("dfl-figure-1", cells)["dfl-figure-1"] == "reproduced"
+    assert verdicts("dfl-figure-1", rising)["dfl-figure-1"] == "not reproduced"
+
+
 def test_what_is_read_off_the_cells():
     both = pd.concat([table(2.0, 4.0, part="a"), table(4.0, part="b")])
     assert averaged("A", "m")(both).dropna().to_dict() == {0: 3.0}
@@ -185,6 +220,13 @@ def test_what_is_read_off_the_cells():
     halves = ratio(number("A", "m", "a"), number("B", "m", "a"))(other)
     assert halves.to_dict() == {0: 2.0, 1: 2.0}
     assert np.isnan(judge(row(within(1.0)), {"paper": both.iloc[:0]}).middle)
+
+
+def test_what_has_not_run_says_how_long_it_takes():
+    rows = {one.name: one for one in rows_of("vary-features")}
+    said = reason(rows["faps-vary-features-ssi-kkt"], Verdict("not run yet"))
+    assert f"about {EXPERIMENTS['vary-features'].hours:g} hours" in said
+    assert "not been run" not in reason(rows["faps-vary-features-ssi-kkt"], Verdict("reproduced"))
 
 
 def test_a_row_without_a_judgement_must_say_why():

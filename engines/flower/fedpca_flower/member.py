@@ -1,0 +1,174 @@
+"""What one client knows of a run: its part of the algorithm, and what it keeps between messages."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from flwr.app import Context, RecordDict
+
+from fedpca_core.arrays import AnyArray, Array, Arrays
+from fedpca_core.errors import require
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.one_of_many import OneOfMany
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
+from fedpca_core.protocol.channel import Channel, Mailbox
+from fedpca_core.protocol.described import restore
+from fedpca_flower import secure
+from fedpca_flower.memory import Memory
+from fedpca_flower.own import ClientStreams, own_data, position
+from fedpca_flower.records import Told, on_the_wire, packed
+
+#: What a client keeps of a plan until the round is settled.
+_PLAN = ("round", "weight", "local_steps", "extra")
+
+
+class Member:
+    """One client while it answers one message; what lasts is in its memory."""
+
+    def __init__(self, context: Context) -> None:
+        self.node, self.run = context.node_config, context.run_config
+        self.memory = Memory(context)
+        self.client = position(self.node)
+        #: Whether a simulation hands out the data; with records of its own a node obeys itself.
+        self.simulated = not self.node.get("data")
+        #: Shapes of the upload, which masks hide.
+        self.shapes: dict[str, tuple[int, ...]] = {}
+
+    # ------------------------------------------------------------------ the run
+    def enter(self, run: Told) -> None:
+        """Take part in a run that meets the client's terms: at most its ε, and noise only once."""
+        memory, budget = self.memory, run["budget"]
+        if not memory.told:
+            private, public = secure.new_key()
+            secret = run["seed"] if self.simulated else secrets.randbits(64)
+            secret = self.node.get("secret", secret)
+            memory.told = {"run": run, "secret": secret, "key": private, "public": public}
+        limit = self.node.get("epsilon")
+        asked = "adds no noise" if budget is None else f"asks for {budget['epsilon']:g}"
+        require(
+            limit is None or (budget is not None and budget["epsilon"] <= float(limit)),
+            f"Client {self.client} takes part up to ε = {limit} only, and the run {asked}.",
+        )
+        noisy = budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
+        require(
+            not noisy or memory.on_disk or self.simulated,
+            f"Client {self.client} has no folder to remember its noise in: after a restart it "
+            "would draw it anew, which is a second release. Start the node with --node-config "
+            "'memory=\"/srv/fedpca\"'.",
+        )
+        memory.keep()
+
+    def facts(self) -> Told:
+        """What everybody learns of this client."""
+        own, public = self.own_data(), self.memory.told["public"]
+        sizes = {"features": own.features, "samples": int(own.samples[0])}
+        norms = "spectral_norms" in self.algorithm.agreed
+        agreed = {"spectral_norm": float(own.spectral_norms()[0])} if norms else {}
+        return {"client": self.client, "public": public, **sizes, **agreed}
+
+    def learns(self, setting: Told, agreed: Arrays) -> bool:
+        """Whether the setting of the run is news."""
+        if "setting" in self.memory.told:
+            return False
+        self.memory.told |= {"setting": setting, "last": None}
+        self.memory.arrays["agreed"] = dict(agreed)
+        return True
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The method of this run."""
+        return restore(self.memory.told["run"]["algorithm"])
+
+    @property
+    def streams(self) -> ClientStreams:
+        """The randomness of this client."""
+        told = self.memory.told
+        return ClientStreams(told["run"]["seed"], told["secret"], self.client)
+
+    @property
+    def setting(self) -> Setting:
+        """What everybody knows about the run."""
+        told = dict(self.memory.told["setting"])
+        samples = np.array(told.pop("samples"), dtype=np.int64)
+        weights = np.array(told.pop("weights"))
+        return Setting(clients=len(samples), samples=samples, weights=weights, **told)
+
+    def own_data(self) -> ClientData:
+        """The client's data as the run may use them."""
+        return own_data(self.node, self.run, self.memory.told["run"]["budget"], self.streams)
+
+    @cached_property
+    def data(self) -> OneOfMany:
+        """The client's data in their place among all; products are counted for one message."""
+        setting, agreed = self.setting, self.memory.arrays.get("agreed", {})
+        return OneOfMany.of(self.own_data(), self.client, setting.samples, setting.weights, agreed)
+
+    # ------------------------------------------------------------------ a round
+    @property
+    def state(self) -> dict[str, AnyArray]:
+        """What the algorithm keeps of this client, as far as it counts."""
+        return self.memory.arrays.get("state", {})
+
+    @state.setter
+    def state(self, arrays: Arrays) -> None:
+        self.memory.arrays["state"] = dict(arrays)
+
+    def plan(self, told: Mapping[str, Any]) -> Plan:
+        """The plan as far as it concerns this client."""
+        return Plan(
+            round=told["round"],
+            participants=np.array([self.client], dtype=np.int64),
+            weights=np.array([told["weight"]]),
+            downlink={},
+            local_steps=told["local_steps"],
+            extra=told["extra"],
+        )
+
+    def sent(self, uplink: Arrays, plan: Plan) -> dict[str, Array]:
+        """The upload as the channel carries it: with its noise, at its precision."""
+        channel = Channel(**self.memory.told["run"]["channel"])
+        single = replace(channel, secure_aggregation=False)
+        box = Mailbox(single, self.setting, self.streams, reuse_uploads=False)
+        uploads = box.up(uplink, plan).uploads or {}
+        self.shapes = {name: array.shape[1:] for name, array in uploads.items()}
+        return on_the_wire({name: array[0] for name, array in uploads.items()}, channel.dtype)
+
+    def stepped(self, told: Told, state: Arrays) -> None:
+        """A step whose upload is on its way."""
+        self.memory.arrays["pending"] = dict(state)
+        kept = {name: told[name] for name in _PLAN}
+        self.memory.told["last"] = {**kept, "open": True, "finished": False}
+
+    def settle(self, counted: int, feedback: Arrays | None) -> None:
+        """Take the pending step into the state, or forget it; what was sent stays counted."""
+        arrays, last = self.memory.arrays, self.memory.told["last"]
+        if last is None:
+            return
+        if last["open"]:
+            last["open"] = False
+            stepped, words = arrays.pop("pending", {}), arrays.pop("sending", {})
+            if last["round"] == counted:
+                arrays["state"], arrays["sent"] = stepped, words
+            else:
+                spent = {name: stepped[name] for name in self.algorithm.spent}
+                arrays["state"] = {**self.state, **spent}
+        if feedback is not None and last["round"] == counted and not last["finished"]:
+            last["finished"] = True
+            plan = self.plan(last)
+            self.state = self.algorithm.finish(self.data, self.state, plan, feedback)
+
+    def reply(self, up: Arrays | None = None, **told: Any) -> RecordDict:
+        """Write down what is remembered, and answer."""
+        self.memory.keep()
+        shows = bool(self.run.get("reveal")) and self.simulated
+        # As if the step counted: the server drops what it does not count.
+        state = self.memory.arrays.get("pending") or self.state
+        shown = {name: array[0] for name, array in state.items()} if shows else None
+        products = int(self.data.products[self.client]) if "data" in vars(self) else 0
+        told |= {"products": products, "shows": shows, "shapes": self.shapes}
+        return packed(told, up=up, simulation_only=shown)

@@ -1,0 +1,204 @@
+"""What the server asks its clients, and how long: questions with patience, sums, and feedback."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import count
+from logging import getLogger
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from fedpca_core.arrays import Array, Arrays, IntArray
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.one_of_many import NoneOfMany
+from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting
+from fedpca_core.protocol.channel import Mailbox
+from fedpca_core.streams import Streams
+from fedpca_flower.job import Job
+from fedpca_flower.records import on_the_wire
+from fedpca_flower.roster import Answers, Roster
+from fedpca_flower.sums import SecureSums
+
+_LOG = getLogger("fedpca_flower")
+#: Seconds between two attempts at a round.
+_PAUSE = 0.1
+
+
+class Questions:
+    """The questions of one run.
+
+    Every message tells its client which of its rounds was the last that counted, and carries the
+    feedback (``owed``) that the client has missed.
+    """
+
+    def __init__(self, job: Job, roster: Roster, setting: Setting, mailbox: Mailbox) -> None:
+        self.job, self.roster, self.setting, self.mailbox = job, roster, setting, mailbox
+        # Anybody may fall silent, so last uploads stand in at full participation, too.
+        mailbox.reuse = job.algorithm.reuses_uploads and job.absent == "memory"
+        secure = job.channel.secure_aggregation
+        self.sums = SecureSums(roster, mailbox, job.secure_bound) if secure else None
+        self._facts: dict[str, Array] = {}
+        self._started: set[int] = set()
+        self._counted = dict.fromkeys(range(setting.clients), 0)
+        self._owed: dict[int, Arrays] = {}
+
+    # ------------------------------------------------------------------ before the first round
+    def agree(self) -> NoneOfMany:
+        """What is public of all clients' data: their sizes, and what `Algorithm.agreed` names.
+
+        Everybody learns these numbers, as the methods' authors assume. An eigenvalue of the pooled
+        matrix takes some products with it, each a question of its own; neither is counted in the
+        run's bytes, as in one process.
+        """
+        setting, facts = self.setting, self._facts
+        if "spectral_norms" in self.job.algorithm.agreed:
+            told = [self.roster.facts[client] for client in range(setting.clients)]
+            facts["spectral_norms"] = np.array([one["spectral_norm"] for one in told])
+        if "pooled_norm" in self.job.algorithm.agreed:
+            operator = LinearOperator((setting.features,) * 2, self._product, dtype=float)
+            start = np.cos(np.arange(setting.features) * 1.7)  # fixed: results are repeatable
+            facts["pooled_norm"] = eigsh(
+                operator, 1, v0=start, which="LA", return_eigenvectors=False
+            )
+        self.roster.bytes_up = self.roster.bytes_down = 0
+        return NoneOfMany.facts_only(setting.features, setting.samples, setting.weights, facts)
+
+    def _product(self, vector: Array) -> Array:
+        """S v, where every client must answer."""
+        everybody: dict[int, Any] = {client: {} for client in range(self.setting.clients)}
+        answers = self.roster.ask("product", everybody, down={"frame": vector.reshape(-1, 1)})
+        if missing := sorted(set(everybody) - set(answers)):
+            raise InvalidInput(
+                f"Before the first round every client must answer, and clients {missing} did not; "
+                "see whether their nodes run, or give them more time (timeout). "
+                f"{self.roster.refusal()}"
+            )
+        products = np.stack([groups["up"]["product"] for _, groups in answers.values()])
+        total: Array = np.tensordot(self.setting.weights, products, axes=1)[:, 0]
+        return total
+
+    def start(self) -> Answers:
+        """Tell nodes that have come of the setting; who knows it already keeps its state."""
+        new = {c: node for c, node in self.roster.nodes.items() if node not in self._started}
+        if not new:
+            return {}
+        setting = self.setting
+        told = {
+            "features": setting.features,
+            "samples": setting.samples.tolist(),
+            "weights": setting.weights.tolist(),
+            "participation": setting.participation,
+            "absent": setting.absent,
+        }
+        answers = self.roster.ask("start", dict.fromkeys(new, told), agreed=self._facts)
+        self._started |= {new[client] for client in answers}
+        return answers
+
+    # ------------------------------------------------------------------ rounds
+    def round(self, plan: Plan, server: ServerState) -> tuple[Plan, Inbox, Answers]:
+        """Ask the participants until enough have answered; the plan for those who have.
+
+        Raises
+        ------
+        InvalidInput
+            Too few answered within the job's patience.
+        """
+        planned = set(plan.participants.tolist())
+        # Who came late to a sum that waits for all would be asked alone, which no sum hides.
+        whole = self.sums is not None and self.job.waits
+        needed = planned if whole else planned & set(self.job.algorithm.indispensable)
+        end = time.monotonic() + self.job.patience
+        for attempt in count():
+            self.roster.refresh()
+            self.start()
+            terms = {} if self.sums is None else {"secure": self.sums.terms(plan, attempt)}
+            answers = self._ask(plan, terms)
+            if answers and needed <= set(answers):
+                received = _stacked(answers) if self.sums is None else self.sums.opened(answers)
+                if received is not None:
+                    _LOG.info("Round %d: answers from clients %s", plan.round, list(answers))
+                    self._counted |= dict.fromkeys(answers, plan.round)
+                    plan = self._for_those(plan, server, np.array(list(answers), dtype=np.int64))
+                    return plan, self.inbox(received, plan), answers
+            if time.monotonic() >= end:
+                break
+            time.sleep(_PAUSE)
+        raise InvalidInput(
+            f"Round {plan.round} got too few answers within {self.job.patience:g} seconds "
+            f"(asked: clients {sorted(planned)}, not to be missed: {sorted(needed)}); see "
+            "whether their nodes run, or be more patient (patience, timeout). "
+            f"{self.roster.refusal()}"
+        )
+
+    def inbox(self, uploads: Arrays, plan: Plan) -> Inbox:
+        """What the server receives of a round: single uploads, or the sum that was opened."""
+        inbox = (self.mailbox.up if self.sums is None else self.sums.inbox)(uploads, plan)
+        self._meter()
+        return inbox
+
+    def settle(self, clients: Collection[int], feedback: Arrays | None = None) -> Answers:
+        """Say whether the last step counted; who misses feedback gets it with the next message."""
+        if feedback is not None:
+            down = on_the_wire(feedback, self.job.channel.dtype)
+            self._owed |= dict.fromkeys(clients, down)
+        answers = self._told("settle", {client: {} for client in clients})
+        self._meter()
+        return answers
+
+    # ------------------------------------------------------------------ inside
+    def _meter(self) -> None:
+        """Bytes are counted from the records, repeated questions included."""
+        self.mailbox.bytes_up = self.roster.bytes_up
+        self.mailbox.bytes_down = self.roster.bytes_down
+
+    def _ask(self, plan: Plan, terms: dict[str, Any]) -> Answers:
+        scalar = bool | int | float | str | None
+        extra = {key: value for key, value in plan.extra.items() if isinstance(value, scalar)}
+        told = {"round": plan.round, "local_steps": plan.local_steps, "extra": extra, **terms}
+        down = on_the_wire(plan.downlink, self.job.channel.dtype)
+        weights = dict(zip(plan.participants.tolist(), plan.weights.tolist(), strict=True))
+        if plan.recipients == self.setting.clients:
+            # A broadcast for all: who does not take part only hears it.
+            others = [client for client in self.roster.nodes if client not in weights]
+            self.roster.tell("hear", others, down=down)
+        return self._told("step", {c: {**told, "weight": w} for c, w in weights.items()}, down)
+
+    def _told(self, action: str, told: dict[int, Any], down: Arrays | None = None) -> Answers:
+        known = {
+            c: {**said, "counted": self._counted[c]}
+            for c, said in told.items()
+            if self.roster.nodes.get(c) in self._started
+        }
+        answers = self.roster.ask(action, known, self._owed, down=down)
+        for client in answers:
+            self._owed.pop(client, None)
+        return answers
+
+    def _for_those(self, plan: Plan, server: ServerState, arrived: IntArray) -> Plan:
+        """The plan by the algorithm's own rule for absent clients."""
+        if len(arrived) == len(plan.participants):
+            return plan
+        setting = Present(**vars(self.setting), arrived=tuple(arrived.tolist()))
+        again = self.job.algorithm.plan(server, plan.round, setting, Streams(self.job.seed))
+        if np.array_equal(again.participants, arrived):
+            return again
+        return plan.keep(np.isin(plan.participants, arrived))
+
+
+@dataclass(frozen=True)
+class Present(Setting):
+    """The setting as an algorithm plans for those who have arrived."""
+
+    arrived: tuple[int, ...] = ()
+
+    def participants(self, round_: int, streams: Streams) -> IntArray:
+        return np.array(self.arrived, dtype=np.int64)
+
+
+def _stacked(answers: Answers) -> Arrays:
+    ups = [groups.get("up", {}) for _, groups in answers.values()]
+    return {name: np.stack([up[name] for up in ups]).astype(np.float64) for name in ups[0]}

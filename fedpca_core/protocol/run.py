@@ -1,0 +1,204 @@
+"""The one loop of every run, wherever its clients are: in this process or behind a network.
+
+Who runs it says how clients begin, step and hear of the result; the rest is the same everywhere:
+plan, broadcast, collect, aggregate, feedback, record, estimate.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fedpca_core.arrays import Arrays, IntArray
+from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.linalg.threads import one_thread
+from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, Setting
+from fedpca_core.protocol.channel import Channel, Mailbox
+from fedpca_core.protocol.trace import STATE_BYTES, Round, Trace
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.streams import Streams
+
+#: What the clients of a round do with the server's feedback (None where there is none).
+Finish = Callable[[Arrays | None], None]
+
+
+class Run(ABC):
+    """A run in progress: iterate to advance it; `trace` gives what has been computed so far.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    setting : Setting
+    channel : Channel
+    rounds, seed : int
+        As for `simulate`.
+    keep_rounds : bool
+        False drops every round once it has been yielded, so that long runs of many personal
+        models fit in memory; `trace` is then refused.
+
+    Attributes
+    ----------
+    clients : mapping of (clients, ...) arrays
+        The clients' state as far as it is known here, for estimates of personal models.
+    products : int
+        Products with S_i so far, over all clients.
+
+    Raises
+    ------
+    InvalidInput
+        Parameters that do not fit the setting or each other.
+    """
+
+    products: int
+    clients: Arrays
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        setting: Setting,
+        channel: Channel,
+        *,
+        rounds: int,
+        seed: int = 0,
+        keep_rounds: bool = True,
+    ) -> None:
+        require_whole("The number of rounds", rounds)
+        require(rounds >= 1, f"A run needs at least 1 round, not {rounds}.")
+        algorithm.check(setting)
+        check_sums(algorithm, channel)
+        self.algorithm, self.setting, self.channel = algorithm, setting, channel
+        self.planned, self.seed, self.streams = rounds, seed, Streams(seed)
+        self.mailbox = Mailbox(
+            channel, setting, self.streams, reuse_uploads=algorithm.reuses_uploads
+        )
+        self._keep_rounds = self._keep_states = keep_rounds
+        self._rounds: list[Round] = []
+
+    # ------------------------------------------------------------------ what differs
+    @abstractmethod
+    def begin(self) -> ServerState:
+        """The server's state before the first round; the clients know theirs."""
+
+    @abstractmethod
+    def collect(
+        self, plan: Plan, downlink: Arrays, server: ServerState
+    ) -> tuple[Plan, Inbox, Finish]:
+        """What the server receives of a round, the plan for those who sent it, and their end."""
+
+    # ------------------------------------------------------------------ the loop
+    def __iter__(self) -> Iterator[Round]:
+        rounds = self._steps()
+        limit = one_thread(self.setting.features)
+        while True:
+            with limit:  # while a round is computed, not while the caller looks at it
+                finished = next(rounds, None)
+            if finished is None:
+                return
+            if self._keep_rounds:
+                self._rounds.append(self._kept(finished))
+            yield finished
+
+    def finish(self) -> Trace:
+        """Run to the end without a look at the rounds; the whole trace."""
+        with one_thread(self.setting.features):  # once for all rounds
+            self._rounds += map(self._kept, self._steps())
+        return self.trace()
+
+    def _steps(self) -> Iterator[Round]:
+        algorithm = self.algorithm
+        began = time.perf_counter()
+        server = self.begin()
+        elapsed = time.perf_counter() - began
+        products = self.products
+        estimate, state = algorithm.estimate(server, self.clients), algorithm.exposed(self.clients)
+        yield Round(0, estimate, 0, 0, products, elapsed, state)
+        for index in range(1, self.planned + 1):
+            began = time.perf_counter()
+            plan = algorithm.plan(server, index, self.setting, self.streams)
+            recipients = len(plan.participants) if plan.recipients is None else plan.recipients
+            downlink = self.mailbox.down(plan.downlink, recipients)
+            plan, inbox, finish = self.collect(plan, downlink, server)
+            reply = algorithm.server(server, inbox, plan)
+            server, feedback = reply.state, None
+            if reply.feedback is not None:
+                heard = len(plan.participants) if reply.recipients is None else reply.recipients
+                feedback = self.mailbox.down(reply.feedback, heard)
+            finish(feedback)
+            elapsed = time.perf_counter() - began
+            exchange = self.mailbox.record(plan, downlink, inbox, feedback)
+            spent = self.products - products
+            products += spent
+            yield Round(
+                index,
+                algorithm.estimate(server, self.clients),
+                exchange.bytes_up,
+                exchange.bytes_down,
+                spent,
+                elapsed,
+                algorithm.exposed(self.clients),
+            )
+            if plan.stop or reply.stop:
+                return
+
+    # ------------------------------------------------------------------ what is kept
+    def _kept(self, finished: Round) -> Round:
+        """What the trace keeps of a round: all of it, unless the states of a run get too large."""
+        if finished.index == 0:
+            largest = max((array.nbytes for array in finished.state.values()), default=0)
+            self._keep_states &= largest * (self.planned + 1) <= STATE_BYTES
+        return finished if self._keep_states else replace(finished, state={})
+
+    @property
+    def participants(self) -> IntArray:
+        """Who took part in the latest round; nobody before the first."""
+        exchanges = self.mailbox.exchanges
+        return exchanges[-1].participants if exchanges else np.empty(0, dtype=np.int64)
+
+    def trace(self) -> Trace:
+        """Everything computed so far as an immutable trace.
+
+        Raises
+        ------
+        InvalidInput
+            Nothing has been computed yet.
+        """
+        done = self._rounds
+        require(
+            self._keep_rounds,
+            "This run does not keep its rounds; start it with keep_rounds=True to read a trace.",
+        )
+        require(len(done) > 0, "Nothing has been computed yet; take at least one step first.")
+        return Trace(
+            algorithm=self.algorithm,
+            setting=self.setting,
+            seed=self.seed,
+            estimates=np.stack([entry.estimate for entry in done]),
+            states=tuple(entry.state for entry in done) if self._keep_states else None,
+            bytes_up=np.cumsum([entry.bytes_up for entry in done]),
+            bytes_down=np.cumsum([entry.bytes_down for entry in done]),
+            local_products=np.cumsum([entry.local_products for entry in done]),
+            seconds=np.cumsum([entry.seconds for entry in done]),
+            transcript=Transcript(
+                features=self.setting.features,
+                clients=self.setting.clients,
+                samples=self.setting.samples,
+                weights=self.setting.weights,
+                secure_aggregation=self.channel.secure_aggregation,
+                dtype=self.channel.dtype,
+                exchanges=tuple(self.mailbox.exchanges),
+            ),
+        )
+
+
+def check_sums(algorithm: Algorithm, channel: Channel) -> None:
+    """Refuse secure aggregation where the server's step reads single uploads."""
+    if algorithm.needs_individual_uploads and channel.secure_aggregation:
+        raise InvalidInput(
+            f"{algorithm.title} needs every client's own upload at the server, which secure "
+            "aggregation hides; switch secure aggregation off or choose a method that needs "
+            "sums only."
+        )
