@@ -103,7 +103,7 @@ def test_a_poster_that_asks_for_something_or_misses_a_view_is_found(
     text = (posters / "story-2.html").read_text(encoding="utf-8")
     asks = tmp_path / "asks.html"
     asks.write_text(text.replace("</main>", '<img src="https://a.example/b.png" alt=""></main>'))
-    with pytest.raises(InvalidInput, match="asked for|Refused|violates"):
+    with pytest.raises(InvalidInput, match=r"asked for|Refused|violates"):
         shown(without_network, asks)
     blank = tmp_path / "blank.html"
     blank.write_text(text.replace('<script type="module">', '<script type="text/plain">'))
