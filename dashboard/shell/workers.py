@@ -29,7 +29,6 @@ from typing import Any
 
 from dashboard.shell import limits
 from fedpca_core.errors import InvalidInput
-from fedpca_core.linalg.threads import one_thread
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import RUNNABLE
 from fedpca_core.studies.divided import Divided, said
@@ -325,20 +324,19 @@ def serve(line: Connection, memory_mb: int, nice: int) -> None:
     os.nice(nice)
     threadpool_limits(limits=1)
     _limit(memory_mb)
-    with one_thread(0):  # once, so that no round does it again
-        while True:
-            try:
-                task = line.recv()
-            except (EOFError, OSError):
-                return
-            if task == "stop":
-                continue  # it came after the study had ended
-            key, settings, file = task
-            data = None if file is None else OwnData(*file)
-            try:
-                line.send(_answer(line, key, settings, data))
-            except (BrokenPipeError, OSError):
-                return
+    while True:
+        try:
+            task = line.recv()
+        except (EOFError, OSError):
+            return
+        if task == "stop":
+            continue  # it came after the study had ended
+        key, settings, file = task
+        data = None if file is None else OwnData(*file)
+        try:
+            line.send(_answer(line, key, settings, data))
+        except (BrokenPipeError, OSError):
+            return
 
 
 def _answer(
