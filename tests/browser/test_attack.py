@@ -148,11 +148,11 @@ def test_replay_shows_progress_survives_other_widgets_and_can_be_stopped(open_pa
     assert "evaluations=2000" in page.url
     set_slider(page, "starts", 2)
     assert status.locator("[data-testid=stProgress]").count() == 1, "the attack did not go on"
+    found = page.get_by_text("The server has the client's covariance to").first
+    found.wait_for()  # drawn while the search goes on
     page.locator(".st-key-replay_stop button").click()
     page.get_by_text("Stopped early").wait_for()
-    assert "The server has the client's covariance to" in (
-        page.locator("[data-testid=stMain]").inner_text()
-    )
+    found.wait_for()
 
 
 def test_collusion_undoes_secure_aggregation(open_page):
