@@ -40,7 +40,7 @@ format: $(VENV)/.dev ## Put the code into the house style
 bench: $(VENV)/.app ## Time the core (ARGS=simulate for bench/bench_simulate.py alone)
 	$(BIN)/python -m bench $(ARGS)
 
-shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/
+shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/ (ARGS=story for the front page)
 	$(BIN)/python -m scripts.shots $(ARGS)
 
 posters: $(VENV)/.app ## Every preset and story step as one HTML file that plays offline, and a gallery, into posters/

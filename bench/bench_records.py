@@ -144,9 +144,9 @@ def joining(problem: Problem, count: int, *, secure: bool) -> str:
     return f"{count:2} of 1,797 joined, {where}: {exact} exact in {seconds:.2f} s"
 
 
-def masked(name: str, size: int, rounds: int, **options: int) -> str:
+def masked(name: str, size: int, rounds: int, side: int | None = None) -> str:
     """FAPS of 10 components replayed, then taken apart: the first of five clients."""
-    problem = fp.problems.images(name, 5, max_samples=5 * size, **options)
+    problem = fp.problems.images(name, 5, max_samples=5 * size, resolution=side)
     facts, method = problem.announced, fp.FAPS(10, inner_rule="fixed")
     assert facts is not None and problem.blocks is not None
     block = problem.blocks[0]
@@ -388,7 +388,7 @@ def main() -> None:
         print(f"{method}, {sent.size}: {sent.exact} exact, matrix to {sent.error:.0e}", flush=True)
     for size, rounds in ((4, 10), (10, 10), (15, 10), (30, 20)):
         print(masked("digits", size, rounds), flush=True)
-    print(masked("olivetti", 10, 6, resolution=32), flush=True)
+    print(masked("olivetti", 10, 6, side=32), flush=True)
     for line in epsilons():
         print(line, flush=True)
     print(attempts_that_must_fail(), flush=True)

@@ -3,6 +3,7 @@
 python -m scripts.posters                     all of them, and a gallery
 python -m scripts.posters story-1 uneven      these, and a gallery of what lies in the folder
 python -m scripts.posters --out site --live https://lab.example.org
+python -m scripts.posters --check             and open each without a network, in a browser
 
 The page itself is run, without a browser, on results that are computed first; what it would mount
 in a browser is what a poster holds. The folder needs nothing else: any static host will do, and a
@@ -49,6 +50,12 @@ from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
 LIMIT_BYTES = 2_000_000
 #: A page that computes something besides its studies is looked at again until it rests.
 PATIENCE_SECONDS = 900.0
+#: Every view that a poster holds is in the page, by the digest of its numbers, and drawn.
+DRAWN = """(held) => {
+  const views = [...document.querySelectorAll('[data-digest]')].map((one) => one.dataset.digest);
+  return JSON.stringify(views.sort()) === JSON.stringify(held)
+    && [...document.querySelectorAll('.fp-plot')].every((plot) => plot.dataset.drawn);
+}"""
 #: Folded away: controls, and explanations that the live page has.
 FOLDED = ("popover", "expander")
 #: Words about controls, which a poster has not.
@@ -91,6 +98,58 @@ def poster(preset: Preset, live: str) -> str:
     if (size := len(text.encode())) > LIMIT_BYTES:
         raise InvalidInput(f"The poster has {size:,} bytes, more than {LIMIT_BYTES:,}.")
     return text
+
+
+def shown(context: Any, file: Path, width: int = 1440) -> Any:
+    """A poster opened from disk in a browser; every view in it is drawn, with its own numbers.
+
+    Parameters
+    ----------
+    context : playwright.sync_api.BrowserContext
+        Offline, so that whatever a poster asked for would be missed.
+
+    Raises
+    ------
+    InvalidInput
+        Something is not drawn, asked for, or wrong in the page's own eyes.
+    """
+    from playwright.sync_api import TimeoutError as TooLate
+
+    held = sorted(header(view)["digest"] for view in views(file.read_text(encoding="utf-8")))
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+    page.on("requestfailed", lambda request: wrong.append(f"asked for {request.url[:80]}"))
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(file.resolve().as_uri())
+    try:
+        page.wait_for_function(DRAWN, arg=held)
+    except TooLate:
+        wrong.append(f"its {len(held)} views are not all drawn")
+    if wrong:
+        raise InvalidInput("Opened without a network: " + "; ".join(wrong))
+    return page
+
+
+def check(names: list[str], folder: Path) -> int:
+    """Open posters one by one; returns how many are not what they should be."""
+    from playwright.sync_api import sync_playwright
+
+    from scripts.browser import FLAGS, find
+
+    refused = 0
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=find(), args=list(FLAGS))
+        context = browser.new_context(offline=True)
+        for name in names:
+            try:
+                shown(context, folder / f"{name}.html").close()
+            except InvalidInput as refusal:
+                print(f"{name}: {refusal}", file=sys.stderr, flush=True)
+                refused += 1
+        browser.close()
+    print(f"{len(names) - refused} of {len(names)} posters open without a network, all drawn")
+    return refused
 
 
 def _handed(result: Any) -> Any:
@@ -231,6 +290,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("names", nargs="*", metavar="NAME", help="presets and steps; all without")
     options.add_argument("--out", type=Path, default=ROOT / "posters", help="folder for the files")
+    options.add_argument("--check", action="store_true", help="open each in a browser, offline")
     options.add_argument("--live", default="http://localhost:8501", help="address they lead to")
     asked = options.parse_args(arguments)
     for name in asked.names:
@@ -242,7 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
     log.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
     logging.getLogger("fedpca").disabled = True  # lines for the operator of a server
     asked.out.mkdir(parents=True, exist_ok=True)
-    refused = 0
+    refused, made = 0, []
     for name in asked.names or PRESETS:
         begun = time.monotonic()
         try:
@@ -253,9 +313,12 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         file = asked.out / f"{name}.html"
         file.write_text(text, encoding="utf-8")
+        made.append(name)
         took = time.monotonic() - begun
         print(f"{file}: {file.stat().st_size / 1e6:.2f} MB, {took:.0f} s", flush=True)
     (asked.out / "index.html").write_text(gallery(asked.out), encoding="utf-8")
+    if asked.check:
+        refused += check(made, asked.out)
     return 1 if refused else 0
 
 

@@ -340,8 +340,10 @@ def show(
         st.session_state[asked] = None  # as patient as with a new one
 
     former, result = st.session_state.get(picture, (draw, None))
-    # The picture before stays, dimmed, until the new one has as much to show.
-    dimmed = running and result is not None and not as_much(job.result, result)
+    # The picture before stays, dimmed, until the new one has as much to show: while that is
+    # computed, and beside the sentence that refuses it.
+    waits = running or job.refusal is not None
+    dimmed = waits and result is not None and not as_much(job.result, result)
     if not dimmed:
         former, result = draw, job.result
     if result is not None:
@@ -349,7 +351,9 @@ def show(
 
     with st.container(key=f"{name}_busy"):
         if dimmed:
-            st.html(f"<style>.st-key-{name}_picture {{ opacity: 0.45; }}</style>")
+            # What stays for good keeps the contrast of its texts.
+            look = "opacity: 0.45" if running else "filter: grayscale(1)"
+            st.html(f"<style>.st-key-{name}_picture {{ {look}; }}</style>")
         if running:
             bar, button = st.columns([6, 1], vertical_alignment="center")
             with bar:

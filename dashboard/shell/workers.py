@@ -39,7 +39,7 @@ from fedpca_core.studies.study import Run, Step, Study, outcome
 KEPT_PIECES = 2000
 #: How far the quick workers, and those for long jobs, give way to the server and to each other:
 #: a dial is turned quickly while a study of minutes is under way, whatever the number of cores.
-NICE = {False: 5, True: 15}
+NICE = {False: 3, True: 10}
 #: How often somebody who wants to stop is listened to while pieces run.
 LOOK_SECONDS = 0.1
 #: How long a worker that was asked to stop may take to do so.

@@ -25,10 +25,11 @@ from fedpca_core.studies.sweep import Swept
 STUDY, NOISE = AtRisk(), NoiseAtRisk()
 #: Why a row of the map ends.
 BOUNDARY = {
-    RANK: "the records span all that the features allow, and a matrix cannot tell more apart: rank",
-    SEVERAL: "several sets of records on the grid explain the matrix: grid",
-    PRECISION: "too few features are left over, or rounding and noise are too large, to tell "
-    "records from chance: precision",
+    RANK: "*rank*, the records span all that the features allow, and a matrix cannot tell more "
+    "apart",
+    SEVERAL: "*grid*, several sets of records on the grid explain the matrix",
+    PRECISION: "*precision*, too few features are left over, or rounding and noise are too large, "
+    "to tell records from chance",
 }
 
 
@@ -72,7 +73,7 @@ def draw(swept: Swept, varied: str) -> None:
         panels=[
             Heat(
                 key=f"at_risk_{swept.parameter}",
-                title="Share of clients whose records are all certified",
+                title=f"Share of clients whose records are all certified, by {varied}",
                 values=values,
                 row_labels=names,
                 column_labels=[short(value) for value in columns],
@@ -96,6 +97,5 @@ def boundary(swept: Swept, name: str, varied: str) -> str:
     if not len(ends):
         return f"**{name}**: all of them, up to {short(recovered.x[-1])} {varied}."
     first = int(ends[0])
-    return (
-        f"**{name}** at {short(recovered.x[first])} {varied}: {BOUNDARY[int(why.middle[first])]}."
-    )
+    reason = BOUNDARY[int(why.middle[first])]
+    return f"**{name}** ends at {short(recovered.x[first])} {varied}: {reason}."

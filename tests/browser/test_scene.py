@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
 from fedpca_core.studies.scene.story import CHAPTERS
-from tests.browser.tools import accessible, fits, set_slider, settled
+from tests.browser.tools import accessible, drawn, fits, set_slider, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
 # What each of the three pictures shows in the round at hand: the scene and its sentence, what
@@ -75,12 +77,16 @@ def test_every_dial_changes_all_three_pictures(open_page, dial):
     assert page.locator(".fp-run-before").count() == 1
 
 
-def test_a_dial_sends_nothing_of_the_page_below(open_page):
-    page = open_page("/", {"autoplay": "false"})
+def test_a_dial_sends_nothing_of_the_page_below(dashboard, new_page):
+    page = new_page()
     received: list[bytes] = []
-    page.on("websocket", lambda line: line.on("framereceived", received.append))
-    page.reload()
-    settled(page)
+
+    def keep(frame: bytes) -> None:  # the driver takes functions, not methods of a list
+        received.append(frame)
+
+    page.on("websocket", lambda line: line.on("framereceived", keep))
+    page.goto(f"{dashboard}/?autoplay=false")
+    drawn(page)
     below = b"What to know before you trust a picture"
     assert any(below in frame for frame in received)
     received.clear()
@@ -151,6 +157,51 @@ def test_everything_is_on_one_screen(open_page, width, height, query):
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= height, part
     fits(page)
+
+
+def test_a_lecture_is_half_as_large_again_and_fits(open_page):
+    sizes = """() => ['.fp-sentence', '.fp-caption', '.fp-holds', '.fp-image-title', '.xtick text']
+      .map((part) => parseFloat(getComputedStyle(document.querySelector(part)).fontSize))"""
+    query = "embed=true&round=4&autoplay=false&hide=parameters&hide=bytes"
+    page = open_page("/", query, width=1024)
+    page.set_viewport_size({"width": 1024, "height": 768})
+    settled(page)
+    expect(page.locator(".st-key-scene_sheet")).to_be_hidden()
+    expect(page.locator(".fp-plot").nth(1)).to_be_hidden()
+    before = page.evaluate(sizes)
+    page = open_page("/", f"{query}&step=2&shown=true&lecture=true", width=1024)
+    page.set_viewport_size({"width": 1024, "height": 768})
+    settled(page)
+    expect(page.locator(".fp-replay")).to_have_attribute("data-round", "4")
+    assert all(
+        large >= 1.45 * small for large, small in zip(page.evaluate(sizes), before, strict=True)
+    )
+    bar = page.locator(".fp-transport").bounding_box()
+    for part in ("h1", ".fp-stagebox", ".fp-gallery", SENTENCE):
+        box = page.locator(part).first.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= bar["y"] + 1, part
+    assert bar["y"] + bar["height"] <= 768
+
+
+def test_one_s_own_table_is_a_choice_away_and_a_refusal_keeps_the_picture(open_page, tmp_path):
+    values = np.random.default_rng(0).integers(0, 50, (40, 9)) / 10
+    table = pd.DataFrame(values, columns=list("abcdefghi"))
+    table["owner"] = [name for name in "wxyz" for _ in range(10)]
+    table.to_csv(tmp_path / "own.csv", index=False)
+    page = open_page("/", {"autoplay": "false"})
+    page.get_by_role("button", name="More").click()
+    page.locator(".st-key-problem [data-baseweb=select], .st-key-problem input").first.click()
+    page.get_by_role("option", name="Your own table").click()
+    expect(page.locator(".stAlert")).to_contain_text("table of your own")
+    expect(page.locator(".fp-client")).to_have_count(8)  # the picture before
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(
+        tmp_path / "own.csv"
+    )
+    expect(page.locator(".stAlert")).to_contain_text("omponents")
+    accessible(page)
+    set_slider(page, "components", 3)
+    expect(page.locator(".stAlert")).to_have_count(0)
+    expect(page.locator(".fp-image").first).to_contain_text("5 rows, never sent")
 
 
 def test_on_a_phone_the_parameters_open_beside_the_picture(open_page):

@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from urllib.request import urlopen
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.tools import ROOT, drawn, serve, watch
@@ -64,13 +65,15 @@ def test_tabs_carry_the_product_and_headings_never_skip_a_level(open_page):
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_a_focused_page_link_is_outlined_in_the_colour_of_text(open_page):
-    page = open_page("/", {"rounds": 10})
+@pytest.mark.parametrize(
+    ("scheme", "colour"), [("light", "rgb(0, 0, 0)"), ("dark", "rgb(255, 255, 255)")]
+)
+def test_a_focused_page_link_is_outlined_where_a_browser_s_own_blue_is_not_seen(
+    open_page, scheme, colour
+):
+    page = open_page("/check", {"rounds": 10}, scheme=scheme)
     page.keyboard.press("Tab")  # from now on focus is shown
     link = page.locator("[data-testid=stPageLink-NavLink]").first
     link.focus()
     outline = "(node) => [getComputedStyle(node).outlineStyle, getComputedStyle(node).outlineColor]"
-    assert link.evaluate(outline) == [
-        "solid",
-        link.evaluate("(node) => getComputedStyle(node).color"),
-    ]
+    assert link.evaluate(outline) == ["solid", colour]

@@ -145,6 +145,13 @@ def test_what_is_too_large_to_run_is_counted_and_cautious():
     assert unsure["covariance"] == "depends"  # nobody has shown that it hides anything
 
 
+def test_a_count_does_not_rely_on_rounds_that_a_client_may_miss():
+    few = CheckSettings(features=30, samples=12, components=4, rounds=4, participation=0.75)
+    assert expected(few)["covariance"].open is None  # 12 columns on average, often fewer
+    assert expected(replace(few, rounds=12))["covariance"].open
+    assert expected(replace(few, participation=1.0))["covariance"].open
+
+
 def test_faps_is_open_to_replay():
     masked = CheckSettings(method="faps", features=8, components=2, rounds=10, clients=4)
     rule = expected(masked)["covariance"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
+from urllib.parse import parse_qs, urlencode
 
 import numpy as np
 import pytest
@@ -374,7 +375,9 @@ def test_presets_are_configurations_with_links() -> None:
     assert len(set(names)) == len(names) == 8
     for preset in papers.PRESETS:
         assert read_settings(preset.settings.to_json()) == preset.settings
-        query = {key: [str(text)] for key, text in preset.settings.query(complete=True).items()}
+        query = parse_qs(
+            urlencode(preset.settings.query(complete=True), doseq=True), keep_blank_values=True
+        )
         assert PersonaliseSettings.from_query(query).configuration == preset.settings
         assert preset.title and preset.point
 

@@ -113,6 +113,11 @@ def test_masked_messages_are_replayed_and_taken_apart(monkeypatch) -> None:
     assert one.attack == "replay" and one.certified == 10 and one.exact == 8
 
 
+def test_few_masked_records_are_replayed_among_all_pixels() -> None:
+    one = recovered(attacked=("faps",), unmask=True, budget=100).found["faps"]
+    assert one.attack == "replay" and one.certified == one.exact == 10
+
+
 def test_records_that_joined_between_two_runs_are_read_off_sums() -> None:
     found = recovered(records_per_client=np.inf, joined=24, secure_aggregation=True, rounds=20)
     one = found.found["ssi"]

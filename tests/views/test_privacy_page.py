@@ -36,7 +36,7 @@ def everything(app: AppTest) -> str:
 
 def wait_for(app: AppTest, words: str) -> str:
     """The page's text once a job has drawn these words."""
-    for _ in range(900):
+    for _ in range(300):
         if words in everything(app):
             break
         time.sleep(0.1)

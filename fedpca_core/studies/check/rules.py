@@ -39,9 +39,11 @@ def summed(settings: CheckSettings) -> bool:
 
 
 def asked(settings: CheckSettings) -> int:
-    """Columns that the client answers in the whole run."""
+    """Columns that the client answers in the whole run, at least, in 99 of 100 draws."""
     rounds = 1 if settings.method.startswith("one_shot") else settings.rounds
-    return int(settings.components * math.floor(rounds * settings.participation))
+    share = settings.participation
+    fewer = 2.33 * math.sqrt(rounds * share * (1 - share))  # rounds drawn are binomial
+    return settings.components * max(math.floor(rounds * share - fewer), 0)
 
 
 def rank(settings: CheckSettings) -> int:
