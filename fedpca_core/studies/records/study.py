@@ -190,6 +190,11 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         for position, method in enumerate(methods):
             begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(methods)
             try:
+                if replays(method, chosen):  # which takes a while: the masked messages first
+                    masked = watched(problem, method, replace(chosen, unmask=False), by, earlier)
+                    seen = yield from part(masked, begin, begin)
+                    found[method] = _described(seen, TakenApart(), truth, private, pending=True)
+                    yield Step(float(begin), "Replaying", result())
                 seen = yield from part(watched(problem, method, chosen, by, earlier), begin, middle)
                 found[method] = _described(seen, TakenApart(), truth, private, pending=True)
                 yield Step(float(middle), METHODS[method].title, result())
@@ -276,7 +281,7 @@ def _described(
     certificate = found.certificate if isinstance(found, Records) else None
     judged = found if isinstance(found, Differences) else certificate
     return MethodRecords(
-        directions=np.array([state.factor.shape[1] for state in seen.states]),
+        directions=np.array([state.directions for state in seen.states]),
         attack=seen.states[-1].attack,
         certified=taken.round,
         note="" if found is None else found.note,

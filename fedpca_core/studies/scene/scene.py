@@ -211,7 +211,7 @@ def _scene(
         thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
         truth=tiles(private[:, :shown], problem),
         pictures=np.stack([eigen_tiles(s.factor, shown, shape_of(problem)) for s in states]),
-        directions=np.array([state.factor.shape[1] for state in states]),
+        directions=np.array([state.directions for state in states]),
         held_error=_held_errors(states, private),
         attack=states[-1].attack,
         certified=None,
