@@ -25,7 +25,7 @@ from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
-from fedpca_core.studies.records.routes import Watched, problems, watched
+from fedpca_core.studies.records.routes import Watched, problems, replays, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
 from fedpca_core.studies.study import Run, Step, Study, part
 
