@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
+from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.routes import Watched, problems, replays, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
 from fedpca_core.studies.study import Run, Step, Study, part
@@ -189,13 +190,18 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         methods = (*chosen.attacked, *chosen.once)
         for position, method in enumerate(methods):
             begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(methods)
+            read: Sequence[Held] = ()
             try:
-                if replays(method, chosen):  # which takes a while: the masked messages first
+                if earlier is None and replays(
+                    method, chosen
+                ):  # a while: the masked messages first
                     masked = watched(problem, method, replace(chosen, unmask=False), by, earlier)
                     seen = yield from part(masked, begin, begin)
                     found[method] = _described(seen, TakenApart(), truth, private, pending=True)
                     yield Step(float(begin), "Replaying", result())
-                seen = yield from part(watched(problem, method, chosen, by, earlier), begin, middle)
+                    read = seen.states
+                seeing = watched(problem, method, chosen, by, earlier, read)
+                seen = yield from part(seeing, begin, middle)
                 found[method] = _described(seen, TakenApart(), truth, private, pending=True)
                 yield Step(float(middle), METHODS[method].title, result())
                 taken = yield from part(
