@@ -71,6 +71,13 @@ def at_least(limit: float) -> Agreement:
     )
 
 
+def above(limit: float) -> Agreement:
+    """Every seed of ours is beyond a limit, at which two are level: a tie is no lead."""
+    return Agreement(
+        f"more than {limit:g} from every seed", lambda published, ours: bool(ours.min() > limit)
+    )
+
+
 def at_most(limit: float) -> Agreement:
     """Every seed of ours stays below a limit: for a claim in words."""
     return Agreement(

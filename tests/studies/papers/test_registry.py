@@ -196,6 +196,13 @@ def test_curves_that_never_fall_reproduce_nothing():
     assert found["fedpower-figure-3-p"] == found["fedpower-figure-3-converges"] == "not reproduced"
 
 
+def test_a_tie_is_no_lead():
+    for key in ("perpca-1a", "perpca-1c", "perpca-2a", "perpca-2b", "table-1", "figure-1a"):
+        level = verdicts(key, shipped(key)["live"].assign(result=1.0))
+        led = {name for name, word in level.items() if word in ("reproduced", "with a correction")}
+        assert led <= {"faps-table-1-time", "faps-figure-1a-faps"}, key
+
+
 def test_schedules_that_end_apart_do_not_end_at_the_same_error():
     cells = shipped("fedpower-figure-3")["live"]
     worse = (cells["series"] == "p = 4") & (cells["measure"] == "plateau")
