@@ -108,6 +108,7 @@ def headline(method: str, result: Recovered, settings: AttackSettings) -> str:
         return f"**{title}**: received, and being taken apart."
     if one.certified is None:
         why = _obstacle(one, result, settings).partition(". ")[0].rstrip(".")
+        why = why.removeprefix("Not certified: ")
         return f"**{title}**: no record; {why}."
     what = "every difference between the" if one.differences else "all"
     guess = "" if one.step is None else ", the step of its grid found by trial"
