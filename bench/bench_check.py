@@ -149,7 +149,11 @@ def main(passed_on: Sequence[str] = ()) -> None:
             rule = bare[one.verdict.target].open
             half = np.mean(LIMITS["membership"]) if one.stated.of == "pairs" else 0.5
             if one.event == "got" and rule is not None:
-                rules, rules_wrong = rules + 1, rules_wrong + (rule != (one.fresh >= half))
+                wrong = rule != (one.fresh >= half)
+                rules, rules_wrong = rules + 1, rules_wrong + wrong
+                if wrong:
+                    name, changed = one.verdict.target, deployment.changed()
+                    print(f"  {name}: its bare rule is wrong; fresh {one.fresh:.2f}; {changed}")
             if not one.agrees:
                 print(
                     f"  {one.verdict.target}: check says {one.verdict.answer}, {one.event} in "
