@@ -174,6 +174,12 @@ def test_a_count_does_not_rely_on_rounds_that_a_client_may_miss():
     assert expected(replace(few, participation=1.0))["covariance"].open
 
 
+def test_a_matrix_that_is_sent_under_noise_is_not_counted_as_known():
+    sent = CheckSettings(method="centralized")
+    assert expected(sent)["leading"].open
+    assert expected(replace(sent, upload_noise=0.3))["leading"].open is None
+
+
 def test_faps_is_open_to_replay():
     masked = CheckSettings(method="faps", features=8, components=2, rounds=10, clients=4)
     rule = expected(masked)["covariance"]

@@ -77,10 +77,10 @@ def _covariance(c: CheckSettings) -> Expected:
             "sums hold the pooled matrix; a client is as open as it is like all others, and "
             "participants that change from round to round are told apart",
         )
-    if c.method == "centralized":
-        return Expected(True, "the client sends its whole matrix")
     if c.upload_noise > FAINT:
         return Expected(None, "noise on the uploads blurs the answers; averaging sharpens them")
+    if c.method == "centralized":
+        return Expected(True, "the client sends its whole matrix")
     if products and not c.method.startswith("local_power"):
         if q >= r:
             return Expected(
