@@ -4,6 +4,8 @@ python -m scripts.shots                          every page
 python -m scripts.shots /attack?seed=3 /converge these addresses
 python -m scripts.shots story                    the front page's first seconds and its story
 python -m scripts.shots --out pictures --window  into another folder, the window's part only
+
+assets/home_light.png is "/?round=3&autoplay=false" --window, light, 1440 wide.
 """
 
 from __future__ import annotations

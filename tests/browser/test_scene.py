@@ -202,13 +202,20 @@ def test_everything_is_on_one_screen(open_page, width, height, query):
     fits(page)
 
 
-@pytest.mark.parametrize("query", ["step=2", "step=3&shown=true&round=4&autoplay=false"])
-def test_a_step_of_the_story_is_on_one_screen_before_a_projector(open_page, query):
-    page = open_page("/", f"embed=true&{query}", width=1024)
-    page.set_viewport_size({"width": 1024, "height": 768})
+@pytest.mark.parametrize(
+    ("width", "height", "query"),
+    [
+        (1024, 768, "embed=true&step=2"),
+        (1024, 768, "embed=true&step=3&shown=true&round=4&autoplay=false"),
+        (390, 844, "step=1&shown=true&round=4&autoplay=false"),
+    ],
+)
+def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
+    page = open_page("/", query, width=width)
+    page.set_viewport_size({"width": width, "height": height})
     settled(page)
     bar = page.locator(".fp-transport").bounding_box()
-    assert bar["y"] + bar["height"] <= 768
+    assert bar["y"] + bar["height"] <= height
     for part in ("h1", ".st-key-story_asked", ".fp-gallery", ".fp-plot >> nth=1", SENTENCE):
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= bar["y"] + 1, part
