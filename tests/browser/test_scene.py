@@ -213,7 +213,8 @@ def test_everything_is_on_one_screen(open_page, width, height, query):
 def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
     page = open_page("/", query, width=width)
     page.set_viewport_size({"width": width, "height": height})
-    settled(page)
+    page.reload()  # charts take their height when they are drawn
+    drawn(page)
     bar = page.locator(".fp-transport").bounding_box()
     assert bar["y"] + bar["height"] <= height
     for part in ("h1", ".st-key-story_asked", ".fp-gallery", ".fp-plot >> nth=1", SENTENCE):
