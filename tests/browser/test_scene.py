@@ -217,6 +217,11 @@ def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
     drawn(page)
     bar = page.locator(".fp-transport").bounding_box()
     assert bar["y"] + bar["height"] <= height
+    # Nothing lies over the title, Streamlit's own bar neither.
+    assert page.evaluate(
+        """() => { const title = document.querySelector('h1'), at = title.getBoundingClientRect();
+          return title.contains(document.elementFromPoint(at.left + 9, at.top + 9)); }"""
+    )
     for part in ("h1", ".st-key-story_asked", ".fp-gallery", ".fp-plot >> nth=1", SENTENCE):
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= bar["y"] + 1, part
