@@ -14,9 +14,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import statistics
 import sys
+import time
 import urllib.request
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -95,11 +97,15 @@ def main(arguments: Sequence[str] = ()) -> None:
     else:
         from tests.browser.tools import ROOT, serve
 
+        os.environ.setdefault("FEDPCA_WORKERS", "2")  # what a server has that nobody set up
+
         with ExitStack() as servers:
             started = [
                 str(servers.enter_context(serve(ROOT / "app.py", ROOT))).removeprefix("http://")
                 for _ in range(chosen.replicas)
             ]
+            while any(_status(address)["jobs"]["unfinished"] for address in started):
+                time.sleep(0.5)  # what the pages open with is computed ahead
             waits = asyncio.run(_load(chosen, started, started))
     if not _report(chosen, waits):
         sys.exit(1)

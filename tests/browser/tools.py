@@ -169,7 +169,7 @@ def serve(entry: Path, folder: Path) -> Iterator[Server]:
     command = [sys.executable, "-m", "streamlit", "run", str(entry)]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     command += ["--server.fileWatcherType", "none", "--server.headless", "true"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FEDPCA_WORKERS": "1"}
+    environment = {"FEDPCA_WORKERS": "1", **os.environ, "PYTHONPATH": str(ROOT)}
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as output:
         log = Path(output.name)
         process = subprocess.Popen(
