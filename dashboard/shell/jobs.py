@@ -58,6 +58,7 @@ class Job:
     result: Any = None
     refusal: str | None = None
     stopped: bool = False
+    late: bool = False
     published: int = 0
     started: float = field(default_factory=time.monotonic)
     _seen: dict[Hashable, float] = field(default_factory=dict)
@@ -110,8 +111,9 @@ class Job:
         """Whether to go on: not stopped, not abandoned, not over time."""
         now = time.monotonic()
         abandoned = all(now - seen > ABANDONED_SECONDS for seen in list(self._seen.values()))
-        if self._stop.is_set() or abandoned or now > self.deadline:
-            self.stopped = True
+        late = now > self.deadline
+        if self._stop.is_set() or abandoned or late:
+            self.stopped, self.late = True, late
         return not self.stopped
 
 
@@ -137,16 +139,18 @@ class Registry:
         again: bool = False,
         long: bool = False,
         visitor: Hashable = None,
+        followed: bool = False,
     ) -> Job:
         """Return the job with this key, starting it if there is none (or ``again`` is set).
 
-        A job that was abandoned or ran into its deadline is started anew when asked for again; one
-        that somebody stopped stays as it was left.
+        A job that was abandoned is started anew when asked for again, one that ran into its
+        deadline unless whoever asks has ``followed`` it to there; one that somebody stopped stays
+        as it was left.
         """
         with self._lock:
             job = self._jobs.get(key)
-            abandoned = job is not None and job.stopped and not job._stop.is_set()
-            if job is not None and not again and not (job.done and abandoned):
+            cut = job is not None and job.done and job.stopped and not job._stop.is_set()
+            if job is not None and not again and not (cut and not (followed and job.late)):
                 self._jobs.move_to_end(key)
                 if not job.done:
                     job.touch(visitor)
@@ -342,7 +346,9 @@ def show(
     def start(again: bool = False) -> Job:
         if refusal is not None:
             return Job(key).refuse(refusal)
-        return registry().submit(key, work, seconds, again=again, long=long, visitor=visitor)
+        return registry().submit(
+            key, work, seconds, again=again, long=long, visitor=visitor, followed=before == key
+        )
 
     job = start()
     if before != key:

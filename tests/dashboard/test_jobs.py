@@ -92,9 +92,12 @@ def test_a_partial_result_with_a_part_less_leaves_the_picture_before() -> None:
     assert not jobs.as_much(curves, whole) and not jobs.as_much(None, whole)
 
 
-def test_a_deadline_ends_a_job() -> None:
-    job = started(jobs.Registry(), "a", seconds=0.3)
+def test_a_deadline_ends_a_job_and_the_page_that_followed_it_does_not_begin_anew() -> None:
+    registry = jobs.Registry()
+    job = started(registry, "a", seconds=0.3)
     assert job.wait(10) and job.stopped
+    assert registry.submit("a", patient, 60, followed=True) is job
+    assert registry.submit("a", lambda job: "fresh", 60) is not job, "somebody else tries again"
 
 
 def test_refusals_and_failures_are_sentences() -> None:
