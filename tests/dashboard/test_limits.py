@@ -19,7 +19,6 @@ from fedpca_core.studies.limits import Cost, Limits, amount
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.study import Study
 
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
