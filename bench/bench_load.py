@@ -99,11 +99,13 @@ def main(arguments: Sequence[str] = ()) -> None:
     else:
         from tests.browser.tools import ROOT, serve
 
-        os.environ.setdefault("FEDPCA_WORKERS", "2")  # what a server has that nobody set up
+        workers = os.environ.get("FEDPCA_WORKERS", "2")  # 2: a server that nobody set up
 
         with ExitStack() as servers:
             started = [
-                str(servers.enter_context(serve(ROOT / "app.py", ROOT))).removeprefix("http://")
+                str(servers.enter_context(serve(ROOT / "app.py", ROOT, workers))).removeprefix(
+                    "http://"
+                )
                 for _ in range(chosen.replicas)
             ]
             while any(_status(address)["jobs"]["unfinished"] for address in started):
