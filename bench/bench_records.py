@@ -43,7 +43,8 @@ def sources() -> Iterator[tuple[str, Problem, int]]:
     yield "CIFAR colour 16 px", colour(), 20
     table = heart_table()
     for scaling in ("centre", "standardise", "none"):
-        yield f"heart, {scaling}", from_table(table, clients=4, scaling=scaling), 10
+        for size in (10, 11, 12):
+            yield f"heart, {scaling}", from_table(table, clients=4, scaling=scaling), size
 
 
 def colour(side: int = 16) -> Problem:

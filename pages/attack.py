@@ -25,12 +25,12 @@ STUDY = ClientReconstruction()
 controls = Controls(AttackSettings)
 layout.heading(
     "What leaks?",
-    "An honest-but-curious server follows the protocol and keeps every message. Scrub through the "
-    "rounds and watch it get hold of one client's records and covariance.",
+    "No record is ever sent. Watch what an honest-but-curious server makes of the messages, "
+    "round by round.",
 )
 controls.show_notes()
 of_preset = st.container()
-place = records.place()
+place = st.container()
 # The first page of a visit begins with the picture that its link asks for; dials follow.
 opening = controls.opening
 early = opening is not None and opening.problem != "table"

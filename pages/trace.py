@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import opened
+from fedpca_core.studies.opened.example import EXAMPLE, example
 from fedpca_core.studies.opened.opened import OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
 
@@ -25,6 +26,12 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     if controls.values["unmask"]:
         controls.draw("stated_trace", "budget")
 
+
+def open_example() -> None:
+    controls.apply(EXAMPLE)
+    opened.keep(example())
+
+
 settings = controls.settings()
 found = None
 if data is None:
@@ -33,6 +40,7 @@ if data is None:
         'script by `fedpca_core.protocol.trace_file.save_trace(trace, "trace.npz")`.',
         kind="note",
     )
+    st.button("Open an example", icon=":material/folder_open:", on_click=open_example)
 else:
     found = jobs.study(
         STUDY, settings, lambda result: opened.draw(result, settings), data=data

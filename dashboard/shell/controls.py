@@ -8,6 +8,7 @@ settings (from Converge to Attack, say) through the session.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -127,8 +128,10 @@ class Controls(Generic[S]):
                 continue
             try:
                 value: Any = parameter.check(texts if parameter.many else texts[-1])
-            except InvalidInput:
-                continue  # noted above
+            except InvalidInput:  # noted above
+                if _endless(texts):  # Streamlit's own widget would end the page over it
+                    rewritten[parameter.key] = [parameter.text(parameter.default)]
+                continue
             spelled = [parameter.text(part) for part in (value if parameter.many else [value])]
             if spelled != texts and value != parameter.default:
                 rewritten[parameter.key] = spelled
@@ -285,6 +288,13 @@ class Controls(Generic[S]):
     def changer(self, settings: S) -> Callable[[], None]:
         """A callback that applies ``settings``."""
         return lambda: self.apply(settings)
+
+
+def _endless(texts: Sequence[str]) -> bool:
+    """Whether one of the texts is a number that no whole number stands for: inf, nan, 1e400."""
+    with suppress(ValueError):
+        return any(not math.isfinite(float(text)) for text in texts)
+    return False
 
 
 def plain(text: str) -> str:

@@ -29,11 +29,16 @@ def choose() -> OwnData | None:
     )
     if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:
         st.session_state[f"{_STATE}_file"] = file.file_id
-        st.session_state[_STATE] = OwnData(file.name, file.getvalue())
+        keep(OwnData(file.name, file.getvalue()))
     found: OwnData | None = st.session_state.get(_STATE)
     if found is not None and file is None:
         st.caption(f"Open: {plain(found.name)}")
     return found
+
+
+def keep(data: OwnData) -> None:
+    """Take this as the file of the session."""
+    st.session_state[_STATE] = data
 
 
 def draw(found: Opened, settings: OpenedSettings) -> None:

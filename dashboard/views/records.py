@@ -24,16 +24,6 @@ from fedpca_core.studies.scene.words import things
 STUDY = ClientRecords()
 
 
-def place() -> DeltaGenerator:
-    """The section's heading, and the place of what there is to see, above what changes it."""
-    layout.section(
-        "The very records",
-        "Pixels, counts and ages are whole numbers, and whole numbers give records away: no record "
-        "was ever sent.",
-    )
-    return st.container()
-
-
 def picture(
     place: DeltaGenerator, settings: AttackSettings, data: OwnData | None = None
 ) -> Recovered | None:
@@ -74,17 +64,19 @@ def dials(controls: Controls[AttackSettings]) -> None:
 
 def _stood_in(chosen: AttackSettings) -> None:
     """Say that digits are shown, and lead to the page on them."""
-    st.caption(
-        "A synthetic spectrum has no records on a grid, so this is the same server on digits: "
-        f"{chosen.clients} clients with {short(chosen.records_per_client)} each, "
-        f"{chosen.components} components, everything else as set on this page."
-    )
-    st.page_link(
-        "../pages/attack.py",
-        label="The whole page on digits",
-        icon=":material/visibility:",
-        query_params=packed(chosen),
-    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            f"Shown on digits, {chosen.clients} clients of {short(chosen.records_per_client)}",
+            width="content",
+            help="A synthetic spectrum has no records on a grid, so this is the same server on "
+            f"digits, with {chosen.components} components and everything else as set on this page.",
+        )
+        st.page_link(
+            "../pages/attack.py",
+            label="The whole page on digits",
+            icon=":material/visibility:",
+            query_params=packed(chosen),
+        )
 
 
 def draw(result: Recovered, settings: AttackSettings) -> None:
@@ -93,7 +85,7 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
         layout.sentence(text, kind="note")
     if not result.found:
         return
-    st.markdown("\n\n".join(verdicts(result, settings).values()))
+    st.markdown("  \n".join(headline(m, result, settings) for m in result.found))
     rounds = max(len(one.directions) for one in result.found.values()) - 1
     pictured = result.rows is None
     if not pictured:
@@ -104,6 +96,26 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
         images=[_row(method, result, settings) for method in result.found] if pictured else [],
         panels=[panel(result, settings)],
         autoplay=pictured,
+    )
+    with st.expander("In full: what it has, why it can be sure, what stood in the way"):
+        st.markdown("\n\n".join(verdicts(result, settings).values()))
+
+
+def headline(method: str, result: Recovered, settings: AttackSettings) -> str:
+    """One line a method, above the pictures; the verdict says the rest."""
+    one, title = result.found[method], METHODS[method].title
+    if one.pending:
+        return f"**{title}**: received, and being taken apart."
+    if one.certified is None:
+        why = _obstacle(one, result, settings).partition(". ")[0].rstrip(".")
+        why = why.removeprefix("Not certified: ")
+        return f"**{title}**: no record; {why}."
+    what = "every difference between the" if one.differences else "all"
+    guess = "" if one.step is None else ", the step of its grid found by trial"
+    return (
+        f"**{title}**: after round {one.certified} the server has **{what} {result.records} "
+        f"{_things(settings)} {_whose(settings)}**, certified{guess}; in truth {one.exact} of "
+        f"{result.records} are exact."
     )
 
 
@@ -169,8 +181,8 @@ def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -
         )
     if one.attack == "linear":
         return (
-            "its messages are no products of the matrix. That is masking, not privacy: switch on "
-            "“Replay FAPS for its records” to see how far a server comes that reruns its update."
+            "it reads masked messages as products; “Replay FAPS for its records”, below, reruns "
+            "the update instead. Masking is not privacy."
         )
     if one.attack == "model":
         return (
@@ -253,8 +265,15 @@ def _held_caption(one: MethodRecords, result: Recovered, k: int) -> str:
         return f"✓ certified: all {result.records}, less what is common to them"
     if one.certified is not None and k >= one.certified:
         return f"✓ certified: all {result.records}, to the last grey level"
-    held = int(one.directions[k])
-    return f"{held} directions, drawn as pictures; no record" if held else "nothing yet"
+    return held_caption(int(one.directions[k]), k, one.attack)
+
+
+def held_caption(directions: int, k: int, attack: str) -> str:
+    """What the server holds as long as it is no record."""
+    if directions:
+        return f"{directions} directions, drawn as pictures; no record"
+    masked = k > 0 and attack in ("linear", "replay")
+    return "read as products: a mask, no record" if masked else "nothing yet"
 
 
 def panel(result: Recovered, settings: AttackSettings) -> Panel:

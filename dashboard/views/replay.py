@@ -43,8 +43,8 @@ def show(
         defended = jobs.study(DEFENCES, settings, table, data=data).result
     if not (settings.replay or settings.defences):
         st.caption(
-            "Switch it on to start the search. Up to about 20 features it takes seconds; at 50 it "
-            "can take the better part of a minute."
+            "Switch it on to start the search. Up to about 20 features, or where the client holds "
+            "few records, it takes seconds; at 50 it can take the better part of a minute."
         )
     return replayed, defended
 

@@ -22,6 +22,7 @@ from dashboard.player import (
 from dashboard.shell import own_table
 from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
+from dashboard.views.records import held_caption
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.scene.scene import Scene
@@ -208,10 +209,8 @@ def _held(scene: Scene, settings: SceneSettings) -> Images:
         exact = scene.certified is not None and k >= scene.certified
         if exact:
             captions.append(f"certified: all {scene.records}, to the last grey level")
-        elif scene.directions[k] == 0:
-            captions.append("nothing yet")
         else:
-            captions.append(f"{int(scene.directions[k])} directions, drawn as pictures; no record")
+            captions.append(held_caption(int(scene.directions[k]), k, scene.attack))
     return Images(
         "What the server holds",
         to_uint8(np.stack([mosaic(picture) for picture in scene.pictures]), 0.0, 1.0),

@@ -157,6 +157,11 @@ def test_faps_is_open_to_replay():
     rule = expected(masked)["covariance"]
     assert rule.open and "replayed" in rule.why
     assert expected(replace(masked, rounds=1))["covariance"].open is None
+    few = CheckSettings(method="faps", features=1000, samples=10, components=10, rounds=6)
+    assert expected(few)["covariance"].open  # the messages span where ten records lie
+    assert expected(few)["records"].open
+    assert expected(replace(few, rounds=1))["covariance"].open is None
+    assert expected(replace(few, samples=990))["covariance"].open is None
 
 
 def test_the_command_line_and_the_link_answer_alike(tmp_path, capsys, few):

@@ -11,6 +11,7 @@ from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.streams import Streams
+from fedpca_core.studies.opened.example import EXAMPLE, example
 from fedpca_core.studies.opened.opened import OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.own_data import OwnData
@@ -114,3 +115,8 @@ def test_the_command_line_writes_the_tables_of_the_page(tmp_path):
     for name, table in STUDY.tables(outcome(STUDY.run(settings, data)), settings).items():
         stored = (tmp_path / "out" / f"opened-{name}.csv").read_text(encoding="utf-8")
         assert stored == table.to_csv(index=False)
+
+
+def test_the_example_gives_its_records_away():
+    found = outcome(STUDY.run(EXAMPLE, example()))
+    assert found.certified is not None and len(found.records) == 20

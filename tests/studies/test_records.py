@@ -90,6 +90,14 @@ def test_what_came_is_shown_before_it_is_taken_apart() -> None:
     first = steps[0].found["ssi"]
     assert first.pending and first.certified is None and first.received[1].std() > 0
     assert not steps[-1].found["ssi"].pending
+    masked = replace(SMALL, attacked=("faps",), unmask=True)
+    begun = next(step.result for step in ClientRecords().run(masked) if step.result is not None)
+    assert begun.found["faps"].pending and begun.found["faps"].attack == "linear"
+
+
+def test_of_a_mask_no_direction_is_the_clients() -> None:
+    one = recovered(attacked=("faps",)).found["faps"]
+    assert not one.directions.any() and one.held[-1].std() > 0
 
 
 def test_noise_at_the_source_costs_the_answer() -> None:

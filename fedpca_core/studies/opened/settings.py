@@ -40,7 +40,8 @@ class OpenedSettings(Settings):
         key="unmask",
         label="Replay FAPS",
         help="The uploads of FAPS are no products, so its public update is rerun until it explains "
-        "them. Needs the trace of the client's matrix; minutes at 60 features.",
+        "them. Needs the trace of the client's matrix; seconds where the client holds few records, "
+        "minutes at 60 features else.",
     )
     stated_trace: float = parameter(
         0.0,

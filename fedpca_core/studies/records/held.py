@@ -38,6 +38,11 @@ class Held:
     whole: Factor | None
     attack: str
 
+    @property
+    def directions(self) -> int:
+        """How many directions it holds; of a mask none is the client's."""
+        return 0 if self.attack == "linear" else self.factor.shape[1]
+
 
 def held(
     transcript: Transcript, method: Method, client: int, *, noise: float = 0.0

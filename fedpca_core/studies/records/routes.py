@@ -47,7 +47,12 @@ class Watched:
 
 
 def watched(
-    problem: Problem, method: str, settings: AttackSettings, by: Onlooker, earlier: Problem | None
+    problem: Problem,
+    method: str,
+    settings: AttackSettings,
+    by: Onlooker,
+    earlier: Problem | None,
+    masked: Sequence[Held] = (),
 ) -> Part[Watched]:
     """Run a method, read its messages, and come by a matrix where they lead to one.
 
@@ -56,6 +61,8 @@ def watched(
     problem, method, settings, by
     earlier : Problem or None
         The same before some records joined: then the server compares two runs.
+    masked : sequence of Held
+        What a reading of masked messages as products has made of them, where that is known.
     """
     share = 0.3 if replays(method, settings) else 0.8
     running = observed(problem, method, settings, by)
@@ -64,7 +71,7 @@ def watched(
     before = None
     if earlier is not None:
         _, before, _ = yield from part(observed(earlier, method, settings, by), 0.5 * share, share)
-    states = yield from part(made_of(problem, view, method, settings, before), share, 1.0)
+    states = yield from part(made_of(problem, view, method, settings, before, masked), share, 1.0)
     return Watched(received, states, float(table["sin_theta"].iloc[-1]))
 
 
@@ -79,6 +86,7 @@ def made_of(
     method: str,
     settings: ConvergeSettings,
     before: Transcript | None = None,
+    masked: Sequence[Held] = (),
 ) -> Part[list[Held]]:
     """What the server makes of the messages of a run, after each round, the start first.
 
@@ -90,12 +98,14 @@ def made_of(
     method, settings
     before : Transcript, optional
         Of an earlier run, before some records joined: then the two are compared.
+    masked : sequence of Held
+        As in `watched`.
     """
     if before is not None:
         return (yield from _compared(before, view, settings))
     if replays(method, settings):
         search = replaying(problem, view, settings)
-        return (yield from replayed(search, view, settings.client, settings.budget))
+        return (yield from replayed(search, view, settings.client, settings.budget, masked))
     reading = held(view, METHODS[method], settings.client, noise=settings.upload_noise)
     return (yield from _listed(reading, len(view.exchanges) + 1))
 
@@ -184,7 +194,11 @@ def _compared(
 
 
 def replayed(
-    search: attacks.Replaying, view: Transcript, client: int, budget: int
+    search: attacks.Replaying,
+    view: Transcript,
+    client: int,
+    budget: int,
+    masked: Sequence[Held] = (),
 ) -> Part[list[Held]]:
     """FAPS' public update rerun until it fits; the masked messages until then."""
     best = np.inf
@@ -193,7 +207,7 @@ def replayed(
             break
         best = min(best, stage.residual)
         yield Step(count / budget, f"Replaying FAPS: residual {stage.residual:.1e}")
-    states = list(held(view, METHODS["faps"], client))
+    states = list(masked or held(view, METHODS["faps"], client))
     found = search.result
     # The certificate tells by itself whether the fit was close enough.
     size = float(np.linalg.norm(found.estimate)) / view.features

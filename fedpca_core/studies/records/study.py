@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -25,7 +25,8 @@ from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
-from fedpca_core.studies.records.routes import Watched, problems, watched
+from fedpca_core.studies.records.held import Held
+from fedpca_core.studies.records.routes import Watched, problems, replays, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
 from fedpca_core.studies.study import Run, Step, Study, part
 
@@ -189,8 +190,18 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         methods = (*chosen.attacked, *chosen.once)
         for position, method in enumerate(methods):
             begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(methods)
+            read: Sequence[Held] = ()
             try:
-                seen = yield from part(watched(problem, method, chosen, by, earlier), begin, middle)
+                if earlier is None and replays(
+                    method, chosen
+                ):  # a while: the masked messages first
+                    masked = watched(problem, method, replace(chosen, unmask=False), by, earlier)
+                    seen = yield from part(masked, begin, begin)
+                    found[method] = _described(seen, TakenApart(), truth, private, pending=True)
+                    yield Step(float(begin), "Replaying", result())
+                    read = seen.states
+                seeing = watched(problem, method, chosen, by, earlier, read)
+                seen = yield from part(seeing, begin, middle)
                 found[method] = _described(seen, TakenApart(), truth, private, pending=True)
                 yield Step(float(middle), METHODS[method].title, result())
                 taken = yield from part(
@@ -276,7 +287,7 @@ def _described(
     certificate = found.certificate if isinstance(found, Records) else None
     judged = found if isinstance(found, Differences) else certificate
     return MethodRecords(
-        directions=np.array([state.factor.shape[1] for state in seen.states]),
+        directions=np.array([state.directions for state in seen.states]),
         attack=seen.states[-1].attack,
         certified=taken.round,
         note="" if found is None else found.note,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -138,11 +139,12 @@ class LivePicture(Study[SceneSettings, Scene]):
         if settings.price:
             prices = yield from part(_prices(settings, data), 0.3, 0.5)
         view, joined = trace.transcript, None if before is None else before.transcript
+        read: Sequence[Held] = ()
         if replays(settings.method, settings):  # which takes a while: the masked messages first
             plain = replace(settings, unmask=False)
-            states = yield from made_of(problem, view, settings.method, plain)
-            yield Step(0.5, "Replaying", _scene(problem, frame, view, states, settings))
-        reading = made_of(problem, view, settings.method, settings, joined)
+            read = yield from made_of(problem, view, settings.method, plain)
+            yield Step(0.5, "Replaying", _scene(problem, frame, view, list(read), settings))
+        reading = made_of(problem, view, settings.method, settings, joined, read)
         states = yield from part(reading, 0.5, 0.7)
         scene = replace(_scene(problem, frame, view, states, settings), prices=prices)
         yield Step(0.7, "Taking the matrix apart into records", scene)
@@ -211,7 +213,7 @@ def _scene(
         thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
         truth=tiles(private[:, :shown], problem),
         pictures=np.stack([eigen_tiles(s.factor, shown, shape_of(problem)) for s in states]),
-        directions=np.array([state.factor.shape[1] for state in states]),
+        directions=np.array([state.directions for state in states]),
         held_error=_held_errors(states, private),
         attack=states[-1].attack,
         certified=None,
