@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,14 +114,18 @@ def compared(deployment: CheckSettings) -> tuple[list[Statement], float]:
     return statements, float(np.mean(inside))
 
 
-def main(count: int = DEPLOYMENTS, seed: int = UNSEEN) -> None:
+def main(passed_on: Sequence[str] = ()) -> None:
     """Print in how many deployments every share is as stated, and how much is stated.
 
-    A deployment agrees where every statement does: “open” in at least nine of ten fresh draws,
-    “closed” in at most one, in between the fresh share within the interval, as many fresh draws
-    as the check had. An interval wider than `WIDEST` says too little and counts as wrong.
+    A deployment agrees where every share in as many fresh draws lies in the stated interval. An
+    interval wider than `WIDEST` says too little and counts as wrong.
     """
-    generator = Streams(seed).generator("deployments")
+    options = argparse.ArgumentParser(prog="python -m bench check")
+    options.add_argument("--deployments", type=int, default=DEPLOYMENTS)
+    options.add_argument("--seed", type=int, default=UNSEEN)
+    options.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    chosen = options.parse_args(passed_on)
+    count, generator = chosen.deployments, Streams(chosen.seed).generator("deployments")
     began, done, right, plain = time.process_time(), 0, 0, 0
     rules, rules_wrong = 0, 0
     every: list[Statement] = []
@@ -127,7 +133,7 @@ def main(count: int = DEPLOYMENTS, seed: int = UNSEEN) -> None:
     methods: Counter[str] = Counter()
     while done < count:
         deployment = random_deployment(generator)
-        if not runnable(deployment):
+        if deployment.method not in chosen.methods or not runnable(deployment):
             continue
         try:
             statements, within = compared(deployment)
@@ -154,12 +160,14 @@ def main(count: int = DEPLOYMENTS, seed: int = UNSEEN) -> None:
         if done % PROGRESS and done < count:
             continue
         answers = Counter(one.verdict.answer for one in every if one.event == "got")
-        widths = [one.stated.width for one in every if one.verdict.answer == "split"]
+        widths = [one.stated.width for one in every]
+        split = [one.stated.width for one in every if one.verdict.answer == "split"]
         print(
             f"{done} deployments, {time.process_time() - began:.0f} s of CPU: {right} agree in all "
             f"they state ({sum(one.agrees for one in every)} of {len(every)} statements); {plain} "
-            f"without a split; answers {dict(answers)}; splits are stated to within "
-            f"{np.mean(widths or [0.0]):.2f}; {np.mean(spans):.0%} of fresh figures within their "
-            f"span; bare rules {rules}, {rules_wrong} wrong; {dict(methods)}",
+            f"without a split; answers {dict(answers)}; intervals are {np.mean(widths):.2f} "
+            f"wide, of splits {np.mean(split or [0.0]):.2f}, at most {max(widths):.2f}; "
+            f"{np.mean(spans):.0%} of fresh figures within their span; bare rules {rules}, "
+            f"{rules_wrong} wrong; {dict(methods)}",
             flush=True,
         )

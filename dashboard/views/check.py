@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.shell import layout
 from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.shares import Share
+from fedpca_core.studies.check.shares import SURE, Share, counted
 from fedpca_core.studies.check.study import Checked, Verdict
 from fedpca_core.studies.check.trial import TARGETS
 from fedpca_core.studies.frontier.rules import size
@@ -65,10 +65,11 @@ def draw(found: Checked, settings: CheckSettings) -> None:
             f"From {found.draws} draws of random records of these sizes, on a grid where yours "
             "are, centred as yours are; never your data. Real data of another shape may be easier "
             "or harder. “Open”: in at least nine of ten draws an attack comes nearer to all than "
-            "to nothing; a share of draws is given where they differ, and in brackets where that "
-            "of as many others will lie (99 %). “In part”: it gets something, hardly ever so much; "
-            "of few draws that differ, how far it comes on average from nothing to all. "
-            "Membership: how often a member is ranked above a stranger, half of the time by chance."
+            "to nothing; “in part”: it gets something, hardly ever so much. A share of draws is "
+            "given where they differ, with the span in which that of as many others lies "
+            f"({SURE:.1%}); where all agree, up to {_others(found.draws)} of as many others may "
+            "not. Membership: how often a member is ranked above a stranger, half of the time by "
+            "chance."
         )
     if settings.formal:
         st.caption(
@@ -84,6 +85,11 @@ def draw(found: Checked, settings: CheckSettings) -> None:
         layout.small_table(
             _defences(found.defences), label="Defences", numbers=["Off by", "A client"]
         )
+
+
+def _others(draws: int) -> int:
+    """How many further draws may differ from all that were seen."""
+    return round(draws * counted([0.0] * draws).high)
 
 
 def sentence(found: Checked) -> str:
@@ -110,8 +116,6 @@ def _share(share: Share | None) -> str:
     if share is None:
         return ""
     seen, low, high = (f"{100 * one:.0f}" for one in (share.seen, share.low, share.high))
-    if share.of == "way":
-        return f"{seen} % of the way, {low}–{high} %"
     return f"in {seen} % of draws, {low}–{high} %"
 
 
@@ -128,8 +132,8 @@ def _row(one: Verdict) -> dict[str, str]:
 def _answer(one: Verdict) -> str:
     if one.answer == "split":
         return f"open {_share(one.got)}"
-    graded = one.got is not None and one.got.of == "way"
-    return ANSWERS[one.answer] + (f" ({_share(one.got)})" if graded else "")
+    differ = one.got is not None and one.got.of == "draws" and 0 < one.got.seen < 1
+    return ANSWERS[one.answer] + (f" ({_share(one.got)})" if differ else "")
 
 
 def _figure(one: Verdict) -> str:

@@ -86,17 +86,27 @@ def test_what_is_stated_of_a_method_whose_attack_searches_holds_as_well(method):
     assert found["covariance"] == "open"
 
 
-@pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.8])
-def test_the_interval_of_a_share_holds_what_as_many_further_draws_give(chance):
-    generator, draws = np.random.default_rng(1), 60
-    counts = generator.binomial(draws, chance, (400, 2))
-    held = [
-        counted([k < first for k in range(draws)]).holds(second / draws) for first, second in counts
-    ]
-    assert np.mean(held) > 0.975
-    values = generator.normal(chance, 0.05, (400, 2, 20))
-    held = [averaged("pairs", list(some)).holds(float(other.mean())) for some, other in values]
-    assert 0.975 < np.mean(held) < 1  # an interval that always holds would say nothing
+@pytest.mark.parametrize("draws", [12, 60])
+@pytest.mark.parametrize("chance", [0.02, 0.1, 0.3, 0.5, 0.8])
+def test_the_interval_of_a_share_holds_what_as_many_further_draws_give(chance, draws):
+    generator = np.random.default_rng(1)
+    happened = generator.random((400, 2, draws)) < chance
+    held = [counted(list(some)).holds(other.mean()) for some, other in happened]
+    assert np.mean(held) > 0.985
+    ranked = np.where(happened, 0.55, 1.0)  # an attack that fails in some draws
+    held = [averaged(list(some)).holds(other.mean()) for some, other in ranked]
+    assert np.mean(held) > 0.985
+    values = generator.normal(0.7, 0.2, (400, 2, draws))
+    held = [averaged(list(some)).holds(float(other.mean())) for some, other in values]
+    assert np.mean(held) > 0.985
+    far = [averaged(list(some)).holds(float(other.mean()) - 0.6) for some, other in values]
+    assert not any(far)  # an interval that always holds would say nothing
+
+
+def test_a_few_draws_that_agree_say_little_of_as_many_others():
+    assert counted([True] * 4).low == 0 and counted([True] * 12).low < 0.75
+    assert averaged([1.0] * 4).low < 0.75 < averaged([1.0] * 20).low
+    assert averaged([0.5] * 4).high > 0.75 > averaged([0.5] * 20).high
 
 
 def test_shares_say_the_same_of_success_and_failure():
@@ -107,7 +117,19 @@ def test_shares_say_the_same_of_success_and_failure():
         )
         assert (share.low, share.high) == pytest.approx((1 - other.high, 1 - other.low))
         assert share.low <= share.seen <= share.high
-    assert counted([True] * 4).settled and not counted([True] * 3 + [False]).settled
+    assert counted([True] * 9 + [False]).settled and not counted([True] * 8 + [False]).settled
+
+
+def test_the_first_answer_comes_after_two_draws_and_others_refine_it():
+    counts = [step.result.draws for step in LeakCheck().run(FEW) if step.result is not None]
+    assert counts[:3] == [2, 3, 4] and max(counts) == 20
+
+
+def test_a_search_is_run_where_it_takes_seconds():
+    searched = CheckSettings(method="fedpg", features=20)
+    assert runnable(searched) and not runnable(replace(searched, features=21))
+    assert runnable(replace(searched, features=21, secure_aggregation=True))
+    assert not runnable(replace(searched, method="faps"))
 
 
 def test_what_the_draws_do_not_agree_on_is_said_as_a_share():

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln, stdtrit
 
-#: Chance with which the interval holds what as many further draws give.
-SURE = 0.99
-#: What all draws did, this share of any others is said to do.
+#: Chance with which the interval holds what as many further draws give: several stand in an answer.
+SURE = 0.995
+#: What such a share of the draws did is said of the deployment.
 NEARLY = 0.9
-#: Interval of an average below which no difference is stated.
-FINEST = 0.01
+#: How often a guess ranks a pair right.
+CHANCE = 0.5
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Share:
     Attributes
     ----------
     of : str
-        "draws" in which something happened; "way" from nothing to all that an attack comes, on
-        average; or "pairs" of a member and a stranger that are ranked right.
+        "draws" in which something happened, or "pairs" of a member and a stranger that are ranked
+        right.
     seen : float
         In the draws that were attacked.
     low, high : float
@@ -43,8 +43,8 @@ class Share:
 
     @property
     def settled(self) -> bool:
-        """Whether nearly all draws do it, or nearly none."""
-        return self.low >= NEARLY or self.high <= 1 - NEARLY
+        """Whether nearly all draws did it, or nearly none."""
+        return self.seen >= NEARLY or self.seen <= 1 - NEARLY
 
     def holds(self, share: float) -> bool:
         """Whether another share is as stated."""
@@ -54,25 +54,30 @@ class Share:
 def counted(successes: Sequence[float]) -> Share:
     """Share of draws in which something happened.
 
-    Where they differ, the interval is that of the beta-binomial distribution (Jeffreys' prior);
-    where all agree it is bolder, and nearly all others are said to do the same.
+    The interval is that of the beta-binomial distribution (Jeffreys' prior), also where all draws
+    agree: four that do so say little of the next four.
     """
     draws, hits = len(successes), round(sum(successes))
-    seen = hits / draws
-    if hits in (0, draws):
-        return Share("draws", seen, NEARLY * (hits > 0), 1 - NEARLY * (hits == 0))
     others = np.arange(draws + 1)
     first, second = hits + 0.5, draws - hits + 0.5
     ways = gammaln(draws + 1) - gammaln(others + 1) - gammaln(draws - others + 1)
     each = np.exp(ways + betaln(others + first, draws - others + second) - betaln(first, second))
-    ends = np.searchsorted(np.cumsum(each), [(1 - SURE) / 2, (1 + SURE) / 2])
-    return Share("draws", seen, float(ends[0]) / draws, float(min(ends[1], draws)) / draws)
+    # Added up from both ends, so that success and failure are treated alike.
+    tail = (1 - SURE) / 2
+    low = int(np.searchsorted(np.cumsum(each), tail))
+    high = draws - int(np.searchsorted(np.cumsum(each[::-1]), tail))
+    return Share("draws", hits / draws, low / draws, high / draws)
 
 
-def averaged(of: str, values: Sequence[float]) -> Share:
-    """Average of shares, one from each draw; the interval is Student's, cut at 0 and 1."""
-    draws = len(values)
-    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    reach = float(stdtrit(draws - 1, (1 + SURE) / 2)) * spread * np.sqrt(2 / draws)
-    reach = max(reach, FINEST)
-    return Share(of, mean, max(mean - reach, 0.0), min(mean + reach, 1.0))
+def averaged(values: Sequence[float]) -> Share:
+    """Average over two or more draws of how often a pair is ranked right.
+
+    The interval is Student's for the average of as many further draws. To the spread of those seen
+    comes one that was not: an attack that fails now and then ranks by chance there, and always
+    right otherwise, and a few draws may all be of one kind.
+    """
+    draws, mean = len(values), float(np.mean(values))
+    unseen = max(CHANCE, 1.0, key=lambda end: abs(end - mean))
+    spread = float(np.std([*values, unseen], ddof=1))
+    reach = float(stdtrit(draws, (1 + SURE) / 2)) * spread * np.sqrt(2 / draws)
+    return Share("pairs", mean, max(mean - reach, 0.0), min(mean + reach, 1.0))

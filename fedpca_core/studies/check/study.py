@@ -23,11 +23,9 @@ from fedpca_core.studies.study import Run, Step, Study
 
 #: Draws of stand-in records that are attacked: at least, and where they do not agree. Fewer where
 #: an attack searches.
-DRAWS: Mapping[str, tuple[int, int]] = {"": (20, 60), "stationary": (8, 24), "replay": (4, 12)}
+DRAWS: Mapping[str, tuple[int, int]] = {"": (20, 80), "stationary": (12, 48), "replay": (12, 48)}
 #: As narrow an interval is worth no further draws.
-NARROW = 0.3
-#: Such a share of the way is called open.
-MOSTLY = 0.75
+NARROW = 0.42
 #: What may be done about a leak, and the settings that do it.
 DEFENCES: Mapping[str, Mapping[str, Any]] = {
     "As it is": {},
@@ -61,8 +59,8 @@ class Verdict:
     why : str
         The rule's sentence.
     got : Share or None
-        Of draws in which an attack gets it, or of the way where there are few; of membership, how
-        often a member is ranked above a stranger. None without a run.
+        Of draws in which an attack gets it; of membership, how often a member is ranked above a
+        stranger. None without a run.
     something : Share or None
         Of draws in which an attack gets something, where it hardly ever gets the better half.
     """
@@ -129,21 +127,10 @@ def judged(settings: CheckSettings, trials: list[Trial]) -> tuple[Verdict, ...]:
 
 
 def values(of: str, event: str, got: Sequence[Got]) -> list[float]:
-    """What each draw adds to a share: of pairs, of the way, or of draws with this event."""
+    """What each draw adds to a share: of pairs, or of draws with this event."""
     if of == "pairs":
         return [one.figure for one in got]
-    if of == "way":
-        return [min(max(1.0 - one.place, 0.0), 1.0) for one in got]
     return [float(one.open if event == "got" else one.place < 1.0) for one in got]
-
-
-def _share(event: str, got: Sequence[Got]) -> Share:
-    """Of draws; of the way where few draws do not agree, since counting them would say nothing."""
-    counts = values("draws", event, got)
-    agree = len(set(counts)) == 1
-    if agree or len(got) >= DRAWS[""][0]:
-        return counted(counts)
-    return averaged("way", values("way", event, got))
 
 
 def _verdict(target: str, rule: Expected, got: list[Got]) -> Verdict:
@@ -153,19 +140,17 @@ def _verdict(target: str, rule: Expected, got: list[Got]) -> Verdict:
         return Verdict(target, _ANSWERS[rule.open], "", nan, nan, nan, evidence, rule.why)
     something = None
     if target == "membership":
-        gets = averaged("pairs", values("pairs", "got", got))
+        gets = averaged(values("pairs", "got", got))
         yes, no = LIMITS[target]
         answer = "open" if gets.seen >= (yes + no) / 2 else "partly" if gets.seen > no else "closed"
     else:
-        gets = _share("got", got)
-        if gets.of == "way":
-            answer = "open" if gets.seen >= MOSTLY else "partly"
-        elif not gets.settled:
+        gets = counted(values("draws", "got", got))
+        if not gets.settled:
             answer = "split"
         elif gets.seen > 0.5:
             answer = "open"
         else:
-            something = _share("something", got)
+            something = counted(values("draws", "something", got))
             answer = "partly" if something.seen > 1 - NEARLY else "closed"
     figures = [one.figure for one in got]
     worst = min(got, key=lambda one: one.place)
@@ -184,16 +169,16 @@ def draws(settings: CheckSettings) -> tuple[int, int]:
 
 
 def attacked(settings: CheckSettings) -> Iterator[list[Trial]]:
-    """Attacks on stand-ins, all so far after each; more of them while the draws do not agree."""
+    """Attacks on stand-ins, all so far after each, until every share is known well enough."""
     trials: list[Trial] = []
     least, most = draws(settings)
     for number in range(most):
-        if number >= least:
-            said = [one for v in judged(settings, trials) for one in v.stated.values()]
-            if all(one.settled or one.width <= NARROW for one in said):
-                return
         trials.append(tried(settings, settings.seed + 7919 * number))
         yield trials
+        if len(trials) >= least:
+            said = [one for v in judged(settings, trials) for one in v.stated.values()]
+            if all(one.width <= NARROW for one in said):
+                return
 
 
 class LeakCheck(Study[CheckSettings, Checked]):
@@ -217,7 +202,9 @@ class LeakCheck(Study[CheckSettings, Checked]):
         trials: list[Trial] = []
         yield Step(0.0, "Attacking a stand-in")
         for trials in attacked(c):
-            yield Step(0.3 * len(trials) / draws(c)[1], f"Attacked {len(trials)} stand-ins")
+            done = len(trials)
+            some = Checked(judged(c, trials), done, pd.DataFrame()) if done > 1 else None
+            yield Step(0.5 * done / draws(c)[1], f"Attacked {done} stand-ins", some)
         verdicts = judged(c, trials)
         rows: list[dict[str, object]] = []
         seen: list[CheckSettings] = []
@@ -227,8 +214,8 @@ class LeakCheck(Study[CheckSettings, Checked]):
                 tries = trials if chosen == c else []
                 rows.append({"defence": name, **_defended(chosen, tries)})
                 seen.append(chosen)
-            done = 0.3 + 0.7 * number / len(DEFENCES)
-            yield Step(done, name, Checked(verdicts, len(trials), pd.DataFrame(rows)))
+            share = 0.5 + 0.5 * number / len(DEFENCES)
+            yield Step(share, name, Checked(verdicts, len(trials), pd.DataFrame(rows)))
         return Checked(verdicts, len(trials), pd.DataFrame(rows))
 
     def tables(self, result: Checked, settings: CheckSettings) -> dict[str, pd.DataFrame]:
@@ -259,7 +246,7 @@ class LeakCheck(Study[CheckSettings, Checked]):
 def _defended(settings: CheckSettings, trials: list[Trial]) -> dict[str, object]:
     """What becomes of every target with a defence, and what it costs; from a few draws."""
     try:
-        for number in range(len(trials), max(draws(settings)[0] // 2, len(trials))):
+        for number in range(len(trials), draws(settings)[0] // 2):
             trials = [*trials, tried(settings, settings.seed + 7919 * number)]
     except InvalidInput as refusal:
         return {"refusal": str(refusal)}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core import attacks
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
@@ -45,8 +46,8 @@ WORK = 5e8
 ROUGH = 0.1
 #: Evaluations of one replay: one that succeeds takes 15 to 150, one that fails gets no nearer.
 EVALUATIONS = 200
-#: Replay is a fit of features (features + 1)/2 numbers: seconds up to here.
-REPLAYED = 16
+#: A search fits features (features + 1)/2 numbers: seconds up to so many features.
+SEARCHED: Mapping[str, int] = {"replay": 16, "stationary": 20}
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,12 @@ class Trial:
 def runnable(settings: CheckSettings) -> bool:
     """Whether a deployment of this size is run here."""
     c = settings
-    replayed = c.method != "faps" or c.secure_aggregation or c.features <= REPLAYED
+    names = METHODS[c.method].attacks
+    most = min((SEARCHED[name] for name in names if name in SEARCHED), default=FEATURES)
+    searched = c.secure_aggregation or c.features <= most
     small = c.features <= FEATURES and c.clients <= CLIENTS and c.samples <= RECORDS
     fits = c.features * c.clients * c.samples <= 2_000_000 and c.components < c.features
-    return replayed and small and fits and c.rounds <= ROUNDS
+    return searched and small and fits and c.rounds <= ROUNDS
 
 
 def run_settings(settings: CheckSettings) -> FrontierSettings:
