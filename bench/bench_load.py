@@ -14,13 +14,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import statistics
 import sys
+import time
 import urllib.request
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 #: A picture that has not come by then counts as lost.
@@ -47,6 +50,7 @@ class Waits:
     errors : list of str
     memory : list of (seconds, servers' MB, workers' MB)
     cpu : list of (servers' seconds, workers' seconds)
+        What the status says; a worker that was ended takes its seconds with it.
     """
 
     opening: list[float] = field(default_factory=list)
@@ -95,11 +99,17 @@ def main(arguments: Sequence[str] = ()) -> None:
     else:
         from tests.browser.tools import ROOT, serve
 
+        workers = os.environ.get("FEDPCA_WORKERS", "2")  # 2: a server that nobody set up
+
         with ExitStack() as servers:
             started = [
-                str(servers.enter_context(serve(ROOT / "app.py", ROOT))).removeprefix("http://")
+                str(servers.enter_context(serve(ROOT / "app.py", ROOT, workers))).removeprefix(
+                    "http://"
+                )
                 for _ in range(chosen.replicas)
             ]
+            while any(_status(address)["jobs"]["unfinished"] for address in started):
+                time.sleep(0.5)  # what the pages open with is computed ahead
             waits = asyncio.run(_load(chosen, started, started))
     if not _report(chosen, waits):
         sys.exit(1)
@@ -107,7 +117,6 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 async def _load(chosen: argparse.Namespace, addresses: list[str], told: list[str]) -> Waits:
     waits, random_ = Waits(), random.Random(chosen.seed)
-    waits.cpu.append(_cpu(told))
     watch = asyncio.create_task(_watch(told, waits))
     if chosen.churn:
         await _churn(chosen, addresses, waits, random_)
@@ -127,7 +136,6 @@ async def _load(chosen: argparse.Namespace, addresses: list[str], told: list[str
             visits.append(_giant(chosen, addresses[0]))
         await asyncio.gather(*visits)
     watch.cancel()
-    waits.cpu.append(_cpu(told))
     return waits
 
 
@@ -181,6 +189,8 @@ async def _watch(addresses: list[str], waits: Waits) -> None:
         servers = sum(each["memory_mb"] for each in told)
         workers = sum(sum(each["workers_mb"]) for each in told)
         waits.memory.append((elapsed, servers, workers))
+        spent = sum(sum(each["workers_cpu_s"]) for each in told)
+        waits.cpu.append((sum(each["cpu_s"] for each in told), spent))
         await asyncio.sleep(2.0)
 
 
@@ -188,11 +198,6 @@ def _status(address: str) -> dict[str, Any]:
     with urllib.request.urlopen(f"http://{address}/status", timeout=30) as answer:
         found: dict[str, Any] = json.load(answer)
         return found
-
-
-def _cpu(addresses: list[str]) -> tuple[float, float]:
-    told = [_status(address) for address in addresses]
-    return sum(each["cpu_s"] for each in told), sum(sum(each["workers_cpu_s"]) for each in told)
 
 
 def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
@@ -210,7 +215,10 @@ def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
             f"quarter of the time, {statistics.mean(values[-quarter:]):.0f} in the last"
         )
     turns = len(waits.opening) + len(waits.repaint)
-    server, workers = (1e3 * (after - before) for before, after in zip(*waits.cpu, strict=True))
+    server, workers = (
+        1e3 * sum(max(0.0, after - before) for before, after in pairwise(spent))
+        for spent in zip(*waits.cpu, strict=True)
+    )
     print(
         f"  CPU      {server / max(turns, 1):.0f} ms of the servers and "
         f"{workers / max(turns, 1):.0f} of the workers for each picture"

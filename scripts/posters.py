@@ -42,6 +42,7 @@ from dashboard.shell.navigation import ENTRIES  # noqa: E402
 from fedpca_core.errors import InvalidInput  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.studies.catalogue import PRESETS, studies_of  # noqa: E402
+from fedpca_core.studies.files import write_whole  # noqa: E402
 from fedpca_core.studies.preset import Preset  # noqa: E402
 from fedpca_core.studies.scene.settings import SceneSettings  # noqa: E402
 from fedpca_core.studies.study import outcome  # noqa: E402
@@ -312,11 +313,11 @@ def main(arguments: list[str] | None = None) -> int:
             refused += 1
             continue
         file = asked.out / f"{name}.html"
-        file.write_text(text, encoding="utf-8")
+        write_whole(file, text)
         made.append(name)
         took = time.monotonic() - begun
         print(f"{file}: {file.stat().st_size / 1e6:.2f} MB, {took:.0f} s", flush=True)
-    (asked.out / "index.html").write_text(gallery(asked.out), encoding="utf-8")
+    write_whole(asked.out / "index.html", gallery(asked.out))
     if asked.check:
         refused += check(made, asked.out)
     return 1 if refused else 0

@@ -4,6 +4,8 @@ python -m scripts.shots                          every page
 python -m scripts.shots /attack?seed=3 /converge these addresses
 python -m scripts.shots story                    the front page's first seconds and its story
 python -m scripts.shots --out pictures --window  into another folder, the window's part only
+
+assets/home_light.png is "/?round=3&autoplay=false" --window, light, 1440 wide.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 WIDTHS = {1440: 900, 390: 844}
 #: Where the front page is recorded: on a desk, inside another page before a room, on a phone.
 SCREENS = ((1440, 900, ""), (1024, 768, "embed=true&"), (390, 844, ""))
-#: Seconds after the address was opened.
+#: Seconds after the picture and its charts first stood, so that a busy machine records no blank.
 SECONDS = (1, 3)
 
 
@@ -80,6 +82,7 @@ def record(browser: Browser, server: str, out: Path) -> None:
                 print(out / f"story-{place}-{name}.png", flush=True)
 
             page.goto(f"{server}/?{frame}", wait_until="commit")
+            page.wait_for_selector(".fp-scene .fp-plot[data-drawn]", timeout=120_000)
             began = time.monotonic()
             for second in SECONDS:
                 page.wait_for_timeout(max(0.0, 1e3 * (second - time.monotonic() + began)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,14 +30,17 @@ class Lecture:
         Keys act wherever the focus is: space plays, arrows step, n and p press the buttons with
         the keys ``story_next`` and ``story_back``.
     hide : sequence of str
-        What is left out: clients, truth, held, error, bytes, sentence, bar.
+        What is left out: clients, truth, held, error, bytes, sentence, bar, and keys of curves.
     section : str
         The part of the page (a container with the key ``section_…``) to bring into sight.
+    curves : mapping of str to str
+        The names of the curves that a link can hide, by what ``hide`` calls them.
     """
 
     on: bool = False
     hide: Sequence[str] = ()
     section: str = ""
+    curves: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,8 @@
 A job follows a study that runs in a worker process (`dashboard.shell.workers`; in a thread of
 the server where there are none), never touches Streamlit, survives reruns and page switches, and is
 shared by all visitors who ask for the same thing. It ends early when somebody presses Stop, when
-nobody has looked at it for a while (a closed tab), or at its deadline; what it had computed by then
-is kept.
+the last tab that shows it is closed, when nobody has looked at it for a while, or at its deadline;
+what it had computed by then is kept.
 """
 
 from __future__ import annotations
@@ -168,6 +168,12 @@ class Registry:
         run.start()
         return job
 
+    def leave(self, visitor: Hashable) -> None:
+        """End what only this visitor wants."""
+        with self._lock:
+            for job in self._jobs.values():
+                job.leave(visitor)
+
     def pause(self) -> float:
         """Seconds between two looks at a job: longer while many are not done."""
         with self._lock:
@@ -224,6 +230,14 @@ def _ending(job: Job) -> str:
 def registry() -> Registry:
     """The registry of this server process."""
     return Registry()
+
+
+@st.cache_resource(
+    show_spinner=False, scope="session", on_release=lambda visitor: registry().leave(visitor)
+)
+def visitor_here() -> str:
+    """A name for this session; Streamlit releases it as soon as the tab's connection ends."""
+    return secrets.token_hex(8)
 
 
 def study(
@@ -321,7 +335,7 @@ def show(
         Why it is not run at all.
     """
     asked, picture = f"_job_{name}", f"_drawn_{name}"
-    visitor = st.session_state.setdefault("_visitor", secrets.token_hex(8))
+    visitor = visitor_here()
     before = st.session_state.get(asked)
     if before is not None and before != key:
         left = registry().find(before)

@@ -103,8 +103,18 @@ def draw(
         start=min(settings.round, scene.rounds),
         autoplay=settings.autoplay,
         run=Run(settings.run_key().to_json(), label(settings)),
-        lecture=Lecture(settings.lecture, settings.hidden, settings.section),
+        lecture=Lecture(
+            settings.lecture,
+            settings.hidden,
+            settings.section,
+            {"answer": METHODS[settings.method].title, "attack": attack_on(settings)},
+        ),
     )
+
+
+def attack_on(settings: SceneSettings) -> str:
+    """The name of the attack's curve."""
+    return f"attack on {who(settings)}"
 
 
 def label(settings: SceneSettings) -> str:
@@ -245,7 +255,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
                 colour=settings.method,
             ),
             Curve(
-                f"attack on {who(settings)}",
+                attack_on(settings),
                 table["round"],
                 np.maximum(scene.held_error, ROUNDING),
                 colour="series 4",

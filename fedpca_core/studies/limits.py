@@ -61,7 +61,7 @@ class Limits:
     clients: int = 300
     rounds: int = 3000
     seconds: int = 600
-    megabytes: int = 3072
+    megabytes: int = 1600
     columns: int = 5000
     cells: int = 25_000_000
 

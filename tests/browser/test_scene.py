@@ -137,12 +137,55 @@ def test_a_lecture_plays_with_space_and_turns_with_n_and_p(open_page):
     at = int(replay.get_attribute("data-round"))
     page.keyboard.press("ArrowRight")
     expect(replay).to_have_attribute("data-round", str(at + 1))
+    page.keyboard.press("ArrowLeft")
+    expect(replay).to_have_attribute("data-round", str(at))
+    for whole in (True, False):
+        page.get_by_role("button", name="Full screen").click()
+        page.wait_for_function("(whole) => !document.fullscreenElement === !whole", arg=whole)
     page.keyboard.press("n")
     expect(page.locator("h1")).to_have_text(CHAPTERS["3"].title, timeout=20_000)
     settled(page)
     page.keyboard.press("p")
     expect(page.locator("h1")).to_have_text(CHAPTERS["2"].title, timeout=20_000)
     assert page.locator("[data-testid=stSidebar]").is_hidden()
+
+
+def test_a_link_opens_at_its_section_and_without_the_curves_it_hides(open_page):
+    page = open_page("/", "section=doors&hide=attack&hide=bytes&round=4&autoplay=false")
+    settled(page)
+    page.wait_for_function(
+        "() => Math.abs(document.querySelector('.st-key-section_doors')"
+        ".getBoundingClientRect().top) < 150"
+    )
+    answer, attack = (page.locator(".fp-runs [data-curve]").nth(at) for at in (0, 1))
+    expect(attack).to_have_attribute("aria-pressed", "false")
+    shown = "() => document.querySelector('.fp-plot').data.map((trace) => trace.visible)"
+    assert page.evaluate(shown) == [True, False]
+    answer.click()
+    attack.click()
+    page.wait_for_function(f"() => String(({shown})()) === 'false,true'")
+    link = page.locator("[data-testid=replay-link]")
+    link.click()
+    address = link.get_attribute("data-address")
+    assert "hide=bytes" in address and "hide=answer" in address and "attack" not in address
+    # What a reader hid stays hidden in the next run, whatever its method is called.
+    turn_method(page)
+    expect(answer).to_contain_text("LocalPower")
+    expect(answer).to_have_attribute("aria-pressed", "false")
+    expect(attack).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_what_labels_the_charts_is_of_one_size(open_page, width):
+    page = open_page("/", {"autoplay": "false"}, width=width)
+    settled(page)
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll('.xtick text, .ytick text')]
+                   .map((label) => parseFloat(getComputedStyle(label).fontSize))"""
+    )
+    assert len(sizes) > 8 and max(sizes) - min(sizes) < 0.1
+    legend = page.locator(".fp-runs li span").first
+    assert legend.evaluate("(entry) => parseFloat(getComputedStyle(entry).fontSize)") < 14
 
 
 @pytest.mark.parametrize(
@@ -157,6 +200,31 @@ def test_everything_is_on_one_screen(open_page, width, height, query):
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= height, part
     fits(page)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "query"),
+    [
+        (1024, 768, "embed=true&step=2"),
+        (1024, 768, "embed=true&step=3&shown=true&round=4&autoplay=false"),
+        (390, 844, "step=1&shown=true&round=4&autoplay=false"),
+    ],
+)
+def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
+    page = open_page("/", query, width=width)
+    page.set_viewport_size({"width": width, "height": height})
+    page.reload()  # charts take their height when they are drawn
+    drawn(page)
+    bar = page.locator(".fp-transport").bounding_box()
+    assert bar["y"] + bar["height"] <= height
+    # Nothing lies over the title, Streamlit's own bar neither.
+    assert page.evaluate(
+        """() => { const title = document.querySelector('h1'), at = title.getBoundingClientRect();
+          return title.contains(document.elementFromPoint(at.left + 9, at.top + 9)); }"""
+    )
+    for part in ("h1", ".st-key-story_asked", ".fp-gallery", ".fp-plot >> nth=1", SENTENCE):
+        box = page.locator(part).first.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= bar["y"] + 1, part
 
 
 def test_a_lecture_is_half_as_large_again_and_fits(open_page):

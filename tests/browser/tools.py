@@ -158,7 +158,7 @@ class Server(str):
 
 
 @contextmanager
-def serve(entry: Path, folder: Path) -> Iterator[Server]:
+def serve(entry: Path, folder: Path, workers: str = "1") -> Iterator[Server]:
     """Run ``streamlit run entry`` in ``folder`` on a free port; yields the address.
 
     An exception in the log that no test has asked for is an error at the end.
@@ -169,7 +169,7 @@ def serve(entry: Path, folder: Path) -> Iterator[Server]:
     command = [sys.executable, "-m", "streamlit", "run", str(entry)]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     command += ["--server.fileWatcherType", "none", "--server.headless", "true"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FEDPCA_WORKERS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FEDPCA_WORKERS": workers}
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as output:
         log = Path(output.name)
         process = subprocess.Popen(

@@ -7,6 +7,8 @@ import time
 from dataclasses import replace
 
 import pandas as pd
+from streamlit.runtime.caching import clear_session_resource_cache
+from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import jobs, limits
 from fedpca_core.errors import InvalidInput
@@ -126,3 +128,27 @@ def test_only_so_many_compute_at_once() -> None:
     found = [registry.submit(number, work, 30) for number in range(6)]
     assert all(job.wait(20) for job in found)
     assert most[0] == limits.AT_ONCE
+
+
+def test_a_closed_tab_ends_what_only_it_shows(monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 1e6)
+    found = {}
+
+    def page() -> None:
+        from dashboard.shell import jobs
+        from tests.dashboard.test_jobs import patient
+
+        for name in ("alone", "shared"):
+            jobs.show(("closed", name), patient, lambda result: None, name=name, patience=0.0)
+
+    try:
+        assert not AppTest.from_function(page).run(timeout=60).exception
+        for name in ("alone", "shared"):
+            found[name] = jobs.registry().find(("closed", name))
+        found["shared"].touch("somebody else")
+        clear_session_resource_cache("test session id")  # what Streamlit does at a disconnect
+        assert found["alone"].wait(10) and found["alone"].stopped
+        assert not found["shared"].wait(0.2)
+    finally:
+        for job in found.values():
+            job.stop()

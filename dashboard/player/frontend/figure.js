@@ -127,12 +127,14 @@ function compact(layout, large) {
   for (const axis of [layout.xaxis, layout.yaxis]) {
     axis.title = undefined;
     axis.nticks = large ? 2 : 4;
-    axis.tickfont = { ...axis.tickfont, size: large ? 16.5 : 11 };
+    const size = large ? 16.5 : 11;
+    // Plotly writes powers of ten larger by a quarter.
+    axis.tickfont = { ...axis.tickfont, size: axis.type === "log" ? size / 1.25 : size };
+    // Powers of ten only: what lies between would write over them, and smaller.
+    if (axis.type === "log") axis.dtick = axis.range ? Math.max(1, Math.round((axis.range[1] - axis.range[0]) / 2)) : 1;
   }
   layout.yaxis.exponentformat = layout.yaxis.type === "log" ? "power" : "SI";
   layout.yaxis.minexponent = layout.yaxis.type === "log" ? 1 : 3;
-  // Powers of ten only: what lies between would write over them.
-  if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { tickmode: "auto", dtick: undefined, nticks: 3 });
 }
 
 function layoutOf(panel, theme, coarse) {
@@ -155,7 +157,8 @@ function layoutOf(panel, theme, coarse) {
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
   if (panel.integerX) layout.xaxis.tickformat = ",d";
   // Fewer whole numbers than ticks: Plotly would write some twice.
-  const few = panel.integerX && panel.curves.every(({ x }) => Math.abs(x[x.length - 1] - x[0]) < 6);
+  const ends = [...(panel.xRange ? [panel.xRange] : []), ...panel.curves.map(({ x }) => [x[0], x[x.length - 1]])];
+  const few = panel.integerX && ends.every(([from, to]) => Math.abs(to - from) < 6);
   if (few && !panel.logX) layout.xaxis.dtick = 1;
   for (const mark of panel.marks) {
     layout.shapes.push({ type: "line", xref: "x", x0: mark.value, x1: mark.value, yref: "paper", y0: 0, y1: 1,

@@ -24,7 +24,24 @@ class LectureKeys {
     const url = new URL(document.querySelector("link[rel=canonical]")?.href ?? window.location.href);
     url.searchParams.set("round", view.round);
     url.searchParams.set("autoplay", "false");
+    const { hide, curves } = view.data.lecture;
+    url.searchParams.delete("hide");
+    for (const part of hide.filter((part) => !curves[part])) url.searchParams.append("hide", part);
+    for (const part of this.curvesOff()) url.searchParams.append("hide", part);
     return url.href;
+  }
+
+  // What a link calls the curves that are hidden now.
+  curvesOff() {
+    return Object.entries(this.view.data.lecture.curves).flatMap(([part, name]) => (this.view.hidden.has(name) ? part : []));
+  }
+
+  // A curve stays hidden when its method, and so its name, changes.
+  hideCurves(before, after) {
+    const asked = (data) => data.lecture.hide.filter((part) => data.lecture.curves[part]);
+    const off = !before || String(asked(before)) !== String(asked(after)) ? asked(after) : this.curvesOff();
+    for (const name of Object.values(before?.lecture.curves ?? {})) this.view.hidden.delete(name);
+    for (const part of off) this.view.hidden.add(after.lecture.curves[part]);
   }
 
   copy() {

@@ -54,10 +54,16 @@ class Runs {
     const { data, grid, theme } = this.view;
     if (!data.run) return this.node.remove();
     if (!this.node.isConnected) grid.before(this.node);
-    const entry = (word, label, look) => {
+    const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.curve : undefined;
+    const entry = (word, label, look, curve) => {
       const svg = drawing("svg", { viewBox: "0 0 22 8", width: 22, height: 8, "aria-hidden": "true" });
       svg.append(drawing("line", { x1: 1, x2: 21, y1: 4, y2: 4, ...look }));
-      return element("li", { title: label, class: `fp-run-${word}` }, svg, element("span", { text: word === "now" ? label : `${word}: ${label}` }));
+      const parts = [svg, element("span", { text: word === "now" ? label : `${word}: ${label}` })];
+      if (!curve) return element("li", { title: label, class: `fp-run-${word}` }, ...parts);
+      const button = element("button", { type: "button", class: "fp-entry", "data-curve": curve.name, title: `Show or hide: ${label}`,
+        "data-testid": "replay-legend-entry", "aria-pressed": String(!this.view.hidden.has(curve.name)) }, ...parts);
+      button.onclick = () => this.view.toggle(curve.name);
+      return element("li", { class: `fp-run-${word}` }, button);
     };
     const [curve, ...more] = data.panels[0]?.curves ?? [];
     const looks = {
@@ -65,9 +71,10 @@ class Runs {
       pinned: { stroke: theme.text, "stroke-width": 1.8 },
     };
     this.list.replaceChildren(
-      entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4, "stroke-dasharray": DASHES[curve?.dash] ?? "" }),
-      ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[one.dash] })),
+      entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4, "stroke-dasharray": DASHES[curve?.dash] ?? "" }, curve),
+      ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[one.dash] }, one)),
       ...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
+    if (focused) this.list.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
     this.pin.textContent = this.pinned ? "Unpin" : "Pin";
     this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`
       : "Keep this run on the charts and compare the next ones with it";

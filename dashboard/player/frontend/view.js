@@ -63,6 +63,7 @@ class View {
     const first = this.data === undefined;
     const begun = first || this.data.rounds === 0;
     this.runs.change(this.data, data);
+    this.lecture.hideCurves(this.data, data);
     this.data = data;
     this.theme = { ...theme, large: data.lecture?.on ?? false };
     this.node.dataset.scheme = theme.scheme;
@@ -184,6 +185,7 @@ class View {
       panel.drawLegend();
       panel.draw();
     }
+    this.runs.update();
     this.readout.hide();
   }
 

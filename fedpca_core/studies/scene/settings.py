@@ -18,6 +18,8 @@ HIDDEN = {
     "held": "What the server holds",
     "error": "Error",
     "bytes": "Bytes",
+    "answer": "Curve of the answer",
+    "attack": "Curve of the attack",
     "sentence": "Sentence",
     "bar": "Play bar",
     "story": "Story",
