@@ -53,13 +53,16 @@ def test_own_files_travel_to_the_worker(pool):
     assert outcome(pool.run(STUDY, chosen, own)).facts.features == 3
 
 
-def test_a_long_job_has_a_worker_that_gives_way(pool):
+def test_a_long_job_has_a_worker_that_gives_way():
+    pool = Pool(1)
+    pool.start()
     run = pool.run(STUDY, LONG, None, long=True)
     while next(run).text == "Starting":
         pass
     assert outcome(pool.run(STUDY, TINY, None)).complete, "the quick worker is free"
     niceness = sorted(os.getpriority(os.PRIO_PROCESS, pid) for pid in pool.processes())
     run.close()
+    pool.close()
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert niceness == [min(own + nice, 19) for nice in (workers.NICE[False], workers.NICE[True])]
 
