@@ -206,7 +206,7 @@ def _parts(block: Any) -> Iterator[str | bytes]:
     for child in block.children.values():
         kind, before = child.type, child.type if before != "title" else ""
         if hasattr(child, "children"):
-            study = re.search(r"-(\w+)_picture$", getattr(child.proto, "id", ""))
+            study = re.search(r"ID-\w+-(.+)_picture$", getattr(child.proto, "id", ""))
             before_it, after_it = limits(study[1]) if study else ("", "")
             yield from filter(None, [before_it])
             if kind not in FOLDED:
@@ -219,7 +219,7 @@ def _parts(block: Any) -> Iterator[str | bytes]:
         elif kind == "markdown" and before:  # what follows a title belongs to the page, not the run
             yield f"<div>{markup(child.value)}</div>"
         elif kind == "metric":
-            yield f"<div>{markup(child.label)}: <b>{escape(child.value)}</b></div>"
+            yield f"<p>{markup(child.label)}: <b>{escape(child.value)}</b></p>"
         elif kind == "caption" and not CONTROLS.search(child.value):
             yield f'<p class="poster-small">{markup(child.value)}</p>'
         elif kind in ("info", "success"):

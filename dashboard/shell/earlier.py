@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,14 @@ def _names() -> Mapping[Settings, str]:
 
 @lru_cache(maxsize=128)
 def _parts(file: Path, changed: int, study: str) -> list[str | bytes]:
-    """Read once, and again where the operator has made it anew."""
-    return picture(file.read_text(encoding="utf-8"), study)
+    """The parts that stand exactly as they will; read again where the poster is made anew.
+
+    Those are views and plain sentences. From the first other part on (cards, captions, a table)
+    heights differ, and what is in sight would move when the result comes.
+    """
+    whole = picture(file.read_text(encoding="utf-8"), study)
+    parts = list(takewhile(lambda part: isinstance(part, bytes) or part.startswith("<div>"), whole))
+    return parts if any(isinstance(part, bytes) for part in parts) else []
 
 
 def _draw(parts: list[str | bytes]) -> None:

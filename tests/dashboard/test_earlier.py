@@ -67,6 +67,7 @@ def views(app: AppTest) -> list[bytes]:
 def test_a_poster_stands_until_the_result_is_there(folder, held) -> None:
     app = AppTest.from_function(page).run(timeout=60)
     assert not app.exception and not app.get("skeleton")
+    assert [one.value for one in app.get("html")] == ["<div>Told.</div>"]  # up to the table
     assert views(app) == [VIEW] and app.get("progress")[0].proto.text.startswith(earlier.MARK)
     held.set()
     chosen = PRESETS["uneven"].settings
