@@ -123,7 +123,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
 def gains(outcome: Collaboration) -> Panel:
     """Each client's gain over both baselines, sorted by the gain over training alone."""
     place = np.arange(1, outcome.clients + 1)
-    who = [f"client {client}" for client in outcome.order]
+    who = [outcome.facts.client(number) for number in outcome.order]
     return Panel(
         key="personal-gain",
         title="Who gains?",
@@ -163,7 +163,7 @@ def distances(outcome: Collaboration) -> str:
 def angles(outcome: Collaboration) -> list[Heat]:
     """Largest principal angles between clients: the truth, and what the models say."""
     shown = len(outcome.angles)
-    labels = [str(client) for client in range(shown)]
+    labels = [outcome.facts.label(client) for client in range(shown)]
     return [
         Heat(
             key=f"personal-angles-{key}",
