@@ -99,7 +99,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
     fresh = settings.measure == "fresh"
     source = outcome.fresh if fresh else outcome.training
-    true = Baseline("the true common frame", outcome.centre, simulation_only=True)
+    true = Baseline("the true common subspace", outcome.centre, simulation_only=True)
     return Panel(
         key="personal-error",
         title="Error against rounds",
@@ -153,7 +153,7 @@ def distances(outcome: Collaboration) -> str:
         if shown == outcome.clients
         else f"every two of the first {shown} of {outcome.clients} clients"
     )
-    unseen = "the records of all" if outcome.own else "the true frames"
+    unseen = "the records of all" if outcome.own else "the true subspaces"
     return (
         f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation "
         f"only: nobody in the federation sees {unseen}."
@@ -180,7 +180,7 @@ def angles(outcome: Collaboration) -> list[Heat]:
             simulation_only=True,  # the models are the clients' own
         )
         for key, title, values in (
-            ("true", "All their records" if outcome.own else "True frames", outcome.angles),
+            ("true", "All their records" if outcome.own else "True subspaces", outcome.angles),
             ("learned", "Personalised models", outcome.learned),
         )
     ]

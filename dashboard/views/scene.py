@@ -247,7 +247,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
     table = scene.metrics
     return Panel(
         key="scene-error",
-        title="Error: answer, attack",
+        title="Error",
         x_title="communication round",
         y_title="sine of the angle to the truth",
         curves=(
