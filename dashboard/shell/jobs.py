@@ -384,16 +384,16 @@ def show(
             if not running:
                 _ending_told(job, name, once_more)
 
-    # Widgets inside a picture run the picture again, not the page.
-    @st.fragment
-    def shown() -> None:
-        if result is not None:
-            with st.container(key=f"{name}_picture"):
-                former(result)
-        elif running:
-            st.skeleton(height=420)
+        # Widgets inside a picture run the picture again, not the page.
+        @st.fragment
+        def shown() -> None:
+            if result is not None:
+                with st.container(key=f"{name}_picture"):
+                    former(result)
+            elif running:
+                st.skeleton(height=420)
 
-    shown()
+        shown()
     return job
 
 
