@@ -333,32 +333,32 @@ def test_a_play_is_not_read_out_round_by_round_but_a_step_is(page):
     page.locator("[data-testid=replay-play]").first.click()
 
 
-def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(page):
-    trace = page.evaluate(
+def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(still):
+    trace = still.evaluate(
         f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
         ".customdata[12]"
     )
     assert trace == ["12", "1.00 × 10⁻⁶"]
-    template = page.evaluate(
+    template = still.evaluate(
         f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
         ".hovertemplate"
     )
     assert "error" not in template and "at round %{customdata[0]}" in template
 
 
-def test_a_legend_shows_the_marker_that_is_drawn(page):
-    drawn = page.evaluate(
+def test_a_legend_shows_the_marker_that_is_drawn(still):
+    drawn = still.evaluate(
         "() => document.querySelector('[data-panel=points]')._fullData[0].marker.symbol"
     )
-    legend = page.locator("figure:has([data-panel=points]) .fp-legend [data-marker]")
+    legend = still.locator("figure:has([data-panel=points]) .fp-legend [data-marker]")
     assert legend.get_attribute("data-marker") == drawn == "square"
     assert legend.evaluate("(node) => node.tagName") == "path"
 
 
 @pytest.mark.parametrize("kind", ["PNG", "SVG"])
-def test_a_picture_can_be_downloaded(page, kind):
-    with page.expect_download() as download:
-        page.locator(f"button[aria-label='Download “Estimate” as {kind}']").click()
+def test_a_picture_can_be_downloaded(still, kind):
+    with still.expect_download() as download:
+        still.locator(f"button[aria-label='Download “Estimate” as {kind}']").click()
     assert download.value.suggested_filename == f"estimate-round-20.{kind.lower()}"
     content = Path(download.value.path()).read_bytes()
     assert content.startswith(b"\x89PNG" if kind == "PNG" else b"<svg")
@@ -366,15 +366,15 @@ def test_a_picture_can_be_downloaded(page, kind):
         assert b"Estimate, round 20 of 20. frame 20" in content
 
 
-def test_a_heat_map_can_be_downloaded(page):
-    with page.expect_download() as download:
-        page.locator("figure:has([data-panel=heat]) button[aria-label='Download as SVG']").click()
+def test_a_heat_map_can_be_downloaded(still):
+    with still.expect_download() as download:
+        still.locator("figure:has([data-panel=heat]) button[aria-label='Download as SVG']").click()
     assert download.value.suggested_filename == "heat.svg"
 
 
-def test_the_first_stop_of_the_tab_key_leads_to_the_play_button(page):
-    page.evaluate("() => document.activeElement?.blur()")
-    page.locator("body").press("Tab")
-    assert page.evaluate("() => document.activeElement.textContent") == "Skip to the picture"
-    page.keyboard.press("Enter")
-    assert page.evaluate("() => document.activeElement.dataset.testid") == "replay-play"
+def test_the_first_stop_of_the_tab_key_leads_to_the_play_button(still):
+    still.evaluate("() => document.activeElement?.blur()")
+    still.locator("body").press("Tab")
+    assert still.evaluate("() => document.activeElement.textContent") == "Skip to the picture"
+    still.keyboard.press("Enter")
+    assert still.evaluate("() => document.activeElement.dataset.testid") == "replay-play"
