@@ -372,9 +372,9 @@ def test_a_heat_map_can_be_downloaded(still):
     assert download.value.suggested_filename == "heat.svg"
 
 
-def test_the_first_stop_of_the_tab_key_leads_to_the_play_button(still):
-    still.evaluate("() => document.activeElement?.blur()")
-    still.locator("body").press("Tab")
-    assert still.evaluate("() => document.activeElement.textContent") == "Skip to the picture"
-    still.keyboard.press("Enter")
-    assert still.evaluate("() => document.activeElement.dataset.testid") == "replay-play"
+def test_the_first_stop_of_the_tab_key_leads_to_the_play_button(page):
+    page.evaluate("() => document.activeElement?.blur()")
+    page.locator("body").press("Tab")
+    assert page.evaluate("() => document.activeElement.textContent") == "Skip to the picture"
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.dataset.testid") == "replay-play"

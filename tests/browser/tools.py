@@ -221,19 +221,18 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
     return problems
 
 
-def findings(page, **options) -> list[str]:
+def findings(page) -> list[str]:
     """What axe finds in a page, whatever its impact; one line for each place."""
-    options = {"resultTypes": ["violations"], **options}
     return [
         f"{found['id']} ({found['impact']}): {node['html'][:200]}"
-        for found in Axe().run(page, options=options).response["violations"]
+        for found in Axe().run(page).response["violations"]
         for node in found["nodes"]
     ]
 
 
-def accessible(page, **options) -> None:
+def accessible(page) -> None:
     """Fail if axe finds anything."""
-    found = findings(page, **options)
+    found = findings(page)
     assert not found, f"{page.url}: " + "\n".join(found)
 
 
