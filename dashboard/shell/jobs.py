@@ -374,33 +374,34 @@ def show(
     if result is not None:
         st.session_state[picture] = former, result
 
-    with st.container(key=f"{name}_busy"):
-        if dimmed:
-            # What stays for good keeps the contrast of its texts.
-            look = "opacity: 0.45" if running else "filter: grayscale(1)"
-            st.html(f"<style>.st-key-{name}_picture {{ {look}; }}</style>")
-        if running:
-            bar, button = st.columns([6, 1], vertical_alignment="center")
-            with bar:
-                _follow(job, visitor, earlier.MARK if posed is not None else "")
-            button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-    with st.container(key=f"{name}_status"):
-        if not running:
-            _ending_told(job, name, once_more)
+    with st.container(key=f"{name}_job", gap=None):
+        with st.container(key=f"{name}_busy"):
+            if dimmed:
+                # What stays for good keeps the contrast of its texts.
+                look = "opacity: 0.45" if running else "filter: grayscale(1)"
+                st.html(f"<style>.st-key-{name}_picture {{ {look}; }}</style>")
+            if running:
+                bar, button = st.columns([6, 1], vertical_alignment="center")
+                with bar:
+                    _follow(job, visitor, earlier.MARK if posed is not None else "")
+                button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
+        with st.container(key=f"{name}_status"):
+            if not running:
+                _ending_told(job, name, once_more)
 
-    # Widgets inside a picture run the picture again, not the page.
-    @st.fragment
-    def shown() -> None:
-        if result is not None:
-            with st.container(key=f"{name}_picture"):
-                former(result)
-        elif posed is not None:
-            with st.container(key=f"{name}_picture"):
-                posed()
-        elif running:
-            st.skeleton(height=420)
+        # Widgets inside a picture run the picture again, not the page.
+        @st.fragment
+        def shown() -> None:
+            if result is not None:
+                with st.container(key=f"{name}_picture"):
+                    former(result)
+            elif posed is not None:
+                with st.container(key=f"{name}_picture"):
+                    posed()
+            elif running:
+                st.skeleton(height=420)
 
-    shown()
+        shown()
     return job
 
 

@@ -93,7 +93,7 @@ def _verdict(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -
     rows = [row for _, row in drawn.loc[best].iterrows()]
     text = "; ".join(f"**{label(row, settings)}**" for row in rows[:5])
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-    return f"Nothing beats on both axes: {text}{more}."
+    return f"Nothing beats these on both axes: {text}{more}."
 
 
 def _along(rows: pd.DataFrame) -> pd.DataFrame:

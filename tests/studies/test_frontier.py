@@ -168,7 +168,7 @@ def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
     said = sentences(advice, settings)
     assert said[0].startswith(
         "Server curious, behind secure sums, ≤ 1 MB a client, ε ≤ 2: **Noisy covariance with "
-        "shared noise under secure sums, one round**, an angle of sine "
+        "shared noise under secure sums, one round**, off by "
     )
     assert said[1].startswith("Why: the rules leave ") and "Without secure sums: " in said[2]
     assert advice.place(2) is not None and said[-1].startswith("Next best: ")
