@@ -17,7 +17,7 @@ STUDY = Convergence()
 controls = Controls(ConvergeSettings)
 layout.heading(
     "How fast does it converge?",
-    "Every method starts from the same random frame and must find the leading subspace of all "
+    "Every method starts from the same random basis and must find the leading subspace of all "
     "clients' data together. Watch what a round, a byte or a local product buys.",
 )
 controls.show_notes()

@@ -29,7 +29,7 @@ def experiment() -> None:
         chapter = story.choose(controls)
         with place:
             layout.heading(
-                "Nobody sends a record. What does the server hold?"
+                "No record is sent. What does the server hold?"
                 if chapter is None
                 else chapter.title
             )

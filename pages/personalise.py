@@ -24,7 +24,7 @@ layout.heading(
     "Who should collaborate?",
     "Every client has few records and a subspace of its own, near a common one. Alone it overfits; "
     "one shared model fits nobody. Personalised PCA keeps a model for each client and pulls it "
-    "towards a common frame.",
+    "towards a common one.",
 )
 controls.show_notes()
 

@@ -83,7 +83,7 @@ st.markdown(
 )
 st.markdown(
     "**Personalised PCA.** Its pull towards the common frame is the penalty ½r‖x − z‖² with "
-    "r = 1/σ_U², its Uᵢ are the xᵢ and V is z, but the multipliers stay at zero. That is the "
+    "r = 1/σᵤ², its Uᵢ are the xᵢ and V is z, but the multipliers stay at zero. That is the "
     "point: with H = 0 clients keep their differences, and the average is FedAvg's fixed point on "
     "purpose. Letting H move with ω between 0 and r would lead from personal models to one shared "
     "model."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ Protection = Literal["none", "heuristic", "formal"]
 
 #: Texts of more signs break into lines in a table.
 SENTENCE = 40
+#: Columns that fit a phone beside each other.
+MOST_ON_A_PHONE = 3
 #: Long enough for a browser to load the player and draw one picture.
 PICTURE_SECONDS = 0.5
 
@@ -126,20 +129,27 @@ def small_table(
     ]
     head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
     rows = [
-        "".join(_cell("td", text, side) for text, side in zip(row, sides, strict=True))
+        "".join(
+            _cell("td", text, side, str(name))
+            for name, text, side in zip(table, row, sides, strict=True)
+        )
         for row in table.itertuples(index=False)
     ]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    # On a phone the table scrolls within its frame; the frame takes the keyboard's focus for that.
+    # On a phone a row of many columns becomes a list; a table of few scrolls within its frame where
+    # it must, and the frame takes the keyboard's focus for that.
+    many = " fp-many" if table.shape[1] > MOST_ON_A_PHONE else ""
     st.html(
-        f'<div class="fp-table" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f'<div class="fp-table{many}" role="region" tabindex="0" aria-label="{escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(tag: str, text: object, side: str) -> str:
-    scope = ' scope="col"' if tag == "th" else ""
-    return f'<{tag}{scope} class="fp-{side}">{escape(str(text))}</{tag}>'
+def _cell(tag: str, text: object, side: str, name: str = "") -> str:
+    more = f' data-name="{escape(name)}"' if name else ' scope="col"' if tag == "th" else ""
+    # ρ_spec and the like; names of columns keep their underscores.
+    words = re.sub(r"([α-ω]|\bS)_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
+    return f'<{tag}{more} class="fp-{side}">{words}</{tag}>'
 
 
 def about(

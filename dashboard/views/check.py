@@ -57,19 +57,19 @@ def draw(found: Checked, settings: CheckSettings) -> None:
         )
     if not found.draws:
         st.caption(
-            "Too large to be run here, so counting alone answers; where it does not decide, take "
-            "it for open."
+            "Too large to be run here: the answers come from counting alone. Where counting does "
+            "not decide, take it for open."
         )
     else:
         st.caption(
-            f"From {found.draws} draws of random records of these sizes, on a grid where yours "
-            "are, centred as yours are; never your data. Real data of another shape may be easier "
-            "or harder. “Open”: in at least nine of ten draws an attack comes nearer to all than "
-            "to nothing; “in part”: it gets something, hardly ever so much. A share of draws is "
-            "given where they differ, with the span in which that of as many others lies "
-            f"({SURE:.1%}); where all agree, up to {_others(found.draws)} of as many others may "
-            "not. Membership: how often a member is ranked above a stranger, half of the time by "
-            "chance."
+            f"Tried on {found.draws} random sets of records of these sizes, never on your data: "
+            "real records may be easier or harder. **Open**: in at least nine sets of ten an "
+            "attack gets the better part. **In part**: it gets something, but hardly ever the "
+            "better part. Where the sets differ, their share is given, and in brackets where the "
+            f"share of {found.draws} other sets would lie ({SURE:.1%} sure). Where all agree, up "
+            f"to {_others(found.draws)} of {found.draws} other sets may still differ. **Ranked "
+            "right**: how often a member of the data is ranked above a stranger; by chance, half "
+            "of the time."
         )
     if settings.formal:
         st.caption(
@@ -83,7 +83,7 @@ def draw(found: Checked, settings: CheckSettings) -> None:
             "own answer is off (sine of the largest angle), and what a client sends and receives.",
         )
         layout.small_table(
-            _defences(found.defences), label="Defences", numbers=["Off by", "A client"]
+            _defences(found.defences), label="Defences", numbers=["Off by", "Each client"]
         )
 
 
@@ -167,6 +167,6 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
             left = ", ".join(names) or "nothing, by the attacks tried"
             off, sent = f"{row['sine']:.2g}", size(row["bytes_client"])
         rows.append(
-            {"Changed": row["defence"], "Still open": left, "Off by": off, "A client": sent}
+            {"Changed": row["defence"], "Still open": left, "Off by": off, "Each client": sent}
         )
     return pd.DataFrame(rows)

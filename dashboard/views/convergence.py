@@ -201,10 +201,13 @@ def verdict(summary: pd.DataFrame, accuracy: float) -> str:
             "a larger error."
         )
     best = reached.iloc[0]
-    text = f"**{best['method']}** needs the fewest rounds to {short(accuracy)}: {best['round']:.0f}"
+    text = (
+        f"**{best['method']}** needs the fewest rounds to reach {short(accuracy)}, "
+        f"{best['round']:.0f}"
+    )
     if len(reached) > 1:
         others = [f"{row.method} {row.round:.0f}" for row in reached.iloc[1:].itertuples()]
-        text += ", against " + ", ".join(others)
+        text += "; then " + ", ".join(others)
     missed = summary[summary["reached"] == 0]["method"]
     if len(missed):
         text += f". {', '.join(missed)} {'does' if len(missed) == 1 else 'do'} not get there"

@@ -99,7 +99,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
     fresh = settings.measure == "fresh"
     source = outcome.fresh if fresh else outcome.training
-    true = Baseline("the true common frame", outcome.centre, simulation_only=True)
+    true = Baseline("the true common subspace", outcome.centre, simulation_only=True)
     return Panel(
         key="personal-error",
         title="Error against rounds",
@@ -123,7 +123,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
 def gains(outcome: Collaboration) -> Panel:
     """Each client's gain over both baselines, sorted by the gain over training alone."""
     place = np.arange(1, outcome.clients + 1)
-    who = [f"client {client}" for client in outcome.order]
+    who = [outcome.facts.client(number) for number in outcome.order]
     return Panel(
         key="personal-gain",
         title="Who gains?",
@@ -153,7 +153,7 @@ def distances(outcome: Collaboration) -> str:
         if shown == outcome.clients
         else f"every two of the first {shown} of {outcome.clients} clients"
     )
-    unseen = "the records of all" if outcome.own else "the true frames"
+    unseen = "the records of all" if outcome.own else "the true subspaces"
     return (
         f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation "
         f"only: nobody in the federation sees {unseen}."
@@ -163,7 +163,7 @@ def distances(outcome: Collaboration) -> str:
 def angles(outcome: Collaboration) -> list[Heat]:
     """Largest principal angles between clients: the truth, and what the models say."""
     shown = len(outcome.angles)
-    labels = [str(client) for client in range(shown)]
+    labels = [outcome.facts.label(client) for client in range(shown)]
     return [
         Heat(
             key=f"personal-angles-{key}",
@@ -180,7 +180,7 @@ def angles(outcome: Collaboration) -> list[Heat]:
             simulation_only=True,  # the models are the clients' own
         )
         for key, title, values in (
-            ("true", "All their records" if outcome.own else "True frames", outcome.angles),
+            ("true", "All their records" if outcome.own else "True subspaces", outcome.angles),
             ("learned", "Personalised models", outcome.learned),
         )
     ]

@@ -13,6 +13,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
 from fedpca_core.studies.reconstruction import Reconstructed
+from fedpca_core.studies.scene.words import angle
 
 
 def draw(found: Reconstructed) -> None:
@@ -168,12 +169,12 @@ def verdict(found: Reconstructed) -> str:
             then = recovery.angle_of_method(recovery.complete)
             parts.append(
                 f"From **{name}** the server has the client's whole covariance after round "
-                f"{recovery.complete}, while the method itself is still at an angle of {then:.1g}."
+                f"{recovery.complete}, while the method's own answer is still off by {angle(then)}."
             )
         elif last > 1:
             parts.append(
                 f"From **{name}** this attack ends at error {last:.2g}, worse than guessing zero; "
-                f"the method is at an angle of {recovery.angle_of_method(-1):.1g}."
+                f"the method's own answer is off by {angle(recovery.angle_of_method(-1))}."
             )
         else:
             parts.append(f"From **{name}** this attack gets the covariance to {last:.1%}.")

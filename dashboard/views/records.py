@@ -114,8 +114,8 @@ def headline(method: str, result: Recovered, settings: AttackSettings) -> str:
     guess = "" if one.step is None else ", the step of its grid found by trial"
     return (
         f"**{title}**: after round {one.certified} the server has **{what} {result.records} "
-        f"{_things(settings)} {_whose(settings)}**, certified{guess}; in truth {one.exact} of "
-        f"{result.records} are exact."
+        f"{_things(settings)} {_whose(result, settings)}**, certified{guess}; in truth "
+        f"{one.exact} of {result.records} are exact."
     )
 
 
@@ -143,9 +143,9 @@ def _differences(
     unique = "; no other whole differences explain the messages" if one.unique else ""
     return (
         f"From **{METHODS[method].title}** the server has **every difference between the "
-        f"{result.records} {_things(settings)} {_whose(settings)}** after round {one.certified}, "
-        "although nobody told it the mean, and can prove it: a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}{unique}. What stays open is one "
+        f"{result.records} {_things(settings)} {_whose(result, settings)}** after round "
+        f"{one.certified}, although nobody told it the mean, and can prove it: a wrong rotation "
+        f"would pass with a chance of {_power(one.log10_chance)}{unique}. What stays open is one "
         f"{_thing(settings)} that all have in common, and their common sign; drawn is each above "
         f"the smallest value of every {_feature(settings)}. In truth {one.exact} of "
         f"{result.records} are exact."
@@ -153,7 +153,7 @@ def _differences(
 
 
 def _certified(method: str, one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
-    who = _whose(settings)
+    who = _whose(result, settings)
     unique = "; no other whole records explain the messages" if one.unique else ""
     guess = "" if one.step is None else f" It found the step of the grid, {one.step:.4g}, by trial."
     return (
@@ -221,14 +221,14 @@ def _feature(settings: AttackSettings) -> str:
     return "column" if settings.problem == "table" else "pixel"
 
 
-def _whose(settings: AttackSettings) -> str:
-    return "that joined" if settings.joined else f"of client {settings.client}"
+def _whose(result: Recovered, settings: AttackSettings) -> str:
+    return "that joined" if settings.joined else f"of {result.facts.client(settings.client)}"
 
 
 def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:
     one, title = result.found[method], METHODS[method].title
     summed = one.attack == "sums" or (one.attack == "two runs" and settings.secure_aggregation)
-    whose = "a sum over clients" if summed else f"from client {settings.client}"
+    whose = "a sum over clients" if summed else f"from {result.facts.client(settings.client)}"
     came = [
         "nothing yet" if k == 0 else f"message {k}, {whose}: its columns as pictures"
         for k in range(len(one.directions))

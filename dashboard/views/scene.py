@@ -107,14 +107,14 @@ def draw(
             settings.lecture,
             settings.hidden,
             settings.section,
-            {"answer": METHODS[settings.method].title, "attack": attack_on(settings)},
+            {"answer": METHODS[settings.method].title, "attack": attack_on(scene, settings)},
         ),
     )
 
 
-def attack_on(settings: SceneSettings) -> str:
+def attack_on(scene: Scene, settings: SceneSettings) -> str:
     """The name of the attack's curve."""
-    return f"attack on {who(settings)}"
+    return f"attack on {who(settings, scene.facts)}"
 
 
 def label(settings: SceneSettings) -> str:
@@ -134,7 +134,7 @@ def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
     """What has just happened, in one sentence."""
     title = METHODS[settings.method].title
     held = int(scene.directions[k])
-    name, objects = who(settings), things(settings)
+    name, objects = who(settings, scene.facts), things(settings)
     answer = f"the answer is off by {angle(float(scene.metrics['sin_theta'].iloc[k]))}"
     if k == 0:
         return f"Nothing has been sent yet: {answer}, and the server holds nothing of anybody."
@@ -167,7 +167,10 @@ def _stage(scene: Scene, settings: SceneSettings) -> Stage:
     size = scene.upload_bytes / 1e3
     return Stage(
         thumbnails=to_uint8(np.stack([mosaic(t, 2) for t in scene.thumbnails]), 0.0, 1.0),
-        names=[f"Client {number}" for number in range(scene.facts.clients)],
+        names=[
+            scene.facts.label(number) if scene.facts.client_names else f"Client {number}"
+            for number in range(scene.facts.clients)
+        ],
         present=scene.present,
         attacked=settings.client,
         message=f"{size:.3g} kB a message",
@@ -189,7 +192,7 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str]:
 
 
 def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
-    name = who(settings)
+    name = who(settings, scene.facts)
     sent = float(scene.metrics["bytes_up"].iloc[k]) / 1e3
     if k == 0:
         return "has received nothing"
@@ -202,7 +205,7 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
     return Images(
-        f"{who(settings).capitalize()}'s {'newcomers' if settings.joined else 'records'}",
+        f"{'Newcomers' if settings.joined else 'Records'} of {who(settings, scene.facts)}",
         to_uint8(mosaic(scene.truth)[None], 0.0, 1.0),
         palette="grey",
         simulation_only=True,
@@ -244,7 +247,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
     table = scene.metrics
     return Panel(
         key="scene-error",
-        title="Error: answer, attack",
+        title="Error",
         x_title="communication round",
         y_title="sine of the angle to the truth",
         curves=(
@@ -255,7 +258,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
                 colour=settings.method,
             ),
             Curve(
-                attack_on(settings),
+                attack_on(scene, settings),
                 table["round"],
                 np.maximum(scene.held_error, ROUNDING),
                 colour="series 4",
@@ -263,8 +266,8 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
             ),
         ),
         description="Error of the common subspace after every round, and of the matrix that the "
-        f"server holds against that of {who(settings)}: sines of the largest angle between "
-        "subspaces, and of the angle between matrices.",
+        f"server holds against that of {who(settings, scene.facts)}: sines of the largest angle "
+        "between subspaces, and of the angle between matrices.",
         integer_x=True,
         x_range=(0, rounds),
         # Down to where the answer gets; records that are known exactly leave the chart below.

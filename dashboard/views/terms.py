@@ -82,6 +82,6 @@ _DRAWN = {
 _WORDS = {
     "federation": "<b>Federation</b>: many hold data, one coordinates.",
     "directions": "<b>Leading directions</b>: along them the points vary most.",
-    "basis": "<b>Basis</b>: directions at right angles, a ruler for the rest.",
-    "covariance": "<b>Covariance</b>: how strongly every two pixels go together.",
+    "basis": "<b>Basis</b>: directions at right angles, like the axes of a map.",
+    "covariance": "<b>Covariance</b>: how strongly any two pixels vary together.",
 }

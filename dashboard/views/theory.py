@@ -80,13 +80,16 @@ def convergence(found: Measured) -> list[Panel]:
         )
     ]
     lines = [Baseline("no progress", 1.0)]
-    promises = [(claim.name, claim.factor, CLAIM), ("our bound ρ_spec", found.spectral, OURS)]
+    promises = [(claim.name, claim.factor, CLAIM), ("our spectral bound", found.spectral, OURS)]
     for name, factor, colour in promises:
         if factor is None:
             continue
         if factor < 1:
             promised = np.maximum(factor**rounds, 1e-16)
-            curves.append(Curve(f"{name}, ρᵏ", rounds, promised, colour=colour, guide=True))
+            # Where both say the same, the one shows through the other.
+            dash = "dot" if colour == OURS else None
+            title = f"{name}, ρᵏ"
+            curves.append(Curve(title, rounds, promised, colour=colour, dash=dash, guide=True))
         lines.append(Baseline(f"{name}: {factor:.4f}", factor, colour=colour))
     if found.norm is not None:
         exact = f"exact worst case here: {found.norm:.4f}"
@@ -140,11 +143,11 @@ def cards(found: Measured, settings: TheorySettings) -> None:
                 "Claimed factor", text(found.claim.factor), found.claim.remark or found.claim.name
             ),
             layout.Card(
-                "Our bound ρ_spec",
+                "Our spectral bound",
                 text(found.spectral),
                 f"any clients with λ = {LOW:g}, L = {settings.high:g}",
                 help="Derived here: no clients with these constants and no start make a round "
-                "shrink Φ by less. ρ_spec is the largest spectral norm of one round over all "
+                "shrink Φ by less: the largest spectral norm of one round over all "
                 "curvatures between λ and L.",
             ),
             layout.Card(

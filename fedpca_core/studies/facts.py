@@ -29,6 +29,8 @@ class Facts:
         Of the private data, to tell problems apart.
     guarantee : Guarantee or None
         What every method on this problem guarantees its clients; None without noise.
+    client_names : tuple of str
+        What the client column of a table calls them; empty elsewhere.
     """
 
     name: str
@@ -42,6 +44,16 @@ class Facts:
     image_shape: tuple[int, int] | None
     digest: str
     guarantee: Guarantee | None = None
+    client_names: tuple[str, ...] = ()
+
+    def label(self, client: int) -> str:
+        """A client on an axis or on its picture: its name, or its number counted from 0."""
+        return self.client_names[client] if self.client_names else str(client)
+
+    def client(self, number: int) -> str:
+        """A client in a sentence: by the number that settings and links use, and by its name."""
+        named = f" ({self.client_names[number]})" if self.client_names else ""
+        return f"client {number}{named}"
 
     def meanings(self) -> dict[str, Guarantee]:
         """What the guarantee says of other units; nothing where there is none."""
@@ -62,4 +74,5 @@ class Facts:
             image_shape=problem.image_shape,
             digest=problem.digest,
             guarantee=problem.guarantee,
+            client_names=problem.client_names,
         )

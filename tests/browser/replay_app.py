@@ -55,6 +55,7 @@ chart(
     panels=[
         Panel("roc", "Trade-off", "false positives", "true positives",
               (Curve("attack", rates, np.sqrt(rates)), Curve("guess", rates, rates, guide=True)),
+              baselines=(Baseline("one half of all of them", 0.5),),
               log_y=False, x_range=(0, 1), y_range=(0, 1), follows=False),
         Panel("bars", "Bytes", "client", "megabytes",
               (Curve("SSI", ["a", "b"], [1, 2]), Curve("FAPS", ["a", "b"], [2, 1])),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tests.browser.tools import ROOT, PageLink, accessible, drawn, fits, pages, serve, watch
@@ -51,6 +53,10 @@ def opened(page, link: PageLink) -> None:
     assert page.locator("[role=dialog]").count() == 0, "a modal covers the page"
     assert page.locator("[data-testid=stException]").count() == 0
     assert page.locator("[data-testid=stSidebarNavLink]").count() == len(PAGES)
+    headings = page.locator("[data-testid=stMain]").get_by_role("heading").all()
+    levels = [int(heading.evaluate("(node) => node.tagName")[1]) for heading in headings]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels)), "a level is skipped"
 
 
 def background(page) -> str:

@@ -346,6 +346,15 @@ def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(page):
     assert "error" not in template and "at round %{customdata[0]}" in template
 
 
+def test_a_baseline_is_named_where_no_curve_runs_or_in_the_legend(still):
+    named = "([key]) => document.querySelector(`[data-panel=${key}]`).layout.annotations.map("
+    named += "(one) => [one.text, one.xanchor])"
+    # On the right the bound runs past the noise, on the left two curves past the other.
+    assert still.evaluate(named, ["error"]) == [["noise", "left"], ["◇ centralised", "right"]]
+    assert still.evaluate(named, ["roc"]) == []
+    assert "one half of all of them" in still.locator("figure:has([data-panel=roc])").inner_text()
+
+
 def test_a_legend_shows_the_marker_that_is_drawn(page):
     drawn = page.evaluate(
         "() => document.querySelector('[data-panel=points]')._fullData[0].marker.symbol"

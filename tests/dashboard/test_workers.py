@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+import resource
 import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from dashboard.shell import workers
+from dashboard.shell.limits import LIMITS
 from dashboard.shell.workers import Pieces, Pool, together
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.catalogue import STUDIES
@@ -51,6 +55,17 @@ def test_own_files_travel_to_the_worker(pool):
     )
     chosen = ConvergeSettings(problem="table", clients=2, components=1, starts=1, rounds=10)
     assert outcome(pool.run(STUDY, chosen, own)).facts.features == 3
+
+
+def test_a_computation_has_the_memory_that_the_limit_promises(pool):
+    """Libraries that reserve addresses once took two thirds of it."""
+    assert outcome(pool.run(STUDY, TINY, None)).complete
+    (worker,) = [one for one in pool._all if one.alive]
+    process = Path("/proc") / str(worker.pid)
+    limit = re.search(r"Max address space +(\d+)", (process / "limits").read_text())
+    taken = int((process / "statm").read_text().split()[0]) * resource.getpagesize()
+    assert limit is not None
+    assert (int(limit[1]) - taken) / 2**20 > 0.75 * LIMITS.megabytes
 
 
 def test_a_long_job_has_a_worker_that_gives_way():

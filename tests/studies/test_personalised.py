@@ -415,6 +415,9 @@ def test_a_table_of_ones_own_is_judged_on_rows_that_nobody_learns_from() -> None
     found = outcome(Comparison().run(OWN, data))
     assert found.own and set(found.fresh) == {PERSONAL, ALONE, SHARED}
     assert all(0 < values[-1] < 1 for values in found.fresh.values())
+    tables = Comparison().tables(found, OWN)
+    assert set(tables["gains"]["client"]) == {"odd", "normal"}
+    assert tables["angles"].loc[0, ["client", "other"]].tolist() == list(found.facts.client_names)
 
 
 @pytest.mark.parametrize(

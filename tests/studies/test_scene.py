@@ -59,7 +59,8 @@ def test_a_table_of_one_s_own_has_its_picture():
     assert scene.thumbnails.shape == (3, 4, 3, 3), "a client of three rows has a grey fourth"
     assert scene.certified == 3 and scene.records == 7
     last = drawn.sentence(scene, settings, scene.rounds)
-    assert "has all 7 rows of client 1, exactly" in last
+    assert "has all 7 rows of client 1 (y), exactly" in last
+    assert drawn._stage(scene, settings).names == ["x", "y", "z"]
     with pytest.raises(InvalidInput, match="no client 3 among 3"):
         outcome(STUDY.run(replace(settings, client=3), own))
     with pytest.raises(InvalidInput, match="--table"):

@@ -83,6 +83,15 @@ def test_the_heat_maps_say_of_how_many_clients_they_are(compared) -> None:
     assert scatter.curves[0].labels[0] == f"client {compared.order[0]}"
 
 
+def test_clients_of_a_table_of_ones_own_have_their_names(compared) -> None:
+    names = tuple("abcdefgh")
+    own = replace(compared, facts=replace(compared.facts, client_names=names))
+    for heat in personal.angles(own):
+        assert heat.row_labels == heat.column_labels == list(names)
+    first = own.order[0]
+    assert personal.gains(own).curves[0].labels[0] == f"client {first} ({names[first]})"
+
+
 def test_the_sweep_has_bands_and_a_mark_at_the_page_s_setting(swept) -> None:
     panel = personal_sweep.panel(swept, SMALL)
     assert all(curve.lower is not None for curve in panel.curves[:3])

@@ -15,4 +15,4 @@ def test_the_stage_and_every_sentence_mean_the_client_of_the_settings() -> None:
     assert list(stage.names) == ["Client 0", "Client 1", "Client 2"] and stage.attacked == 2
     told = [scene.sentence(found, settings, k) for k in range(1, found.rounds + 1)]
     assert all("client 2" in text for text in (*told, *stage.server[1:]))
-    assert scene._truth(found, settings).title == "Client 2's records"
+    assert scene._truth(found, settings).title == "Records of client 2"

@@ -93,11 +93,63 @@ function axis(title, log, range, theme) {
   };
 }
 
-// More than two baselines would write over each other: they move to the legend, told apart by dash.
+// From the least to the largest x and y of a panel, as its axes measure them.
+function extent(panel, axis, log, range) {
+  const values = range ? [...range] : panel.curves.flatMap((curve) => Array.from(curve[axis]));
+  if (!range && axis === "y") values.push(...panel.baselines.map(({ value }) => value));
+  const shown = values.map((value) => (log ? Math.log10(value) : value)).filter(Number.isFinite);
+  return [shown.reduce((a, b) => Math.min(a, b), Infinity), shown.reduce((a, b) => Math.max(a, b), -Infinity)];
+}
+
+// Whether points, or the lines between them, lie in a box of [left, right, bottom, top].
+function crosses(points, lines, box) {
+  return points.some((point, at) => {
+    const [[x0, y0], [x1, y1]] = [point, points[lines ? at + 1 : at] ?? point].sort((one, other) => one[0] - other[0]);
+    const inside = [Math.max(x0, box[0]), Math.min(x1, box[1])];
+    if (!(inside[0] <= inside[1])) return false;
+    const ends = x1 > x0 ? inside.map((x) => y0 + ((y1 - y0) * (x - x0)) / (x1 - x0)) : [y0, y1];
+    return Math.min(...ends) <= box[3] && Math.max(...ends) >= box[2];
+  });
+}
+
+// Where a baseline's label stands, [left or right, above or below], so that no curve runs through
+// it; undefined where none is free. Sizes are those of a chart on a phone.
+function labelPlaces(panel) {
+  const across = (value) => (panel.logX ? Math.log10(value) : value);
+  const up = (value) => (panel.logY ? Math.log10(value) : value);
+  const curves = panel.curves.filter((curve) => !curve.frames && typeof curve.x[0] !== "string");
+  const [left, right] = extent({ ...panel, curves }, "x", panel.logX, panel.xRange);
+  const [bottom, top] = extent({ ...panel, curves }, "y", panel.logY, panel.yRange);
+  const lines = panel.kind !== "scatter";
+  const highestBar = panel.kind === "bars" ? extent({ ...panel, baselines: [] }, "y", panel.logY)[1] : -Infinity;
+  const drawn = curves.map((curve) => Array.from(curve.x, (x, at) => [across(x), up(curve.y[at])]));
+  const high = ((top - bottom) * 20) / Math.max(panel.height - 80, 120);
+  const taken = [];
+  return panel.baselines.map((baseline, at) => {
+    const wide = (right - left) * Math.min(0.95, (6.5 * baseline.label.length) / 280);
+    const sides = at % 2 ? ["left", "right"] : ["right", "left"];
+    const places = ["bottom", "top"].flatMap((anchor) => sides.map((side) => [side, anchor]));
+    const found = places.find(([side, anchor]) => {
+      const low = up(baseline.value) - (anchor === "top" ? high : 0);
+      const from = side === "right" ? right - wide : left;
+      const box = [from, from + wide, low, low + high];
+      const outside = panel.yRange && (low < bottom || low + high > top) && anchor === "top";
+      const touched = taken.some((other) => other[0] < box[1] && box[0] < other[1] && other[2] < box[3] && box[2] < other[3]);
+      if (outside || touched || highestBar > low || drawn.some((points) => crosses(points, lines, box))) return false;
+      taken.push(box);
+      return true;
+    });
+    return found ?? (panel.compact ? places[0] : undefined);
+  });
+}
+
+// Baselines whose labels would write over each other or over curves move to the legend, told apart
+// by dash.
 const BASELINE_DASHES = ["5px 4px", "1px 3px", "11px 4px", "11px 3px 2px 3px", "2px 6px", "7px 2px"];
 
 function crowded(panel) {
-  return panel.baselines.length > 2;
+  panel.places ??= labelPlaces(panel);
+  return panel.baselines.length > 2 || panel.places.includes(undefined);
 }
 
 function baselineDash(panel, at) {
@@ -113,8 +165,9 @@ function baselineLayout(panel, theme) {
       y1: baseline.value, layer: "below",
       line: { color: colour, width: 1.4, dash: baselineDash(panel, at) } });
     if (crowded(panel)) return;
-    annotations.push({ xref: "paper", x: at % 2 ? 0.01 : 0.99, xanchor: at % 2 ? "left" : "right",
-      yref: "y", y: panel.logY ? Math.log10(baseline.value) : baseline.value, yanchor: "bottom",
+    const [side, anchor] = panel.places[at];
+    annotations.push({ xref: "paper", x: side === "left" ? 0.01 : 0.99, xanchor: side,
+      yref: "y", y: panel.logY ? Math.log10(baseline.value) : baseline.value, yanchor: anchor,
       text: (baseline.simulationOnly ? "◇ " : "") + escaped(baseline.label), showarrow: false,
       font: { size: 11.5, color: colour }, bgcolor: withAlpha(theme.background, 0.6), borderpad: 1 });
   });
@@ -126,6 +179,7 @@ function compact(layout, large) {
   layout.margin = large ? { l: 60, r: 14, t: 8, b: 30 } : { l: 44, r: 10, t: 6, b: 22 };
   for (const axis of [layout.xaxis, layout.yaxis]) {
     axis.title = undefined;
+    if (axis.type === "log") axis.tickformat = undefined;
     axis.automargin = false; // what is written there has its room, and a second round of layout costs
     axis.nticks = large ? 2 : 4;
     const size = large ? 16.5 : 11;
@@ -134,8 +188,19 @@ function compact(layout, large) {
     // Powers of ten only: what lies between would write over them, and smaller.
     if (axis.type === "log") axis.dtick = axis.range ? Math.max(1, Math.round((axis.range[1] - axis.range[0]) / 2)) : 1;
   }
+  layout.yaxis.ticklabelstandoff = 5; // clear of a dot at the start
   layout.yaxis.exponentformat = layout.yaxis.type === "log" ? "power" : "SI";
   layout.yaxis.minexponent = layout.yaxis.type === "log" ? 1 : 3;
+}
+
+// Between two powers of ten Plotly writes digits alone, and small: so there are powers only on a long
+// axis, and numbers in full on a short one.
+function tickLogarithms(axis, [least, most], long, theme) {
+  if (!(most - least < long)) axis.nticks = Math.min(7, Math.max(2, Math.floor((most - least) / 0.8)));
+  else if (least >= -4 && most <= 6) {
+    const format = least >= 0 && most > 4 ? "~s" : "~g";
+    Object.assign(axis, { tickformat: format, nticks: long + 2, tickfont: { color: theme.quiet, size: 12 } });
+  }
 }
 
 function layoutOf(panel, theme, coarse) {
@@ -156,6 +221,8 @@ function layoutOf(panel, theme, coarse) {
   layout.xaxis.showline = true;
   layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
+  if (panel.logX) tickLogarithms(layout.xaxis, extent(panel, "x", true, panel.xRange), 3, theme);
+  if (panel.logY) tickLogarithms(layout.yaxis, extent(panel, "y", true, panel.yRange), 2, theme);
   if (panel.integerX) layout.xaxis.tickformat = ",d";
   // Fewer whole numbers than ticks: Plotly would write some twice.
   const ends = [...(panel.xRange ? [panel.xRange] : []), ...panel.curves.map(({ x }) => [x[0], x[x.length - 1]])];

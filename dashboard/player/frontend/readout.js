@@ -58,12 +58,14 @@ class Readout {
         element("th", { scope: "row" }, swatch(curve, kind, view.theme.scheme), element("span", { text: name }),
           curve.simulationOnly ? simulationTag() : null));
       for (const column of this.columns) {
-        const cell = element("td", { text: "–" });
+        const cell = element("td", { text: "–", "data-name": column.title });
         row.append(cell);
+        cell.classList.toggle("fp-none", !column.cells.has(name));
         if (column.cells.has(name)) this.cells.push({ cell, ...column.cells.get(name) });
       }
       return row;
     });
+    this.table.classList.toggle("fp-several", this.columns.length > 1);
     this.table.replaceChildren(element("thead", {}, head), element("tbody", {}, ...body));
     this.hide();
   }

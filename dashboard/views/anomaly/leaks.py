@@ -88,7 +88,7 @@ def error_panels(found: Leaked) -> list[Panel]:
     readings = [
         (
             "outside",
-            "Read off the dual: (I − ZZᵀ)SᵢZ",
+            "Read off the dual: what the model leaves out",
             "communication round",
             Curve(
                 "after each participation",

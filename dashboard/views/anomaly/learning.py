@@ -12,6 +12,9 @@ from dashboard.views.anomaly.common import colour, floor
 from fedpca_core.studies.detection.learning import FULL_ROUNDS, Learnt
 from fedpca_core.studies.detection.settings import AnomalySettings
 
+#: Digits as indices.
+LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
 
 def draw(found: Learnt, settings: AnomalySettings) -> None:
     """Corrected and printed rules, and the progress measure."""
@@ -24,9 +27,9 @@ def draw(found: Learnt, settings: AnomalySettings) -> None:
         if settings.rounds > FULL_ROUNDS:
             st.caption(f"Below: the first {FULL_ROUNDS} rounds.")
         chart(key="progress_view", panels=progress(found.progress))
-    k = settings.components
+    last, after = (str(settings.components + more).translate(LOW) for more in (0, 1))
     st.markdown(
-        f"The gap at this rank, λ{k}/λ{k + 1}, is **{found.gap:.2f}** (simulation only). "
+        f"The gap at this rank, λ{last}/λ{after}, is **{found.gap:.2f}** (simulation only). "
         + (
             "Neighbouring directions are hard to tell apart, so the distance falls slowly while "
             "the loss, which is what detection depends on, is nearly reached."

@@ -16,8 +16,9 @@ from fedpca_core.studies.own_data import OwnData
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
     """The attack to hide and how many hide it; who they are."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        job = jobs.study(ATTACK_TYPES, controls.settings(), lambda _: None, data=data)
+    row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+    job = jobs.study(ATTACK_TYPES, controls.settings(), lambda _: None, data=data)
+    with row:
         if types := job.result:
             first = preferred(types)
             others = ["", *(name for name in types if name != first)]

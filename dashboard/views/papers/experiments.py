@@ -150,7 +150,8 @@ def _curves(entry: Experiment, found: Shown, size: str) -> list[Panel]:
         panels.append(
             Panel(
                 key=f"{entry.key}-curves-{part}",
-                title=f"{entry.varied} {part}".strip(),
+                title=f"{entry.varied} {part}".strip()
+                or f"{entry.y_title} against {entry.x_title}".capitalize(),
                 x_title=entry.x_title,
                 y_title=entry.y_title,
                 curves=lines,

@@ -62,9 +62,9 @@ def draw(found: Judged, settings: PapersSettings) -> None:
         height=min(38 + 35 * len(table), 600),
         column_config={
             "Verdict": st.column_config.TextColumn(width=140),
-            "Paper": st.column_config.TextColumn(width=60),
+            "Paper": st.column_config.TextColumn(width=84),
             "Place": st.column_config.TextColumn(width=130),
-            "Claim": st.column_config.TextColumn(width=330),
+            "Claim": st.column_config.TextColumn(width=310),
             "Published": st.column_config.TextColumn(width=85),
             "Ours": st.column_config.TextColumn(width=210),
         },

@@ -79,16 +79,23 @@ def _draw_spending(spending: Spending, settings: PrivacySettings) -> None:
         "A round in which a client does not upload releases nothing about it. This is the first "
         "repetition; which rounds count depends on the server's draws alone. Not in the paper.",
     )
-    names = [str(client) for client in range(len(spending.epsilon))]
+    reference = spending.clients[0]
     chart(
         key="privacy_spending",
         panels=[
             Panel(
                 key="spending",
                 title="",
-                x_title="client (0 is the reference and always uploads)",
+                x_title=f"client ({reference} is the reference and always uploads)",
                 y_title=f"true ε at δ = {short(settings.delta)}",
-                curves=(Curve("true ε of the client", names, spending.epsilon, colour="formal"),),
+                curves=(
+                    Curve(
+                        "true ε of the client",
+                        spending.clients,
+                        spending.epsilon,
+                        colour="formal",
+                    ),
+                ),
                 log_y=False,
                 kind="bars",
                 height=260,

@@ -16,6 +16,7 @@ from fedpca_core.studies.frontier.rules import ALIKE, RULES, judged, size
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.scene.words import angle
 from fedpca_core.studies.study import Run, Study, part
 
 #: What the clients' noise and the server's view are called together.
@@ -157,7 +158,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         return [f"{_asked(settings)}: nothing that was run here does all of it.{why}"]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
     said = [
-        f"{_asked(settings)}: **{named(best)}**, an angle of sine {best['sin_theta']:.2g}, "
+        f"{_asked(settings)}: **{named(best)}**, off by {angle(best['sin_theta'])}, "
         f"{size(best['bytes_client'])} a client{budget}."
     ]
     said.append(_why(advice, best, settings))
@@ -167,7 +168,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
             "an ε."
         )
     if open_ is not None:
-        said.append(f"Without secure sums: {named(open_)} (sine {open_['sin_theta']:.2g}).")
+        said.append(f"Without secure sums: {named(open_)} (off by {angle(open_['sin_theta'])}).")
     if second is not None:
-        said.append(f"Next best: {named(second)} (sine {second['sin_theta']:.2g}).")
+        said.append(f"Next best: {named(second)} (off by {angle(second['sin_theta'])}).")
     return said

@@ -11,6 +11,7 @@ import pandas as pd
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.scene.words import angle
 
 #: Angles within this factor are alike, and then fewer rounds win.
 ALIKE = 1.1
@@ -106,7 +107,7 @@ RULES: tuple[Rule, ...] = (
             "the answer is nearer to the truth than to the worst there is (an angle below 30°)"
         ),
         lambda row, c: bool(row["sin_theta"] < 0.5),
-        lambda row, c: f"ends at an angle of sine {row['sin_theta']:.2g}",
+        lambda row, c: f"is off by {angle(row['sin_theta'])} in the end",
     ),
 )
 ORDER = (

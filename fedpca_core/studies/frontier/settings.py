@@ -132,7 +132,7 @@ class FrontierSettings(ConvergeSettings):
     budget_bytes: float = parameter(
         1e6,
         key="mostbytes",
-        label="Bytes a client, at most",
+        label="Bytes, at most",
         help="What one client can send and receive in the whole run.",
         grid=(1e2, 1e3, 1e4, 1e5, 1e6, 1e7, math.inf),
         view=True,
@@ -161,7 +161,7 @@ class FrontierSettings(ConvergeSettings):
     needed_epsilon: float = parameter(
         2.0,
         key="needed",
-        label="ε needed, at most",
+        label="ε, at most",
         help="The differential privacy that every record must have; ∞ asks for none, and then "
         "nothing of a client may be read from the messages of a curious server.",
         grid=(0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, math.inf),

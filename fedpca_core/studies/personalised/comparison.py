@@ -224,14 +224,17 @@ class Comparison(Study[PersonaliseSettings, Collaboration]):
             ],
             ignore_index=True,
         )
+        names = result.facts.client_names
+        who = np.asarray(names, dtype=object) if names else np.arange(result.clients)
         gains = pd.DataFrame(
-            {"client": result.order} | {f"gain_over_{key}": g for key, g in result.gains.items()}
+            {"client": who[result.order]}
+            | {f"gain_over_{key}": g for key, g in result.gains.items()}
         )
         first, second = np.triu_indices(len(result.angles), 1)
         angles = pd.DataFrame(
             {
-                "client": first,
-                "other": second,
+                "client": who[first],
+                "other": who[second],
                 "true_degrees": result.angles[first, second],
                 "learned_degrees": result.learned[first, second],
             }

@@ -34,11 +34,14 @@ class Spending:
     releases : (clients,) int64
     epsilon : (clients,) float64
     clip_norm : float
+    clients : tuple of str
+        Their names, or their numbers counted from 0.
     """
 
     releases: IntArray
     epsilon: Array
     clip_norm: float
+    clients: tuple[str, ...]
 
     @property
     def range(self) -> tuple[int, int]:
@@ -114,7 +117,8 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         )
         norm = build.treatment(c)[1]
         true = spent(trace, run, delta=c.delta, clip_norm=norm)
-        return PrivateRuns(runs, floor, Spending(releases_made(trace), true, norm))
+        who = problem.client_names or tuple(map(str, range(problem.clients)))
+        return PrivateRuns(runs, floor, Spending(releases_made(trace), true, norm, who))
 
     def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         curves = [run.table("noise", kind) for kind, run in result.runs.items()]
@@ -126,7 +130,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         if result.spending is not None:
             tables["spending"] = pd.DataFrame(
                 {
-                    "client": np.arange(len(result.spending.releases)),
+                    "client": result.spending.clients,
                     "releases": result.spending.releases,
                     "epsilon": result.spending.epsilon,
                 }

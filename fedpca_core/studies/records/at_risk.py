@@ -113,7 +113,12 @@ class AtRisk(Sweep[AttackSettings]):
             for block in problem.blocks[:ATTACKED]:
                 factor = self.read(block, settings)
                 stages = record_stages(
-                    factor, public.grid, public.mean, public.records_total, budget=WORK
+                    factor,
+                    public.grid,
+                    public.mean,
+                    public.records_total,
+                    bounds=public.bounds,
+                    budget=WORK,
                 )
                 found = next(stages)
                 for stage in stages:

@@ -194,9 +194,10 @@ STORY: tuple[Chapter, ...] = (
         "1",
         "What does the server need?",
         "{clients} clients keep their {things} to themselves: a **federation**. Together they look "
-        "for the **leading directions**, those along which all {things} vary most. The server "
-        "asks, every client answers with one small matrix, and the answers are averaged.",
-        f"After how many messages is the answer within {NEAR:g}° of the truth?",
+        "for the **leading directions**, those along which all {things} vary most. In each round "
+        "the server sends its answer so far, every client sends back one small matrix, its "
+        "**message**, and the average of the messages is the next answer.",
+        f"After how many messages is the answer within {NEAR:g}° of the true directions?",
         {},
         _needs,
         "Which method needs fewest?",
@@ -205,11 +206,11 @@ STORY: tuple[Chapter, ...] = (
     ),
     Chapter(
         "2",
-        "After which message does it know everything?",
-        "A question is a **basis** of {components} directions; the answer is the client's "
-        "**covariance** times that basis. Each message tells {components} more directions of it, "
-        "and {records} {things} have no more than {records}. Grey levels are whole numbers, which "
-        "does the rest.",
+        "After which message does the server know all?",
+        "The server sends a **basis** of {components} directions; the message is the client's "
+        "**covariance** times that basis. So each message tells {components} more directions of "
+        "the covariance, and {records} {things} span no more than {records}. Grey levels are whole "
+        "numbers: that leads from the covariance back to the {things}.",
         "After which message does the server know all {records} {things} of {who}?",
         {},
         _knows,
@@ -220,9 +221,11 @@ STORY: tuple[Chapter, ...] = (
     Chapter(
         "3",
         "Does masking help?",
-        "FAPS masks: a client sends a step of its own towards the consensus instead of a plain "
-        "answer. Here {clients} clients hold {records} {things} of {pixels} pixels each.",
-        "After which message does the server, reading as before, know the {things} of {who}?",
+        "The method FAPS masks the messages: a client takes a step of its own towards the common "
+        "answer and sends where it arrives, not covariance times basis. Here {clients} clients "
+        "hold {records} {things} of {pixels} pixels each.",
+        "If the server reads messages as before: after which one does it know the {things} of "
+        "{who}?",
         _MASKED,
         _masked,
         "Compare the masked run with a plain one",
@@ -230,10 +233,10 @@ STORY: tuple[Chapter, ...] = (
     ),
     Chapter(
         "4",
-        "And if it replays?",
-        "The client's step is public, only its data are not. So the server runs the step with a "
-        "covariance it makes up, compares with what it received, and improves it until both "
-        "agree.",
+        "And if the server replays?",
+        "How a client takes its step is public, only its data are not. So the server makes up a "
+        "covariance, takes the step with it, compares the result with the message it received, and "
+        "improves the covariance until both agree.",
         "After which message does it know the {things} of {who} now?",
         {**_MASKED, "unmask": True},
         _replayed,
@@ -243,8 +246,8 @@ STORY: tuple[Chapter, ...] = (
     Chapter(
         "5",
         "Secure sums",
-        "With secure aggregation the messages are added up on their way, and the server sees the "
-        "sum over all {clients} clients, never a single one.",
+        "With **secure aggregation** the messages are added up on their way: the server sees the "
+        "sum over all {clients} clients, never the message of one.",
         "After which message does the server know the {things} of {who}?",
         {"secure_aggregation": True},
         _summed,
@@ -256,7 +259,7 @@ STORY: tuple[Chapter, ...] = (
         "Somebody joins",
         "{joined} more {things} come to {who}, and the federation runs again, still with sums "
         "only. The server has kept the sums of the first run and subtracts.",
-        "After which message of both runs does it know the {joined}?",
+        "After which message of both runs does it know the {joined} that joined?",
         {"secure_aggregation": True, "joined": 8},
         _newcomers,
         "Compare two runs record by record",
@@ -264,10 +267,11 @@ STORY: tuple[Chapter, ...] = (
     ),
     Chapter(
         "7",
-        "How much ε buys how much, and what does it cost?",
-        "Noise that is accounted: every client adds it to its covariance before anything is sent. "
-        "ε bounds what any one record can show, and small is private. Here {clients} clients share "
-        "all 1,797 {things}; the run on show has ε = {epsilon}.",
+        "What does ε buy, and what does it cost?",
+        "With **differential privacy** every client adds noise to its covariance before anything "
+        "is sent. A number ε bounds how much any one record can show: the smaller ε, the more "
+        "noise. Here {clients} clients share all 1,797 {things}; the run below has "
+        "ε = {epsilon}.",
         f"From which ε on is the answer within {FAIR:g}° of the truth?",
         {
             "clients": 2,

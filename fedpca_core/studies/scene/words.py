@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.pca_settings import ConvergeSettings
 
 _THINGS = {"digits": "digits", "olivetti": "faces", "table": "rows"}
@@ -17,9 +18,9 @@ def things(settings: ConvergeSettings) -> str:
     return _THINGS.get(settings.problem, "images")
 
 
-def who(settings: ConvergeSettings) -> str:
-    """The client under attack, counted from 0 as in settings, links and tables."""
-    return f"client {settings.client}"
+def who(settings: ConvergeSettings, facts: Facts | None = None) -> str:
+    """The client under attack, counted from 0 as in settings; with its name where facts know it."""
+    return f"client {settings.client}" if facts is None else facts.client(settings.client)
 
 
 def degrees(sine: float) -> float:
