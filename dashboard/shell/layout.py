@@ -127,10 +127,11 @@ def small_table(
         else "left"
         for name in table.columns
     ]
+    many = table.shape[1] > MOST_ON_A_PHONE
     head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
     rows = [
         "".join(
-            _cell("td", text, side, str(name))
+            _cell("td", text, side, str(name) if many else "")
             for name, text, side in zip(table, row, sides, strict=True)
         )
         for row in table.itertuples(index=False)
@@ -138,9 +139,9 @@ def small_table(
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     # On a phone a row of many columns becomes a list; a table of few scrolls within its frame where
     # it must, and the frame takes the keyboard's focus for that.
-    many = " fp-many" if table.shape[1] > MOST_ON_A_PHONE else ""
     st.html(
-        f'<div class="fp-table{many}" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f'<div class="fp-table{" fp-many" * many}" role="region" tabindex="0" '
+        f'aria-label="{escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

@@ -118,15 +118,17 @@ def attack_on(scene: Scene, settings: SceneSettings) -> str:
 
 
 def label(settings: SceneSettings) -> str:
-    """A run in a few words: the method, and what differs from the way the page opens."""
-    described = settings.parameters()
+    """A run in a few words: the method, and what differs from the way the page or step opens."""
+    described, told = settings.parameters(), settings.story.get(settings.step, {})
     changed = [
         f"{SHORT[name]}{described[name].text(value)}"
         for name, value in settings.changed().items()
-        if name in SHORT and not isinstance(value, tuple)
+        if name in SHORT and not isinstance(value, tuple) and told.get(name) != value
     ]
-    changed += ["secure sums"] * settings.secure_aggregation
-    changed += ["replayed"] * (settings.unmask and settings.method == "faps")
+    changed += ["secure sums"] * (settings.secure_aggregation and "secure_aggregation" not in told)
+    changed += ["replayed"] * (
+        settings.unmask and settings.method == "faps" and "unmask" not in told
+    )
     return ", ".join([METHODS[settings.method].title, *changed])
 
 

@@ -123,7 +123,7 @@ function labelPlaces(panel) {
   const lines = panel.kind !== "scatter";
   const highestBar = panel.kind === "bars" ? extent({ ...panel, baselines: [] }, "y", panel.logY)[1] : -Infinity;
   const drawn = curves.map((curve) => Array.from(curve.x, (x, at) => [across(x), up(curve.y[at])]));
-  const high = ((top - bottom) * 20) / Math.max(panel.height - 80, 120);
+  const high = ((top - bottom) * 20) / (panel.compact ? 60 : Math.max(panel.height - 80, 120));
   const taken = [];
   return panel.baselines.map((baseline, at) => {
     const wide = (right - left) * Math.min(0.95, (6.5 * baseline.label.length) / 280);
@@ -181,12 +181,12 @@ function compact(layout, large) {
     axis.title = undefined;
     if (axis.type === "log") axis.tickformat = undefined;
     axis.automargin = false; // what is written there has its room, and a second round of layout costs
-    axis.nticks = large ? 2 : 4;
+    axis.nticks = large ? 2 : axis === layout.yaxis ? 3 : 4;
     const size = large ? 16.5 : 11;
     // Plotly writes powers of ten larger by a quarter.
     axis.tickfont = { ...axis.tickfont, size: axis.type === "log" ? size / 1.25 : size };
     // Powers of ten only: what lies between would write over them, and smaller.
-    if (axis.type === "log") axis.dtick = axis.range ? Math.max(1, Math.round((axis.range[1] - axis.range[0]) / 2)) : 1;
+    if (axis.type === "log") axis.dtick = axis.range ? Math.max(1, Math.ceil((axis.range[1] - axis.range[0]) / 2 - 0.05)) : 1;
   }
   layout.yaxis.ticklabelstandoff = 5; // clear of a dot at the start
   layout.yaxis.exponentformat = layout.yaxis.type === "log" ? "power" : "SI";

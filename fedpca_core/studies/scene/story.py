@@ -194,9 +194,9 @@ STORY: tuple[Chapter, ...] = (
         "1",
         "What does the server need?",
         "{clients} clients keep their {things} to themselves: a **federation**. Together they look "
-        "for the **leading directions**, those along which all {things} vary most. In each round "
-        "the server sends its answer so far, every client sends back one small matrix, its "
-        "**message**, and the average of the messages is the next answer.",
+        "for the **leading directions**, along which all {things} vary most. Each round, the "
+        "server sends its answer so far, every client returns a small matrix, its **message**, and "
+        "their average is the next answer.",
         f"After how many messages is the answer within {NEAR:g}° of the true directions?",
         {},
         _needs,
