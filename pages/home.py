@@ -61,6 +61,8 @@ def experiment() -> None:
             lambda found: scene.draw(found, settings, asking=asking, guess=guess),
             data=data,
         )
+    if controls.opening is not None and job.done:
+        layout.picture_first()
     if chapter is not None and strip is not None:
         with strip:
             story.after(chapter, controls, settings, job.result if job.done else None)

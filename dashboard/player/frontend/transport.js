@@ -67,11 +67,12 @@ class Transport {
     else this.start();
   }
 
-  start() {
+  // ``atOnce``: the first step follows without a pause, as a picture that opens should move.
+  start(atOnce = false) {
     const { view } = this;
     if (view.round >= view.data.rounds) view.go(0, false);
     view.touched = true;
-    let since = performance.now();
+    let since = performance.now() - (atOnce ? 1000 / Number(this.speed.value) : 0);
     const tick = (now) => {
       const steps = Math.floor(((now - since) * Number(this.speed.value)) / 1000);
       if (steps > 0) {

@@ -95,7 +95,7 @@ class View {
     if (begun && data.autoplay && data.rounds > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.round = data.start ?? 0;
       this.show();
-      this.transport.start();
+      this.transport.start(true);
     }
   }
 
