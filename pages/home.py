@@ -52,6 +52,8 @@ def experiment() -> None:
         with strip:
             story.tell(chapter, settings)
     data = own_data(settings)
+    with after:
+        page.look(settings.lecture, chapter is not None, settings.shown, hidden)
     with picture:
         job = jobs.study(
             STUDY,
@@ -64,7 +66,6 @@ def experiment() -> None:
             story.after(chapter, controls, settings, job.result if job.done else None)
 
     with after:
-        page.look(lecture=settings.lecture, hidden=hidden)
         if job.result is not None:
             guarantee.card(job.result.facts)
     with taken:
@@ -84,6 +85,7 @@ def experiment() -> None:
     script.fold(settings, [STUDY], data)
 
 
+page.front()
 experiment()
 
 with st.container(key="section_story"):
@@ -99,9 +101,8 @@ with st.container(key="section_doors"):
 grid = st.grid(3, min_column_width=260, border=True, gap="medium")
 for entry in DOORS:
     with grid.cell():
-        layout.thumbnail(Path(entry.page).stem, f"A result of this page: {entry.label}")
-        st.subheader(entry.question, anchor=False)
-        st.markdown(entry.answer)
+        shows = f"A result of this page: {entry.label}"
+        layout.card(Path(entry.page).stem, shows, entry.question, entry.answer, heading=True)
         st.page_link(entry.page, label=entry.label, icon=entry.icon)
 
 with st.container(key="section_presets"):

@@ -63,7 +63,7 @@ with advised:
         patience=0.1,  # the picture below does not wait for it
     )
 with pictured:
-    job = jobs.study(STUDY, settings, lambda found: frontier.draw(found, settings), data=data)
+    job = jobs.study(STUDY, settings, lambda found: frontier.draw(found, settings, data), data=data)
 spread = None
 if STRIP.wanted(settings):
     spread = jobs.study(

@@ -19,7 +19,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,8 @@ if str(ROOT) not in sys.path:
 
 from streamlit.testing.v1 import AppTest  # noqa: E402
 
-from dashboard.player.poster import document, header, markup, page, views  # noqa: E402
-from dashboard.shell import jobs, share  # noqa: E402
+from dashboard.player.poster import document, header, limits, markup, page, views  # noqa: E402
+from dashboard.shell import earlier, jobs, share  # noqa: E402
 from dashboard.shell.bundle import caption  # noqa: E402
 from dashboard.shell.controls import packed  # noqa: E402
 from dashboard.shell.document import PRODUCT  # noqa: E402
@@ -161,7 +160,7 @@ def opened(settings: Settings) -> AppTest:
     """The page as a link opens it, once nothing computes any more."""
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=PATIENCE_SECONDS)
     if isinstance(settings, SceneSettings):
-        app.query_params.update(replace(settings, shown=True).query())
+        app.query_params.update(earlier.posed(settings).query())
     else:
         app.run().switch_page(f"../pages/{settings.kind}.py")
         app.query_params.update(packed(settings))
@@ -182,13 +181,16 @@ def opened(settings: Settings) -> AppTest:
 def _sections(app: AppTest, settings: Settings, lead: str) -> list[str | bytes]:
     """The sections of the page with a picture or a table; first the one that makes the point."""
     sections: list[list[str | bytes]] = [[]]
+    inside = False  # a picture stays whole
     for part in _parts(app.main):
         words = part if isinstance(part, str) else ""
-        if words.startswith("<h2>"):
+        if words.startswith("<!--"):
+            inside = not words.startswith("<!-- /")
+        if words.startswith("<h2>") and not inside:
             sections.append([])
         if not (lead and escape(lead, quote=False) in words):
             sections[-1].append(part)
-    point = _drawn_from(chosen(settings).study) if settings.kind in CURVES else ""
+    point = limits(chosen(settings).study)[0] if settings.kind in CURVES else ""
     sections.sort(key=lambda section: point not in section)
     return [
         part
@@ -198,20 +200,18 @@ def _sections(app: AppTest, settings: Settings, lead: str) -> list[str | bytes]:
     ]
 
 
-def _drawn_from(study: str) -> str:
-    return f"<!-- {study} -->"
-
-
 def _parts(block: Any) -> Iterator[str | bytes]:
     """What is read and what is drawn, in order; without controls, and without the page's title."""
     before = ""
     for child in block.children.values():
         kind, before = child.type, child.type if before != "title" else ""
         if hasattr(child, "children"):
-            if study := re.search(r"-(\w+)_picture$", getattr(child.proto, "id", "")):
-                yield _drawn_from(study[1])
+            study = re.search(r"-(\w+)_picture$", getattr(child.proto, "id", ""))
+            before_it, after_it = limits(study[1]) if study else ("", "")
+            yield from filter(None, [before_it])
             if kind not in FOLDED:
                 yield from _parts(child)
+            yield from filter(None, [after_it])
         elif kind == "bidi_component":
             yield child.proto.bytes
         elif kind in ("header", "subheader"):

@@ -13,7 +13,7 @@ browser without asking the server again.
 `chart` shows the same panels without the transport.
 """
 
-from dashboard.player.component import chart, replay
+from dashboard.player.component import again, chart, replay
 from dashboard.player.encode import to_uint8
 from dashboard.player.model import Baseline, Curve, Heat, Images, Mark, Panel
 from dashboard.player.stage import Lecture, Run, Stage
@@ -28,6 +28,7 @@ __all__ = [
     "Panel",
     "Run",
     "Stage",
+    "again",
     "chart",
     "replay",
     "to_uint8",

@@ -121,6 +121,11 @@ def replay(
     )
 
 
+def again(key: str, view: bytes) -> None:
+    """Show the bytes of a view made earlier; what is then shown under its key updates it."""
+    _mount(key=key, data=view, height="content")
+
+
 def chart(
     *,
     key: str,

@@ -32,6 +32,8 @@ POLICY = (
 
 _VIEW = '<div class="poster-view"><script type="text/plain">{}</script></div>'
 _STORED = re.compile(_VIEW.format("([A-Za-z0-9+/=]+)"))
+#: Where a part of a poster begins.
+_BEGIN = re.compile(r"\n(?=<(?:div|p|h2)[ >])")
 _MARKS = (
     (r":([a-z]+)-badge\[(?::material/\w+: ?)?(.*?)\]", r'<mark class="\1">\2</mark>'),
     (r"\[([^\]]+)\]\((https?://[^)\s]+)\)", r'<a href="\2">\1</a>'),
@@ -93,7 +95,25 @@ def page(title: str, body: str, *, head: str = "", foot: str = "") -> str:
 
 def views(poster: str) -> list[bytes]:
     """The views of a `document`, unpacked."""
-    return [gzip.decompress(base64.b64decode(stored)) for stored in _STORED.findall(poster)]
+    return [_opened(stored) for stored in _STORED.findall(poster)]
+
+
+def limits(study: str) -> tuple[str, str]:
+    """What stands before and after the parts that the picture of a study has in a poster."""
+    return f"<!-- {study} -->", f"<!-- /{study} -->"
+
+
+def picture(poster: str, study: str) -> list[str | bytes]:
+    """The parts of a `document` between the `limits` of a study; none where it has no picture."""
+    before, after = limits(study)
+    inside, ended, _ = poster.partition(before)[2].partition(after)
+    parts: list[str | bytes] = []
+    for at, piece in enumerate(_STORED.split(inside if ended else "")):
+        if at % 2:
+            parts.append(_opened(piece))
+        else:
+            parts += [text for text in _BEGIN.split(piece) if text.strip()]
+    return parts
 
 
 def markup(text: str) -> str:
@@ -107,6 +127,10 @@ def markup(text: str) -> str:
 
 def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _opened(stored: str) -> bytes:
+    return gzip.decompress(base64.b64decode(stored))
 
 
 def _own(name: str) -> str:

@@ -292,8 +292,10 @@ class Controls(Generic[S]):
 
 def _endless(texts: Sequence[str]) -> bool:
     """Whether one of the texts is a number that no whole number stands for: inf, nan, 1e400."""
-    with suppress(ValueError):
-        return any(not math.isfinite(float(text)) for text in texts)
+    for text in texts:
+        with suppress(ValueError):
+            if not math.isfinite(float(text)):
+                return True
     return False
 
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard.shell import limits, log, workers
+from dashboard.shell import earlier, limits, log, workers
 from dashboard.shell.controls import plain
 from dashboard.shell.turns import LONG_SECONDS, Turns
 from fedpca_core.errors import InvalidInput
@@ -277,6 +277,7 @@ def study(
         long=long,
         refusal=refusal,
         patience=patience,
+        poster=None if data is not None else earlier.drawing(study, settings),
     )
 
 
@@ -312,6 +313,7 @@ def show(
     long: bool = False,
     refusal: str | None = None,
     patience: float = 0.8,
+    poster: Callable[[], None] | None = None,
 ) -> Job:
     """Run a job and draw its result, with progress and a Stop button while it lasts.
 
@@ -333,6 +335,8 @@ def show(
         Whether it is expected to take long; such jobs leave a place to the others.
     refusal : str, optional
         Why it is not run at all.
+    poster : callable, optional
+        Draws what was computed earlier, until the first result of the page is whole.
     """
     asked, picture = f"_job_{name}", f"_drawn_{name}"
     visitor = visitor_here()
@@ -364,35 +368,40 @@ def show(
     # computed, and beside the sentence that refuses it.
     waits = running or job.refusal is not None
     dimmed = waits and result is not None and not as_much(job.result, result)
-    if not dimmed:
+    posed = poster if running and result is None else None
+    if not dimmed and posed is None:
         former, result = draw, job.result
     if result is not None:
         st.session_state[picture] = former, result
 
-    with st.container(key=f"{name}_busy"):
-        if dimmed:
-            # What stays for good keeps the contrast of its texts.
-            look = "opacity: 0.45" if running else "filter: grayscale(1)"
-            st.html(f"<style>.st-key-{name}_picture {{ {look}; }}</style>")
-        if running:
-            bar, button = st.columns([6, 1], vertical_alignment="center")
-            with bar:
-                _follow(job, visitor)
-            button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-    with st.container(key=f"{name}_status"):
-        if not running:
-            _ending_told(job, name, once_more)
+    with st.container(key=f"{name}_job", gap=None):
+        with st.container(key=f"{name}_busy"):
+            if dimmed:
+                # What stays for good keeps the contrast of its texts.
+                look = "opacity: 0.45" if running else "filter: grayscale(1)"
+                st.html(f"<style>.st-key-{name}_picture {{ {look}; }}</style>")
+            if running:
+                bar, button = st.columns([6, 1], vertical_alignment="center")
+                with bar:
+                    _follow(job, visitor, earlier.MARK if posed is not None else "")
+                button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
+        with st.container(key=f"{name}_status"):
+            if not running:
+                _ending_told(job, name, once_more)
 
-    # Widgets inside a picture run the picture again, not the page.
-    @st.fragment
-    def shown() -> None:
-        if result is not None:
-            with st.container(key=f"{name}_picture"):
-                former(result)
-        elif running:
-            st.skeleton(height=420)
+        # Widgets inside a picture run the picture again, not the page.
+        @st.fragment
+        def shown() -> None:
+            if result is not None:
+                with st.container(key=f"{name}_picture"):
+                    former(result)
+            elif posed is not None:
+                with st.container(key=f"{name}_picture"):
+                    posed()
+            elif running:
+                st.skeleton(height=420)
 
-    shown()
+        shown()
     return job
 
 
@@ -417,7 +426,7 @@ def as_much(new: Any, old: Any) -> bool:
     return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
 
 
-def _follow(job: Job, visitor: str) -> None:
+def _follow(job: Job, visitor: str, mark: str) -> None:
     """The progress of a job; runs the page again once there is something new to show.
 
     It looks seldom but hears of the end at once: every look waits for it. The Stop button stands
@@ -436,7 +445,7 @@ def _follow(job: Job, visitor: str) -> None:
         news = job.published > told and time.monotonic() - drawn > PARTIAL_SECONDS
         if looks > 1 and (job.done or news):
             st.rerun()
-        st.progress(job.fraction, text=job.text)
+        st.progress(job.fraction, text=mark + job.text)
 
     progress()
 

@@ -23,9 +23,8 @@ def cards(presets: Sequence[Preset]) -> None:
     grid = st.grid(3, min_column_width=260, border=True, gap="small")
     for preset in presets:
         with grid.cell():
-            layout.thumbnail(preset.name, f"Curves of the run: {preset.title}")
-            st.markdown(f"**{preset.title}**")
-            st.caption(preset.point)
+            shows = f"Curves of the run: {preset.title}"
+            layout.card(preset.name, shows, preset.title, preset.point)
             door(preset, "Open")
 
 

@@ -43,10 +43,15 @@ def text(
 
 
 def fold(
-    settings: Settings, studies: Sequence[Study[Any, Any]], data: OwnData | None = None
+    settings: Settings,
+    studies: Sequence[Study[Any, Any]],
+    data: OwnData | None = None,
+    *,
+    label: str = "The same as a script",
+    key: str = "script",
 ) -> None:
     """Fold away the script; it travels when the fold is opened."""
-    place = st.expander("The same as a script", key="script", on_change="rerun")
+    place = st.expander(label, key=key, on_change="rerun")
     if not place.open:
         return
     with place:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -16,10 +18,13 @@ from fedpca_core.studies.records.at_risk import (
     NOISY_RECORDS,
     PRECISION,
     RANK,
+    RECORDS,
+    ROWS,
     SEVERAL,
     AtRisk,
     NoiseAtRisk,
 )
+from fedpca_core.studies.records.at_risk import NOISE as NOISES
 from fedpca_core.studies.sweep import Swept
 
 STUDY, NOISE = AtRisk(), NoiseAtRisk()
@@ -41,30 +46,31 @@ def show(controls: Controls[AttackSettings]) -> tuple[Swept | None, Swept | None
     if not STUDY.wanted(settings):
         st.caption(
             "Switch it on to measure how many records a client may hold, and how much noise it "
-            "takes; under a minute for both on a quiet machine."
+            "takes: the first cells at once, all of them in under a minute."
         )
         return None, None
     found: Swept | None = jobs.study(
-        STUDY, settings, lambda s: draw(s, "records per client")
+        STUDY, settings, lambda s: draw(s, "records per client", RECORDS)
     ).result
     noisy: Swept | None = jobs.study(
-        NOISE, settings, lambda s: draw(s, "relative noise on uploads")
+        NOISE, settings, lambda s: draw(s, "relative noise on uploads", NOISES)
     ).result
     st.caption(
         f"{ATTACKED} of {CLIENTS} clients each; the work for each is limited. In the first map "
         f"their matrix is known exactly; in the second it is read off two noisy messages of SSI, "
-        f"{NOISY_RECORDS} records a client. Data that are not on this machine are left out."
+        f"{NOISY_RECORDS} records a client. An empty cell was not run: not yet, or because this "
+        "machine does not have the data or the data not so many records."
     )
     return found, noisy
 
 
-def draw(swept: Swept, varied: str) -> None:
-    """Share of clients whose records are certified, and why it ends where it ends."""
-    names = swept.series
-    if not names:
-        return
+def draw(swept: Swept, varied: str, varying: Sequence[float]) -> None:
+    """Share of clients whose records are certified, and why it ends where it ends.
+
+    The map has all its cells from the beginning, so that nothing moves while they fill.
+    """
+    names, columns = list(ROWS), np.sort(varying)
     bands = [swept.band(name, "recovered") for name in names]
-    columns = np.unique(np.concatenate([band.x for band in bands]))
     values = np.full((len(names), len(columns)), np.nan)
     for row, band in zip(values, bands, strict=True):
         row[np.searchsorted(columns, band.x)] = band.middle
@@ -87,7 +93,7 @@ def draw(swept: Swept, varied: str) -> None:
             )
         ],
     )
-    st.markdown("\n".join(f"- {boundary(swept, name, varied)}" for name in names))
+    st.markdown("\n".join(f"- {boundary(swept, name, varied)}" for name in swept.series))
 
 
 def boundary(swept: Swept, name: str, varied: str) -> str:
@@ -98,4 +104,7 @@ def boundary(swept: Swept, name: str, varied: str) -> str:
         return f"**{name}**: all of them, up to {short(recovered.x[-1])} {varied}."
     first = int(ends[0])
     reason = BOUNDARY[int(why.middle[first])]
-    return f"**{name}** ends at {short(recovered.x[first])} {varied}: {reason}."
+    where = f"at {short(recovered.x[first])}"
+    if first > 0:
+        where = f"between {short(recovered.x[first - 1])} and {short(recovered.x[first])}"
+    return f"**{name}** ends {where} {varied}: {reason}."

@@ -11,16 +11,17 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
-from dashboard.shell import layout
+from dashboard.shell import layout, script, share
 from dashboard.shell.controls import packed
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
-from fedpca_core.studies.frontier.frontier import STRIPS, Front, pareto, shown
+from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
 from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.frontier.links import destinations, point
 from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
 from fedpca_core.studies.frontier.rules import ORDER, RULES, size
 from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
+from fedpca_core.studies.own_data import OwnData
 
 #: Below these nobody asks how much smaller a number is; it is drawn there.
 FLOORS: Mapping[str, float] = {
@@ -45,7 +46,7 @@ PROTECTION = {
 }
 
 
-def draw(front: Front, settings: FrontierSettings) -> None:
+def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) -> None:
     """The sentence, the chart, and the point that was chosen."""
     for title, refusal in front.refusals.items():
         layout.sentence(f"{title}: {refusal}", kind="note")
@@ -76,7 +77,7 @@ def draw(front: Front, settings: FrontierSettings) -> None:
     if "leak" in (settings.across, settings.upward):
         notes.append("An attack that errs more leaks less, so up and right is better there.")
     st.caption(" ".join(["Click a point to see it closely.", *notes]))
-    _closely(drawn, best, names, settings)
+    _closely(drawn, best, names, settings, data)
 
 
 def label(row: pd.Series, settings: FrontierSettings) -> str:
@@ -173,8 +174,9 @@ def _closely(
     best: list[int],
     names: Mapping[str, tuple[str, float]],
     settings: FrontierSettings,
+    data: OwnData | None,
 ) -> None:
-    """The chosen point, and the pages that show the same state."""
+    """The chosen point, its link and script, and the pages that show the same state."""
     options = list(names)
     if st.session_state.get(POINT) not in options:
         st.session_state[POINT] = label(drawn.iloc[best[0]], settings)
@@ -204,6 +206,8 @@ def _closely(
         for name, there in destinations(alone).items():
             page, title, icon = PAGES[name]
             st.page_link(page, label=title, icon=icon, query_params=packed(there))
+        share.copy_link(alone.query(), key="point")
+    script.fold(alone, [Frontier()], data, label="This point as a script", key="script-point")
 
 
 def _reached(row: pd.Series, settings: FrontierSettings) -> str:

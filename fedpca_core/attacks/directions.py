@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.generators import WEIGHT, Lattice, first_rows, ladder
 from fedpca_core.attacks.lattice import Reduced, reduce_basis, reduce_generators, work
+from fedpca_core.attacks.polish import TOLERANCE
 from fedpca_core.attacks.short_vectors import short_vectors
 
 #: Above this gap relations and lattice are told apart for certain.
@@ -34,6 +35,8 @@ _MOVED = 0.2
 _OUTSIDE = 0.05
 #: Vectors of the dual lattice may be off length 1 by so much: known exactly, and under noise.
 _SHARP, _NOISY = 1e-3, 0.03
+#: Where noise moves the basis by less, wrong unit vectors show on the rows themselves.
+_EXACT = 1e-6
 #: Most sets of directions that are listed.
 _SETS = 24
 
@@ -65,7 +68,7 @@ class Attempt:
     final : bool
         Whether nothing else is left to try.
     sets : tuple of (rank, rank) float64
-        Where the lattice leaves several sets of directions open: these, as far as they were listed.
+        Where the lattice leaves several sets of directions open: all of these.
     """
 
     rows: int
@@ -142,6 +145,8 @@ def _judge(
         return attempt(None, "the mean does not fit the rows"), none
     # Under noise the certificate decides whether the units of what is known are directions.
     units = _dual_units(basis, _NOISY if undecided else _SHARP) if lattice.same_length else None
+    if units is not None and float(moved.max()) < _EXACT and not undecided:
+        units = _on_grid(lattice, units)
     sets = [] if units is None else _orthonormal_sets(units)
     if len(sets) == 1:
         found = attempt(sets[0], "unit vectors of the dual lattice")
@@ -204,8 +209,18 @@ def _dual_units(basis: Array, off: float) -> Array | None:
     return None if found is None else found[np.abs(np.linalg.norm(found, axis=1) - 1.0) < off]
 
 
+def _on_grid(lattice: Lattice, units: Array) -> Array:
+    """Those unit vectors under which every row, or its opposite, is whole."""
+    residues = lattice.residues
+    shifts = np.zeros(len(lattice.rows)) if residues is None else residues / lattice.total
+    seen = lattice.rows @ units.T
+    both = np.stack([seen + shifts[:, None], shifts[:, None] - seen])
+    whole: BoolArray = (np.abs(both - np.rint(both)).max(axis=1) < TOLERANCE).any(axis=0)
+    return units[whole]
+
+
 def _orthonormal_sets(units: Array) -> list[Array]:
-    """All ways to choose orthonormal rows, as many as there are columns; the first `_SETS`."""
+    """All ways to choose as many orthonormal rows as columns; none where there are too many."""
     rank = units.shape[1]
     apart = np.abs(units @ units.T) < _OBLIQUE
     found: list[Array] = []
@@ -215,11 +230,11 @@ def _orthonormal_sets(units: Array) -> list[Array]:
             found.append(units[chosen])
             return
         for position, unit in enumerate(left):
-            if len(found) == _SETS or len(chosen) + len(left) - position < rank:
+            if len(found) > _SETS or len(chosen) + len(left) - position < rank:
                 return
             rest = left[position + 1 :]
             grow([*chosen, int(unit)], rest[apart[unit, rest]])
 
     if len(units) <= 4 * rank:
         grow([], np.arange(len(units), dtype=np.int64))
-    return found
+    return found if len(found) <= _SETS else []

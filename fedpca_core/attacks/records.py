@@ -69,6 +69,7 @@ def records(
     mean: Array | None = None,
     records_total: int | None = None,
     *,
+    bounds: Array | None = None,
     unit_length: bool = False,
     budget: float = BUDGET,
     plain: bool = False,
@@ -89,6 +90,9 @@ def records(
     records_total : int, optional
         How many records the mean is over: it makes the mean a fraction with this denominator.
         Needed with a mean.
+    bounds : (features, 2) float64, optional
+        Least and largest value of every feature, in the units of the data and before anything was
+        subtracted. They decide where several sets of whole records explain the matrix.
     unit_length : bool
         Whether every record was scaled to length 1 at the end. Its length is found then, and the
         record up to a common divisor of its entries.
@@ -105,7 +109,14 @@ def records(
         A grid or mean of the wrong shape, a mean without the number of records.
     """
     stages = record_stages(
-        factor, grid, mean, records_total, unit_length=unit_length, budget=budget, plain=plain
+        factor,
+        grid,
+        mean,
+        records_total,
+        bounds=bounds,
+        unit_length=unit_length,
+        budget=budget,
+        plain=plain,
     )
     found = next(stages)
     for stage in stages:
@@ -121,6 +132,7 @@ def record_stages(
     mean: Array | None = None,
     records_total: int | None = None,
     *,
+    bounds: Array | None = None,
     unit_length: bool = False,
     budget: float = BUDGET,
     plain: bool = False,
@@ -138,7 +150,7 @@ def record_stages(
         )
         return
     for attempt in attempts(question.lattice, budget, plain=plain):
-        state = _after(state, attempt, question, steps)
+        state = _after(state, attempt, question, steps, bounds)
         yield state
         if state.certified:
             return
@@ -175,13 +187,16 @@ def _question(
     )
 
 
-def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -> Records:
+def _after(
+    state: Records, attempt: Attempt, question: Question, steps: Array, bounds: Array | None
+) -> Records:
     """The state after one more reduction."""
-    tried = (*state.attempts, attempt)
+    tried, others = (*state.attempts, attempt), ""
     if attempt.sets:
-        attempt, several = _fitting(question, attempt)
+        limits = None if bounds is None else bounds / steps[:, None]
+        attempt, others = _fitting(question, attempt, limits)
         if attempt.directions is None:
-            return Records(False, None, None, None, tried, f"Not certified: {several}")
+            return Records(False, None, None, None, tried, f"Not certified: {others}")
     if attempt.directions is None:
         note = (
             f"Not certified: of {question.rows.shape[1]} directions {attempt.short} have the right "
@@ -192,22 +207,38 @@ def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -
     if not certificate.valid:
         return Records(False, None, None, certificate, tried, f"Not certified: {certificate.note}")
     values = whole * steps[:, None]
-    note = f"Certified: {certificate.note}"
+    note = f"Certified: {certificate.note} {others}".strip()
     return Records(True, whole.astype(np.int64), values, certificate, tried, note)
 
 
-def _fitting(question: Question, attempt: Attempt) -> tuple[Attempt, str]:
-    """The one set of directions that fits the grid; or how many do, and what they agree on."""
+def _fitting(question: Question, attempt: Attempt, limits: Array | None) -> tuple[Attempt, str]:
+    """The one set of directions that fits the grid, and the bounds where that is not enough.
+
+    The sentence says what else fits the grid; where several sets remain, how many and what they
+    agree on.
+    """
     fit: list[tuple[Array, set[tuple[float, ...]]]] = []
+    possible: list[int] = []
     for directions in attempt.sets:
         certificate, whole = certify(question, replace(attempt, directions=directions))
         if certificate.valid:
+            if limits is None or bool(
+                (np.abs(whole - whole.clip(*limits.T[..., None])) < 0.5).all()
+            ):
+                possible.append(len(fit))
             fit.append((directions, set(map(tuple, whole.T))))
-    if len(fit) == 1:
-        return replace(attempt, directions=fit[0][0], only=True), ""
-    shared = set.intersection(*(records for _, records in fit)) if fit else set()
+    if len(possible) == 1:
+        others = ""
+        if len(fit) > 1:
+            others = (
+                f"Of {len(fit)} sets of whole records that explain the messages, the only one "
+                "within the bounds of the features."
+            )
+        return replace(attempt, directions=fit[possible[0]][0], only=True), others
+    left = [fit[k][1] for k in possible]
+    shared = set.intersection(*left) if left else set()
     return attempt, (
-        f"{len(fit)} sets of whole records explain the messages equally well; {len(shared)} of "
+        f"{len(left)} sets of whole records explain the messages equally well; {len(shared)} of "
         f"{question.samples} records are the same in all of them."
     )
 

@@ -21,7 +21,7 @@ from fedpca_core.streams import Streams
 
 #: Relative residual below which exact messages count as explained. False minima seen in practice
 #: lie at 1e-5 and above.
-EXPLAINED = 1e-10
+EXPLAINED = 1e-9
 #: With float32 messages: so many units of their rounding.
 EXPLAINED_UNITS = 8.0
 

@@ -31,17 +31,22 @@ class PublicFacts:
         Records behind the mean, which make it a fraction; `FINE` where it is none.
     divisor : (features,) float64 or None
         What every feature was divided by (public deviations); None for nothing.
+    bounds : (features, 2) float64 or None
+        Least and largest value that a record can have, in the units of the blocks and before
+        anything was subtracted; infinite where the schema sets no bound.
     """
 
     grid: Array
     mean: Array | None
     records_total: int
     divisor: Array | None = None
+    bounds: Array | None = None
 
     def scaled(self, divisor: Array) -> PublicFacts:
         """The facts after every feature was divided by a public number."""
         mean = None if self.mean is None else self.mean / divisor
-        return PublicFacts(self.grid / divisor, mean, self.records_total, divisor)
+        bounds = None if self.bounds is None else self.bounds / divisor[:, None]
+        return PublicFacts(self.grid / divisor, mean, self.records_total, divisor, bounds)
 
 
 def decimal_steps(records: Array, digits: int = 6) -> Array:
@@ -64,6 +69,25 @@ def decimal_steps(records: Array, digits: int = 6) -> Array:
         off = np.abs(scaled - np.rint(scaled)).max(axis=0)
         steps[off < 1e-6 + 1e-12 * np.abs(scaled).max(axis=0)] = 10.0**-places
     return steps
+
+
+def schema_bounds(records: Array) -> Array:
+    """The bounds of every column of a table, as its schema would state them.
+
+    Codes are 0 or 1, and ages, counts and amounts are not negative. The largest amount is the
+    records' own business, so other columns have no upper bound.
+
+    Parameters
+    ----------
+    records : (records, features) float64
+
+    Returns
+    -------
+    (features, 2) float64
+    """
+    codes = ((records == 0) | (records == 1)).all(axis=0)
+    least = np.where((records >= 0).all(axis=0), 0.0, -np.inf)
+    return np.stack([least, np.where(codes, 1.0, np.inf)], axis=1)
 
 
 def area_step(side: int, resolution: int) -> float:

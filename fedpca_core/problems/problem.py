@@ -273,7 +273,7 @@ def _after_release(facts: PublicFacts | None, mean: Array | None) -> PublicFacts
     """Public facts once a noisy mean, if any, takes the place of the records' own."""
     if facts is None or facts.mean is None:
         return facts
-    return PublicFacts(facts.grid, mean, FINE)
+    return replace(facts, mean=mean, records_total=FINE)
 
 
 def check_components(components: int, features: int) -> None:

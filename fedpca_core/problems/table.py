@@ -9,7 +9,7 @@ import pandas as pd
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
-from fedpca_core.problems.announced import PublicFacts, decimal_steps
+from fedpca_core.problems.announced import PublicFacts, decimal_steps, schema_bounds
 from fedpca_core.problems.heterogeneity import (
     Way,
     check_heterogeneity,
@@ -114,9 +114,9 @@ def from_table(
 
 
 def _announced(records: Array, scaling: str) -> PublicFacts:
-    """The schema's steps, and the moments that the secure sums made public."""
+    """The schema's steps and bounds, and the moments that the secure sums made public."""
     mean = None if scaling == "none" else records.mean(axis=0)
-    facts = PublicFacts(decimal_steps(records), mean, len(records))
+    facts = PublicFacts(decimal_steps(records), mean, len(records), bounds=schema_bounds(records))
     return facts.scaled(records.std(axis=0)) if scaling == "standardise" else facts
 
 

@@ -89,7 +89,10 @@ class Sweep(Study[S, Swept], Generic[S]):
 
     @abstractmethod
     def measure(self, settings: S, data: OwnData | None) -> Part[Measured]:
-        """Measure at one value from one seed; yields progress of its own."""
+        """Measure at one value from one seed; yields progress of its own.
+
+        Steps may carry what is measured so far at this value, to be shown at once.
+        """
 
     def seeds(self, settings: S) -> Sequence[int]:
         """Seeds over which the band is taken; the settings' own by default."""
@@ -125,15 +128,18 @@ class Sweep(Study[S, Swept], Generic[S]):
                     except StopIteration as end:
                         measured: Measured = end.value
                         break
-                    yield Step((position + step.fraction) / len(points), text)
+                    ahead = None if step.result is None else listed(value, seed, step.result)
+                    yield Step(
+                        (position + step.fraction) / len(points),
+                        text,
+                        None
+                        if ahead is None
+                        else Swept(name, _table(rows + ahead), dict(refusals)),
+                    )
             except InvalidInput as refusal:
                 refusals[value] = str(refusal)
                 continue
-            rows += [
-                {"value": value, "seed": seed, "series": s, "measure": m, "result": number}
-                for s, numbers in measured.items()
-                for m, number in numbers.items()
-            ]
+            rows += listed(value, seed, measured)
             swept = Swept(name, _table(rows), dict(refusals))
         if not rows and refusals:
             raise InvalidInput(next(iter(refusals.values())))
@@ -141,6 +147,15 @@ class Sweep(Study[S, Swept], Generic[S]):
 
     def tables(self, result: Swept, settings: S) -> dict[str, pd.DataFrame]:
         return {"sweep": result.table.rename(columns={"value": result.parameter})}
+
+
+def listed(value: Value, seed: int, measured: Measured) -> list[dict[str, object]]:
+    """One row of the table for each number."""
+    return [
+        {"value": value, "seed": seed, "series": series, "measure": measure, "result": number}
+        for series, numbers in measured.items()
+        for measure, number in numbers.items()
+    ]
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:

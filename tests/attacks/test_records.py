@@ -193,6 +193,19 @@ def test_where_more_than_one_set_explains_the_matrix_none_is_certified():
     assert "3 sets of whole records" in found.note
 
 
+def test_bounds_of_the_features_decide_between_sets_of_whole_records():
+    # The rows generate D_4 again, but only one of its three sets has no negative entries.
+    rows = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [2, 0, 0, 0]])
+    block = np.vstack([rows, 3 * rows, 5 * rows, 7 * rows]).astype(float)
+    bounds = np.tile([0.0, np.inf], (len(block), 1))
+    assert not attacks.records(moment(block)).certified
+    found = attacks.records(moment(block), bounds=bounds)
+    assert exact(found, block), found.note
+    assert "Of 3 sets of whole records" in found.note
+    above = attacks.records(moment(block), bounds=bounds + 1.0)
+    assert not above.certified and "0 sets of whole records" in above.note
+
+
 def test_an_index_two_lattice_is_completed_by_its_dual():
     generator = np.random.default_rng(4)
     block = generator.integers(0, 9, (40, 6)).astype(float)

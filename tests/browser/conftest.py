@@ -1,7 +1,8 @@
 """One Chromium, one context and one server for all browser tests of a process; a page for each.
 
-The context is shared for its cache: reading and compiling the scripts of a page takes longer than
-most tests. Sessions of the dashboard belong to pages, so a fresh page is a fresh visitor.
+The context is shared for its cache, and so is the process that renders: reading and compiling the
+scripts of a page takes longer than most tests. Sessions of the dashboard belong to pages, so a
+fresh page is a fresh visitor.
 """
 
 from __future__ import annotations
@@ -28,16 +29,21 @@ def chromium():
             pytest.fail(str(reason))
         pytest.skip(str(reason))
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
+        browser = driver.chromium.launch(
+            executable_path=executable, args=[*FLAGS, "--process-per-site"]
+        )
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="session")
 def context(chromium):
-    """What the pages of all tests share: a cache."""
+    """What the pages of all tests share: a cache, and a renderer, which lives while a page does."""
     context = chromium.new_context()
     context.set_default_timeout(60_000)
+    stays = context.new_page()
+    stays.route("**", lambda request: request.fulfill(body=""))
+    stays.goto("http://127.0.0.1/")  # a site has no port, so this is that of every server here
     return context
 
 
@@ -67,8 +73,8 @@ def dashboard(chromium):
 
 @pytest.fixture(scope="session")
 def other_dashboard(chromium):
-    """Another server, which opens what was made elsewhere and computes it anew."""
-    with serve(ROOT / "app.py", ROOT) as address:
+    """Another server, run by the other entry; it computes anew what was made elsewhere."""
+    with serve(ROOT / "dashboard" / "main.py", ROOT) as address:
         yield address
 
 

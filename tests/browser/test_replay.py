@@ -333,13 +333,13 @@ def test_a_play_is_not_read_out_round_by_round_but_a_step_is(page):
     page.locator("[data-testid=replay-play]").first.click()
 
 
-def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(page):
-    trace = page.evaluate(
+def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(still):
+    trace = still.evaluate(
         f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
         ".customdata[12]"
     )
     assert trace == ["12", "1.00 × 10⁻⁶"]
-    template = page.evaluate(
+    template = still.evaluate(
         f"() => document.querySelector('{PLOT}')._fullData.find((one) => one.meta === 'FAPS')"
         ".hovertemplate"
     )
@@ -355,19 +355,19 @@ def test_a_baseline_is_named_where_no_curve_runs_or_in_the_legend(still):
     assert "one half of all of them" in still.locator("figure:has([data-panel=roc])").inner_text()
 
 
-def test_a_legend_shows_the_marker_that_is_drawn(page):
-    drawn = page.evaluate(
+def test_a_legend_shows_the_marker_that_is_drawn(still):
+    drawn = still.evaluate(
         "() => document.querySelector('[data-panel=points]')._fullData[0].marker.symbol"
     )
-    legend = page.locator("figure:has([data-panel=points]) .fp-legend [data-marker]")
+    legend = still.locator("figure:has([data-panel=points]) .fp-legend [data-marker]")
     assert legend.get_attribute("data-marker") == drawn == "square"
     assert legend.evaluate("(node) => node.tagName") == "path"
 
 
 @pytest.mark.parametrize("kind", ["PNG", "SVG"])
-def test_a_picture_can_be_downloaded(page, kind):
-    with page.expect_download() as download:
-        page.locator(f"button[aria-label='Download “Estimate” as {kind}']").click()
+def test_a_picture_can_be_downloaded(still, kind):
+    with still.expect_download() as download:
+        still.locator(f"button[aria-label='Download “Estimate” as {kind}']").click()
     assert download.value.suggested_filename == f"estimate-round-20.{kind.lower()}"
     content = Path(download.value.path()).read_bytes()
     assert content.startswith(b"\x89PNG" if kind == "PNG" else b"<svg")
@@ -375,9 +375,9 @@ def test_a_picture_can_be_downloaded(page, kind):
         assert b"Estimate, round 20 of 20. frame 20" in content
 
 
-def test_a_heat_map_can_be_downloaded(page):
-    with page.expect_download() as download:
-        page.locator("figure:has([data-panel=heat]) button[aria-label='Download as SVG']").click()
+def test_a_heat_map_can_be_downloaded(still):
+    with still.expect_download() as download:
+        still.locator("figure:has([data-panel=heat]) button[aria-label='Download as SVG']").click()
     assert download.value.suggested_filename == "heat.svg"
 
 

@@ -8,20 +8,13 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tools import ROOT, drawn, serve, watch
 
-
-def test_the_plain_script_is_an_entry_too(new_page):
-    with serve(ROOT / "dashboard" / "main.py", ROOT) as address:
-        page = new_page()
-        problems = watch(page)
-        page.goto(f"{address}/converge")
-        drawn(page)
-        assert page.locator("h1").first.inner_text().strip()
-        assert page.locator("[role=dialog]").count() == 0, "a modal covers the page"
-        assert page.locator("[data-testid=stException]").count() == 0
-        assert page.url.split("?")[0] == f"{address}/converge"
-        assert problems == []
+def test_the_plain_script_is_an_entry_too(open_page, other_dashboard):
+    page = open_page("/converge", address=other_dashboard)
+    assert page.locator("h1").first.inner_text().strip()
+    assert page.locator("[role=dialog]").count() == 0, "a modal covers the page"
+    assert page.locator("[data-testid=stException]").count() == 0
+    assert page.url.split("?")[0] == f"{other_dashboard}/converge"
 
 
 def test_headings_use_our_own_font(open_page):

@@ -220,13 +220,13 @@ def test_hostile_files_are_refused_at_once(content, words):
     assert len(str(refused.value)) < 1000
 
 
-@pytest.mark.parametrize("text", ["inf", "-1e400", "nan"])
-def test_a_number_without_end_is_a_sentence(text, monkeypatch):
+@pytest.mark.parametrize("texts", [["inf"], ["-1e400"], ["nan"], ["word", "inf"]])
+def test_a_number_without_end_is_a_sentence(texts, monkeypatch):
     monkeypatch.setattr(workers, "run", lambda *_: iter(()))
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
     app.run().switch_page(str(ROOT / "pages" / "theory.py")).run()
     for key in ("seed", "clients", "rounds"):
-        app.query_params[key] = [text]
+        app.query_params[key] = texts
     app.run()
     assert not app.exception
     assert any("Something does not fit" in one.value for one in app.markdown)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.shell import script
+from dashboard.shell import script, share
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.differencing import OneMoreRecord
@@ -56,23 +57,34 @@ def test_a_script_gives_the_numbers_of_its_page(
         pd.testing.assert_frame_equal(table.drop(columns=timed), page[name].drop(columns=timed))
 
 
-def test_the_script_of_a_point_gives_that_point_to_the_last_digit(tmp_path, monkeypatch) -> None:
-    """One without noise, one on the path over ε: as they stand in the whole table."""
-    study = Frontier()
-    page = FrontierSettings(
-        features=8, clients=3, samples=50, components=2, rounds=10, seeds=2, vary="epsilon",
-        candidates=("ssi", "block_krylov", "fedpower"), clip_norm=4.0,
-    )  # fmt: skip
-    whole = outcome(study.run(page)).table
-    for method, value in (("block_krylov", np.inf), ("ssi", 3.0)):
-        names = run(script.text(point(page, method, value), [study]), tmp_path, monkeypatch)
-        (again,) = (row for _, row in names["result"].table.iterrows())
-        same = (whole["method"] == method) & (whole["value"] == value)
-        row = whole[same & (whole["seed"] == page.seed)].iloc[0]
-        own = ["seconds", "parameter", "value", "searched"]
-        pd.testing.assert_series_equal(
-            row.drop(own), again.drop(own), check_names=False, check_exact=True
-        )
+def test_every_point_reproduces_from_its_link_and_its_script_to_the_last_digit(
+    tmp_path, monkeypatch
+) -> None:
+    """All points of the page as it opens, each with all its seeds: medians, spans and runs."""
+    study, page = Frontier(), FrontierSettings()
+    whole = outcome(study.run(page))
+    points = whole.points()
+    assert len(points) == 48 and len(whole.table) == 240
+    for _, row in points.iterrows():
+        method, value = row["method"], row["value"]
+        alone = point(page, method, value)
+        link = share.address("https://lab.example/which", alone.query())
+        read = FrontierSettings.from_query(parse_qs(urlsplit(link).query, keep_blank_values=True))
+        names = run(script.text(alone, [study]), tmp_path, monkeypatch)
+        assert not read.notes and read.configuration == names["settings"]  # what is run, once
+        runs = whole.table[(whole.table["method"] == method) & (whole.table["value"] == value)]
+        same(names["result"].table, runs)
+        same(names["result"].points(), row.to_frame().T)
+
+
+def same(again: pd.DataFrame, before: pd.DataFrame) -> None:
+    """Equal bit for bit, but for the clock and the name of what varied in the whole picture."""
+    clock = [name for name in before if str(name).startswith(("seconds", "parameter", "value"))]
+    pd.testing.assert_frame_equal(
+        again.drop(columns=clock),
+        before.drop(columns=clock).reset_index(drop=True).astype(again.dtypes.drop(clock)),
+        check_exact=True,
+    )
 
 
 def test_a_table_of_one_s_own_is_read_from_its_file(tmp_path, monkeypatch) -> None:

@@ -1,23 +1,15 @@
-"""All methods on one problem: the table tells the true story, and every point reproduces."""
+"""All methods on one problem: the table tells the true story."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import parse_qs
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fedpca_core.studies.convergence import Convergence
-from fedpca_core.studies.frontier.frontier import (
-    POINT,
-    TIMED,
-    Frontier,
-    ending,
-    pareto,
-    shown,
-)
+from fedpca_core.studies.frontier.frontier import Frontier, ending, pareto, shown
 from fedpca_core.studies.frontier.recommendation import Recommendation, sentences
 from fedpca_core.studies.frontier.rules import RULES
 from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
@@ -109,20 +101,6 @@ def test_formal_and_heuristic_protection_share_no_axis(points):
 
 
 # ---------------------------------------------------------------- the same anywhere
-def test_every_point_reproduces_from_its_link_to_the_last_digit(front):
-    study, varied = Frontier(), DEFAULT.vary
-    timed = [*TIMED, *POINT, "searched"]
-    for _, row in front.table.iterrows():
-        alone = DEFAULT.alone(row["method"], int(row["seed"]), **{varied: row["value"]})
-        link = FrontierSettings.from_query(parse_qs(alone.query_string()))
-        assert not link.notes and link.configuration == alone
-        again = outcome(study.run(link.configuration)).table.iloc[0]
-        assert row["searched"] or row["protection"] == "formal"
-        pd.testing.assert_series_equal(
-            row.drop(timed), again.drop(timed), check_names=False, check_exact=True
-        )
-
-
 def test_a_point_is_what_converge_and_attack_show(front):
     row = front.table[(front.table["method"] == "ssi") & (front.table["value"] == np.inf)].iloc[0]
     alone = DEFAULT.alone("ssi", int(row["seed"]))

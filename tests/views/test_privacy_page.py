@@ -154,26 +154,19 @@ def tested() -> Attacked:
     return settings, outcome(membership.RecordMembership().run(settings))
 
 
-def test_the_ceiling_of_gaussian_noise_is_called_that(
-    tested: tuple[PrivacySettings, membership.Tested],
-):
-    (settings, found), name = tested, "most with Gaussian noise"
-    for panel, ceiling in (
-        (attacks._roc(found, settings), found.gaussian_roc[1]),
-        (attacks._areas(found, settings), found.gaussian),
+@pytest.mark.parametrize(
+    ("name", "ceiling"),
+    [("most with Gaussian noise", "gaussian"), ("most that (ε, δ) permits", "permitted")],
+)
+def test_a_ceiling_is_drawn_and_called_what_it_is(
+    tested: Attacked, name: str, ceiling: str
+) -> None:
+    settings, found = tested
+    for panel, height in (
+        (attacks._roc(found, settings), getattr(found, f"{ceiling}_roc")[1]),
+        (attacks._areas(found, settings), getattr(found, ceiling)),
     ):
-        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(ceiling)]
-
-
-def test_what_the_budget_alone_permits_is_drawn_too(
-    tested: tuple[PrivacySettings, membership.Tested],
-):
-    (settings, found), name = tested, "most that (ε, δ) permits"
-    for panel, ceiling in (
-        (attacks._roc(found, settings), found.permitted_roc[1]),
-        (attacks._areas(found, settings), found.permitted),
-    ):
-        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(ceiling)]
+        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(height)]
 
 
 @pytest.mark.parametrize(("view", "words"), [("Accountants", "Unit: "), ("Price of ε", "ε of ")])

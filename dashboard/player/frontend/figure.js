@@ -180,6 +180,7 @@ function compact(layout, large) {
   for (const axis of [layout.xaxis, layout.yaxis]) {
     axis.title = undefined;
     if (axis.type === "log") axis.tickformat = undefined;
+    axis.automargin = false; // what is written there has its room, and a second round of layout costs
     axis.nticks = large ? 2 : axis === layout.yaxis ? 3 : 4;
     const size = large ? 16.5 : 11;
     // Plotly writes powers of ten larger by a quarter.
@@ -204,7 +205,7 @@ function tickLogarithms(axis, [least, most], long, theme) {
 
 function layoutOf(panel, theme, coarse) {
   const layout = {
-    autosize: true, height: panel.height, margin: { l: 56, r: 14, t: 10, b: 46 },
+    height: panel.height, margin: { l: 56, r: 14, t: 10, b: 46 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: theme.font, color: theme.quiet, size: 12 },
     showlegend: false, hovermode: "closest", dragmode: coarse ? false : "zoom",
@@ -254,7 +255,7 @@ function exportFigure(panel, theme, round, hidden, layout) {
       { ...trace, showlegend: trace.showlegend ?? panel.kind !== "heat" }
     )),
     layout: {
-      ...layout, autosize: false, width: 900, height: 560, paper_bgcolor: theme.background,
+      ...layout, width: 900, height: 560, paper_bgcolor: theme.background,
       title: { text: escaped(panel.title), x: 0.02, font: { size: 18, color: theme.text } },
       margin: { l: 70, r: 30, t: 56, b: 60 }, showlegend: panel.curves.length > 0,
       legend: { orientation: "h", y: -0.18, font: { color: theme.text } },

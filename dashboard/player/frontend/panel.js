@@ -128,6 +128,8 @@ class PanelView {
     const coarse = window.matchMedia("(pointer: coarse)").matches;
     const layout = layoutOf(panel, view.theme, coarse);
     layout.height = this.height();
+    // Plotly would find the width out by styling the page once more; `fit` follows later changes.
+    Object.assign(layout, { autosize: false, width: this.plot.clientWidth || undefined });
     if (!panel.compact && this.narrow()) {
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;

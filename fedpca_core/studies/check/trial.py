@@ -169,7 +169,12 @@ def _records(
             return nothing
         if settings.centring in ("none", "pooled"):
             certified = attacks.records(
-                whole, facts.grid, facts.mean, facts.records_total, budget=WORK
+                whole,
+                facts.grid,
+                facts.mean,
+                facts.records_total,
+                bounds=facts.bounds,
+                budget=WORK,
             ).certified
         else:
             certified = attacks.records_without_mean(whole, facts.grid).certified

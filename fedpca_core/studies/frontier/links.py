@@ -13,10 +13,11 @@ from fedpca_core.studies.private.settings import PrivacySettings
 
 
 def point(settings: FrontierSettings, method: str, value: float) -> FrontierSettings:
-    """The settings of one point: the method alone, at a value of what varies."""
+    """The settings of one point: the method alone, at a value of what varies, from all seeds."""
+    alone = replace(settings.alone(method), seeds=settings.seeds)
     if settings.vary == "none" or math.isnan(value):
-        return settings.alone(method)
-    return replace(settings.alone(method), **{settings.vary: value})  # type: ignore[arg-type]
+        return alone
+    return replace(alone, **{settings.vary: value})  # type: ignore[arg-type]
 
 
 def destinations(alone: FrontierSettings) -> dict[str, Settings]:

@@ -7,6 +7,7 @@ standard deviation, unless an experiment says otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -99,7 +100,7 @@ class Collaborating(Experiment):
             algorithm = settings.methods()[BASELINES[cell.series]]
         else:
             start = "independent" if rounds else "pooled"
-            chosen = replace(settings, start_from=start, **VARIANTS[cell.series])
+            chosen = _beyond(settings, start_from=start, **VARIANTS[cell.series])
             algorithm = chosen.personalised()
         curves = yield from _followed(problem, algorithm, cell, LONG if rounds else LONGEST, rounds)
         return self._numbers(cell, curves)
@@ -143,7 +144,7 @@ class Collaborating(Experiment):
 
 def _beyond(settings: PersonaliseSettings, **values: object) -> PersonaliseSettings:
     """The same settings with values that the page's own limits would not allow."""
-    changed = replace(settings)
+    changed = copy(settings)
     for name, value in values.items():
         object.__setattr__(changed, name, value)
     return changed

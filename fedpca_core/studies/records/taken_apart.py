@@ -93,7 +93,8 @@ def take_apart(
                 continue
             budget = BUDGET if grid_known else _GUESSED * BUDGET
             total = None if mean is None else public.records_total
-            for stage in record_stages(factor, grid, mean, total, budget=budget):
+            bounds = public.bounds if grid_known else None
+            for stage in record_stages(factor, grid, mean, total, bounds=bounds, budget=budget):
                 found = stage
                 share = 1.0 - 1.0 / (1 + len(stage.attempts))
                 yield Step(share, "Taking the matrix apart into records")

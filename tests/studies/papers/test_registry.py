@@ -12,6 +12,7 @@ import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
+from fedpca_core.studies.papers import personal_runs
 from fedpca_core.studies.papers import reproduce as runner
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
 from fedpca_core.studies.papers.page import reason
@@ -259,3 +260,12 @@ def test_demonstrations_run_and_show_something(capsys):
         assert len(demonstration.splitlines()) == 2
         exec(compile(demonstration, "demonstration", "exec"), {})
         assert capsys.readouterr().out.strip()
+
+
+def test_the_paper_s_clients_are_not_bound_to_what_a_page_offers(monkeypatch):
+    experiment = EXPERIMENTS["perpca-1d"]
+    monkeypatch.setattr(personal_runs, "LONGEST", 1)
+    cells = experiment.cells("paper", 1)
+    most = max(cells, key=lambda cell: cell.configuration["clients"])
+    assert most.configuration["clients"] == 400
+    assert {number.measure for number in outcome(experiment.run(most, "paper"))} > {"fresh"}

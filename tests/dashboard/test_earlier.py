@@ -1,0 +1,102 @@
+"""A poster of a page's state stands where the first result will, and only there."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.player import Curve, Panel
+from dashboard.player.encode import encode
+from dashboard.player.poster import document, limits, picture
+from dashboard.shell import earlier, jobs, workers
+from fedpca_core.studies.catalogue import PRESETS
+from fedpca_core.studies.convergence import Convergence
+
+VIEW = encode(
+    key="converge_view",
+    rounds=1,
+    panels=[Panel("one", "One", "round", "error", (Curve("SSI", [0, 1], [1.0, 0.5]),))],
+)
+BEFORE, AFTER = limits("convergence")
+TOLD = ["<div>Told.</div>", VIEW, '<div class="fp-table"><table>\n<tr></tr></table></div>']
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The operator's folder, with a poster of one preset."""
+    parts = ["<h2>Above</h2>", BEFORE, *TOLD, AFTER, "<div>Below.</div>"]
+    text = document("Uneven", "", parts, live="https://lab.example", colophon="")
+    (tmp_path / "uneven.html").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(earlier, "FOLDER", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Nothing is computed before this is set; no result of other tests is known."""
+    go, plain = threading.Event(), workers.run
+
+    def run(*asked):
+        assert go.wait(60)
+        return (yield from plain(*asked))
+
+    monkeypatch.setattr(workers, "run", run)
+    jobs.registry.clear()
+    yield go
+    go.set()
+    jobs.registry.clear()
+
+
+def page() -> None:
+    from dashboard.shell import jobs
+    from dashboard.views import convergence
+    from fedpca_core.studies.catalogue import PRESETS
+    from fedpca_core.studies.convergence import Convergence
+
+    chosen = PRESETS["uneven"].settings
+    jobs.study(Convergence(), chosen, lambda found: convergence.draw(found, chosen))
+
+
+def views(app: AppTest) -> list[bytes]:
+    return [one.proto.bytes for one in app.get("bidi_component")]
+
+
+def test_a_poster_stands_until_the_result_is_there(folder, held) -> None:
+    app = AppTest.from_function(page).run(timeout=60)
+    assert not app.exception and not app.get("skeleton")
+    assert views(app) == [VIEW] and app.get("progress")[0].proto.text.startswith(earlier.MARK)
+    held.set()
+    chosen = PRESETS["uneven"].settings
+    assert jobs.registry().find(Convergence().identity(chosen)).wait(60)
+    app.run(timeout=60)
+    assert len(views(app)) == 1 and views(app) != [VIEW] and not app.get("progress")
+
+
+def test_without_the_folder_nothing_changes(held, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(earlier, "FOLDER", tmp_path / "nowhere")
+    app = AppTest.from_function(page).run(timeout=60)
+    assert app.get("skeleton") and not views(app)
+    assert not app.get("progress")[0].proto.text.startswith(earlier.MARK)
+
+
+def test_only_the_very_state_has_a_poster(folder) -> None:
+    chosen = PRESETS["uneven"].settings
+    assert earlier.drawing(Convergence(), chosen) is not None
+    assert earlier.drawing(Convergence(), replace(chosen, measure="kkt")) is None
+    assert earlier.drawing(Convergence(), replace(chosen, seed=1)) is None
+
+
+def test_a_step_of_the_story_has_its_answer_only_after_the_guess() -> None:
+    asked = PRESETS["story-2"].settings
+    assert not asked.shown and earlier.posed(asked).shown
+    assert asked not in earlier._names() and earlier.posed(asked) in earlier._names()
+
+
+def test_the_parts_of_a_picture_come_back_as_they_were(folder) -> None:
+    text = (folder / "uneven.html").read_text(encoding="utf-8")
+    found = picture(text, "convergence")
+    assert [part if isinstance(part, bytes) else part.strip() for part in found] == TOLD
+    assert picture(text, "frontier") == picture(text.replace(AFTER, ""), "convergence") == []
