@@ -349,8 +349,8 @@ def test_a_tooltip_says_the_number_and_leaves_the_axis_to_the_axis(still):
 def test_a_baseline_is_named_where_no_curve_runs_or_in_the_legend(still):
     named = "([key]) => document.querySelector(`[data-panel=${key}]`).layout.annotations.map("
     named += "(one) => [one.text, one.xanchor])"
-    # On the right the bound runs past the noise, on the left two curves past the other.
-    assert still.evaluate(named, ["error"]) == [["noise", "left"], ["◇ centralised", "right"]]
+    # Curves run past both ends of the one, and past the left end of the other.
+    assert still.evaluate(named, ["error"]) == [["noise", "center"], ["◇ centralised", "right"]]
     assert still.evaluate(named, ["roc"]) == []
     assert "one half of all of them" in still.locator("figure:has([data-panel=roc])").inner_text()
 

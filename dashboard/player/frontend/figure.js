@@ -112,7 +112,7 @@ function crosses(points, lines, box) {
   });
 }
 
-// Where a baseline's label stands, [left or right, above or below], so that no curve runs through
+// Where a baseline's label stands, [left, right or center, above or below], so that no curve runs through
 // it; undefined where none is free. Sizes are those of a chart on a phone.
 function labelPlaces(panel) {
   const across = (value) => (panel.logX ? Math.log10(value) : value);
@@ -127,11 +127,11 @@ function labelPlaces(panel) {
   const taken = [];
   return panel.baselines.map((baseline, at) => {
     const wide = (right - left) * Math.min(0.95, (6.5 * baseline.label.length) / 280);
-    const sides = at % 2 ? ["left", "right"] : ["right", "left"];
+    const sides = [...(at % 2 ? ["left", "right"] : ["right", "left"]), "center"];
     const places = ["bottom", "top"].flatMap((anchor) => sides.map((side) => [side, anchor]));
     const found = places.find(([side, anchor]) => {
       const low = up(baseline.value) - (anchor === "top" ? high : 0);
-      const from = side === "right" ? right - wide : left;
+      const from = { left, center: (left + right - wide) / 2, right: right - wide }[side];
       const box = [from, from + wide, low, low + high];
       const outside = panel.yRange && (low < bottom || low + high > top) && anchor === "top";
       const touched = taken.some((other) => other[0] < box[1] && box[0] < other[1] && other[2] < box[3] && box[2] < other[3]);
@@ -166,7 +166,7 @@ function baselineLayout(panel, theme) {
       line: { color: colour, width: 1.4, dash: baselineDash(panel, at) } });
     if (crowded(panel)) return;
     const [side, anchor] = panel.places[at];
-    annotations.push({ xref: "paper", x: side === "left" ? 0.01 : 0.99, xanchor: side,
+    annotations.push({ xref: "paper", x: { left: 0.01, center: 0.5, right: 0.99 }[side], xanchor: side,
       yref: "y", y: panel.logY ? Math.log10(baseline.value) : baseline.value, yanchor: anchor,
       text: (baseline.simulationOnly ? "◇ " : "") + escaped(baseline.label), showarrow: false,
       font: { size: 11.5, color: colour }, bgcolor: withAlpha(theme.background, 0.6), borderpad: 1 });
