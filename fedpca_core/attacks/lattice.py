@@ -131,5 +131,5 @@ def _reduced(whole: Array, plain: bool, dimension: int) -> Array | None:
     from flint import fmpz_mat
 
     numbers = [[int(entry) for entry in row] for row in whole.tolist()]
-    reduced = fmpz_mat(numbers).lll(delta=_DELTA)
+    reduced = fmpz_mat(numbers).lll(False, _DELTA)
     return np.array([[int(entry) for entry in row] for row in reduced.tolist()], dtype=float)
