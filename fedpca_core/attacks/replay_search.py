@@ -21,7 +21,7 @@ _PER_BRANCH, _MISFIT = 8, 1e-2
 #: new, but near the solution damping would only slow the last steps.
 _FRESH = 1e-2
 #: Stages stop, and the last one polishes, below this share of the tolerance.
-_WELL_BELOW = 1e-2
+_WELL_BELOW = 1e-3
 
 
 @dataclass(frozen=True)
