@@ -208,6 +208,8 @@ def test_everything_is_on_one_screen(open_page, width, height, query):
         (1024, 768, "embed=true&step=2"),
         (1024, 768, "embed=true&step=3&shown=true&round=4&autoplay=false"),
         (390, 844, "step=1&shown=true&round=4&autoplay=false"),
+        (1024, 768, "embed=true&step=1&lecture=true"),
+        (1024, 768, "embed=true&step=5&lecture=true&shown=true&round=11&autoplay=false"),
     ],
 )
 def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
@@ -222,7 +224,11 @@ def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
         """() => { const title = document.querySelector('h1'), at = title.getBoundingClientRect();
           return title.contains(document.elementFromPoint(at.left + 9, at.top + 9)); }"""
     )
-    for part in ("h1", ".st-key-story_asked", ".fp-gallery", ".fp-plot >> nth=1", SENTENCE):
+    parts = ["h1", ".st-key-story_asked", ".fp-gallery", ".fp-plot >> nth=1", SENTENCE]
+    if "lecture" in query and "shown" not in query:
+        expect(page.locator(SENTENCE)).to_be_hidden()  # nothing has happened yet
+        parts.remove(SENTENCE)
+    for part in parts:
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= bar["y"] + 1, part
 
