@@ -51,6 +51,10 @@ _DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testi
   && [...document.querySelectorAll('.fp-plot')].every((plot) => plot.dataset.drawn)
   && [...document.querySelectorAll('.stPlotlyChart')].every((c) => c.querySelector('.main-svg'))"""
 
+# Nothing fades in or out: a label half faded in has half its contrast.
+_STILL = """() => document.getAnimations().every((one) =>
+  one.playState !== 'running' || one.effect.getComputedTiming().endTime === Infinity)"""
+
 # The page asks for these under every deep address while it looks for its server; harmless.
 KNOWN_PROBES = ("/_stcore/health", "/_stcore/host-config")
 
@@ -223,6 +227,7 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
 
 def findings(page) -> list[str]:
     """What axe finds in a page, whatever its impact; one line for each place."""
+    page.wait_for_function(_STILL)
     return [
         f"{found['id']} ({found['impact']}): {node['html'][:200]}"
         for found in Axe().run(page).response["violations"]
