@@ -39,7 +39,7 @@ def experiment() -> None:
     after = st.container()
     with dials if chapter is None else after:
         scene.parameters(controls)
-    with after, st.container(horizontal=True, vertical_alignment="center", key="after_scene"):
+    with after, st.container(horizontal=True, key="after_scene"):
         taken = st.container(horizontal=True, vertical_alignment="center")
         with st.popover("Lecture", icon=":material/co_present:"):
             controls.draw("lecture", "hidden", "autoplay", "round", "section")

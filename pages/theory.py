@@ -77,12 +77,12 @@ st.markdown(
     "**ADMM and FAPS.** With exact local solves and ω = r, the iteration of this page is ADMM, and "
     "the multipliers Hᵢ are its duals: they hold what pulls each client away from the others, they "
     "sum to zero, and they never travel. FAPS splits PCA in the same way, with a penalty and one "
-    "dual matrix per client, on frames instead of vectors; there the local problem is not convex "
+    "dual matrix per client, on bases instead of vectors; there the local problem is not convex "
     "and no factor like those above is proved. The lesson carries over all the same: without the "
     "duals, local steps lead to FedAvg's wrong fixed point; with them, to the common answer."
 )
 st.markdown(
-    "**Personalised PCA.** Its pull towards the common frame is the penalty ½r‖x − z‖² with "
+    "**Personalised PCA.** Its pull towards the common basis is the penalty ½r‖x − z‖² with "
     "r = 1/σᵤ², its Uᵢ are the xᵢ and V is z, but the multipliers stay at zero. That is the "
     "point: with H = 0 clients keep their differences, and the average is FedAvg's fixed point on "
     "purpose. Letting H move with ω between 0 and r would lead from personal models to one shared "

@@ -130,7 +130,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Mark:
-    """A labelled vertical line: what somebody expects at this place of the x axis."""
+    """A labelled vertical line: what happens, or is expected, at this place of the x axis."""
 
     label: str
     value: float

@@ -58,14 +58,18 @@ class Stage:
     attacked : int
         The client whose data the server is after.
     message : str
-        What one message is ("64 × 10 numbers, 5.1 kB").
+        What the clients send ("messages of 5.12 kB →").
+    answer : str
+        What the server sends them; empty where it sends nothing.
+    summed : bool
+        Whether only the sum of the messages arrives.
     protection : {"", "sums", "noise", "mask"}
         What lies between clients and server: nothing, secure aggregation, accounted noise, or
         masking by the method. They are told apart by shape and word, not by colour alone.
-    protection_label : str
-        Its name on the scene.
+    protection_label, protection_help : str
+        Its name on the scene, and what shows when the pointer rests on it.
     server : sequence of str
-        One line for each round: what the server holds.
+        What the server holds in each round, a line break where a new line is to begin.
     """
 
     thumbnails: NDArray[np.uint8]
@@ -74,8 +78,11 @@ class Stage:
     attacked: int
     message: str
     server: Sequence[str]
+    answer: str = ""
+    summed: bool = False
     protection: str = ""
     protection_label: str = ""
+    protection_help: str = ""
 
     def __post_init__(self) -> None:
         clients = self.thumbnails.shape[0]
@@ -108,7 +115,10 @@ class Stage:
             "present": ["".join("1" if here else "0" for here in row) for row in self.present],
             "attacked": self.attacked,
             "message": self.message,
+            "answer": self.answer,
             "server": list(self.server),
+            "summed": self.summed,
             "protection": self.protection,
             "protectionLabel": self.protection_label,
+            "protectionHelp": self.protection_help,
         }

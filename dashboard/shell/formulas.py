@@ -9,7 +9,7 @@ def measures() -> None:
     """Fold: the four measures and what is minimised."""
     about(
         "What the curves measure",
-        "All clients look for one frame $Z$ with orthonormal columns that captures most of the "
+        "All clients look for one basis $Z$ with orthonormal columns that captures most of the "
         "pooled second moments $S$. Every measure depends on the span of $Z$ only, is computed "
         "after the run, and needs all the data: simulation only.\n\n"
         "- **Relative error** $\\|\\sigma-\\sigma_*\\|_2/\\|\\sigma_*\\|_2$ with "
@@ -17,7 +17,7 @@ def measures() -> None:
         "- **KKT violation** $\\|(I-ZZ^\\top)SZ\\|_F/\\operatorname{tr}S$.\n"
         "- **Largest angle** $\\|(I-ZZ^\\top)U_p\\|_2$ to the true leading vectors $U_p$.\n"
         "- **Consensus gap** $\\frac1d\\sum_i\\|X_iX_i^\\top-ZZ^\\top\\|_F^2$ of the clients' own "
-        "frames $X_i$.",
+        "bases $X_i$.",
         formula=r"\max_{Z^\top Z=I_p}\ \tfrac12\operatorname{tr}\big(Z^\top S Z\big),"
         r"\qquad S=\sum_i w_i S_i,\quad S_i=\tfrac1{m_i}A_iA_i^\top",
         source="FAPS, sections 1 and 5; client i holds the block Aᵢ of features × mᵢ records.",
@@ -29,9 +29,9 @@ def rates() -> None:
     """Fold: the predicted runs."""
     about(
         "Where the dashed lines come from",
-        "Close to the solution $V$ a frame is the span of $V+T$ with a small $T$ across $V$, and a "
+        "Close to the solution $V$ a basis is the span of $V+T$ with a small $T$ across $V$, and a "
         "round maps the $T_i$ of the clients and the $T$ of the server linearly, with matrices "
-        "that follow from the $S_i$ (simulation only). A dashed line starts from the frames of the "
+        "that follow from the $S_i$ (simulation only). A dashed line starts from the bases of the "
         "round in which all are within a distance of 0.05 and lets this map alone say the rest, so "
         "it holds for clients that differ. It is drawn for SSI, for LocalPower once it takes "
         "single steps, and for FAPS with the inner rules “automatic” and “fixed number”; with "

@@ -40,7 +40,7 @@ def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
         layout.sentence(sentence, kind="note")
     if not comparison.has(settings.measure):
         layout.sentence(
-            "None of the chosen methods has this measure: a consensus gap needs a frame at every "
+            "None of the chosen methods has this measure: a consensus gap needs a basis at every "
             "client. Add FAPS or variable splitting, or choose another measure."
         )
         return

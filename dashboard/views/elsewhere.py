@@ -25,8 +25,8 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
     """Choose another method and read its uploads, with the settings its own page explains."""
     layout.section(
         "Methods that send models",
-        "FedPE, FedPG and personalised PCA never answer a frame with a product: clients send "
-        "their own frames. That hides less than it seems.",
+        "FedPE, FedPG and personalised PCA never answer a basis with a product: clients send "
+        "their own bases. That hides less than it seems.",
     )
     controls.parameter("elsewhere", as_buttons=True)
     settings = controls.settings()

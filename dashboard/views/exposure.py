@@ -24,13 +24,13 @@ def threat(noisy: bool = False) -> None:
         outcome = (
             "Uᵢ, and from consecutive Uᵢ the covariance Sᵢ. Uploads are not private. The server "
             "needs only their sum, so secure aggregation changes nothing else; without it, never "
-            "start all clients from one frame"
+            "start all clients from one basis"
         )
     layout.threat_card(
         "An honest-but-curious server, no secure aggregation",
-        sees="every upload V − β hᵢ, and the common frame V it sent",
+        sees="every upload V − β hᵢ, and the common basis V it sent",
         knows="the step sizes, the prior and the noise variance",
-        does="solves the upload for the client's private frame Uᵢ: as many equations as unknowns",
+        does="solves the upload for the client's private basis Uᵢ: as many equations as unknowns",
         outcome=outcome,
         protection="formal" if noisy else "none",
     )
@@ -43,17 +43,17 @@ def draw(found: Exposed) -> None:
 
 
 def panel(found: Exposed) -> Panel:
-    """How far the recovered frame is from the client's own, message by message."""
+    """How far the recovered basis is from the client's own, message by message."""
     curves = (
         ("recovered, common start", found.errors["common"], "personalized"),
         ("recovered, independent starts", found.errors["independent"], "series 2"),
-        ("a server that only looks at the common frame", found.baseline, "guide"),
+        ("a server that only looks at the common basis", found.baseline, "guide"),
     )
     return Panel(
         key="personal-exposure",
         title="",
         x_title="round of the upload",
-        y_title="distance of the recovered frame",
+        y_title="distance of the recovered basis",
         curves=tuple(
             Curve(
                 name,
@@ -67,7 +67,7 @@ def panel(found: Exposed) -> Panel:
         integer_x=True,
         follows=False,
         y_range=(ROUND_OFF, 2.0),
-        description=f"Median distance between {found.attacked} clients' private frames and what "
+        description=f"Median distance between {found.attacked} clients' private bases and what "
         "the server recovers from their uploads, after a common and after independent starts.",
         height=360,
         simulation_only=True,
@@ -79,7 +79,7 @@ def sentence(found: Exposed) -> str:
     first = float(found.errors["common"][1])
     whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
     parts = [
-        f"After a common start, **one upload gives a client's private frame to {first:.0e}**. "
+        f"After a common start, **one upload gives a client's private basis to {first:.0e}**. "
         f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
     ]
     if found.noisy and np.isfinite(found.own):
@@ -93,13 +93,13 @@ def sentence(found: Exposed) -> str:
             f"of {found.attacked} clients, up to its sign."
         )
     parts.append(
-        "After independent starts these few uploads tell little more than the common frame."
+        "After independent starts these few uploads tell little more than the common basis."
         if found.hidden
         else "Independent starts hide the first messages, not the later ones."
     )
     if found.lost:
         parts.append(
-            "Where the curve jumps, frames have come close to 45° from the common one: there two "
+            "Where the curve jumps, bases have come close to 45° from the common one: there two "
             "answers fit the same upload and this solver may follow the wrong one. That is no "
             "protection."
         )

@@ -91,7 +91,7 @@ def draw(
     replay(
         key="scene",
         rounds=scene.rounds,
-        stage=_stage(scene, settings),
+        stage=_stage(scene, settings, whole),
         images=[[_truth(scene, settings), _held(scene, settings)]],
         panels=[
             _error(scene, settings, whole.rounds, None if scene.prices is not None else guess),
@@ -137,10 +137,13 @@ def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
     title = METHODS[settings.method].title
     held = int(scene.directions[k])
     name, objects = who(settings, scene.facts), things(settings)
-    answer = f"the answer is off by {angle(float(scene.metrics['sin_theta'].iloc[k]))}"
+    off = angle(float(scene.metrics["sin_theta"].iloc[k]))
+    answer = f"its answer is off by {off}"
     if k == 0:
-        return f"Nothing has been sent yet: {answer}, and the server holds nothing of anybody."
-    after = f"After {k} {'message' if k == 1 else 'messages'}"
+        return f"Nothing has been sent: the server holds nothing of anybody, and {answer}."
+    # Who takes part now and then sends fewer messages than there are rounds.
+    step = "message" if settings.participation == 1 else "round"
+    after = f"After {k} {step}{'' if k == 1 else 's'}"
     if scene.attack == "two runs":
         after += " of both runs"
     if scene.certified is not None and k >= scene.certified:
@@ -148,25 +151,32 @@ def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
         which = which or f"{scene.records} {objects} of {name}"
         replayed = ", replayed," if scene.attack == "replay" else ""
         return f"{after}{replayed} the server has all {which}, exactly; {answer}."
-    if scene.facts.guarantee is not None:
-        return f"{after} {answer}; of {name} the server holds {held} noisy directions, no record."
+    noisy = "noisy " * (scene.facts.guarantee is not None)
     if scene.attack == "sums":
-        return f"{after} {answer}; the server has seen sums only: {held} directions of all clients."
-    if scene.attack in ("linear", "replay"):
-        return f"{after} {answer}; read as products, {title}'s masked messages are noise."
-    if scene.attack == "nothing" or held == 0:
-        return f"{after} {answer}; {name} has not sent anything yet."
+        return (
+            f"{after} the server holds {held} {noisy}directions of the sums, no record; {answer}."
+        )
     if scene.attack == "two runs":
-        return f"{after} {answer}; the server holds {held} directions of what joined."
+        return (
+            f"{after} the server holds {held} {noisy}directions of what changed, no record; "
+            f"{answer}."
+        )
+    if noisy:
+        return f"{after} the server holds {held} noisy directions of {name}, no record; {answer}."
+    if scene.attack in ("linear", "replay"):
+        return f"{after} the server reads noise in {title}'s masked messages; {answer}."
+    if scene.attack == "nothing" or held == 0:
+        return f"{after} the server holds nothing of {name}, who has not sent yet; {answer}."
     return (
-        f"{after} {answer}; the server holds {held} directions of {name}'s "
-        f"{scene.records} {objects}."
+        f"{after} the server holds {held} directions of the {scene.records:,} {objects} of {name}; "
+        f"{answer}."
     )
 
 
-def _stage(scene: Scene, settings: SceneSettings) -> Stage:
-    protection, name = _protection(scene, settings)
+def _stage(scene: Scene, settings: SceneSettings, whole: Scene | None = None) -> Stage:
+    protection, name, meaning = _protection(scene, settings)
     size = scene.upload_bytes / 1e3
+    answers = (whole or scene).metrics["bytes_down"].iloc[-1] > 0
     return Stage(
         thumbnails=to_uint8(np.stack([mosaic(t, 2) for t in scene.thumbnails]), 0.0, 1.0),
         names=[
@@ -175,22 +185,41 @@ def _stage(scene: Scene, settings: SceneSettings) -> Stage:
         ],
         present=scene.present,
         attacked=settings.client,
-        message=f"{size:.3g} kB a message",
+        message=f"messages of {size:.3g} kB →",
+        answer=f"← answer: {settings.components} directions" if answers else "",
         server=[_server(scene, settings, k) for k in range(scene.rounds + 1)],
+        summed=settings.secure_aggregation,
         protection=protection,
         protection_label=name,
+        protection_help=meaning,
     )
 
 
-def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str]:
+def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
     guarantee = scene.facts.guarantee
     if guarantee is not None:
-        return "noise", f"noise at the source, ε = {short(round(guarantee.epsilon, 2))}"
+        where = "in sums" if settings.secure_aggregation else "at the source"
+        return (
+            "noise",
+            f"noise {where}, ε = {short(round(guarantee.epsilon, 2))}",
+            "Every client adds noise to its covariance before anything is sent; ε bounds what any "
+            "one record can show.",
+        )
     if settings.secure_aggregation:
-        return "sums", "only sums pass"
-    if scene.attack in ("linear", "replay"):
-        return "mask", "masked, heuristically"
-    return "", ""
+        return (
+            "sums",
+            "only sums pass",
+            "Messages are added up on their way: the server sees the sum over the clients, never "
+            "the message of one.",
+        )
+    if settings.method == "faps":
+        return (
+            "mask",
+            "masked, heuristically",
+            "A client sends where a step of its own arrives. That hides its data from a plain "
+            "reading and guarantees nothing.",
+        )
+    return "", "", ""
 
 
 def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
@@ -200,12 +229,15 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
         return "has received nothing"
     if scene.certified is not None and k >= scene.certified:
         whose = "newcomer" if settings.joined else f"record of {name}"
-        return f"has every {whose} · {sent:,.0f} kB received"
-    what = "all clients together" if scene.attack == "sums" else name
-    return f"holds {int(scene.directions[k])} directions of {what} · {sent:,.0f} kB received"
+        return f"has every {whose}\n{sent:,.0f} kB received"
+    what = {"sums": "the sums", "two runs": "what changed"}.get(scene.attack, name)
+    held = f"{int(scene.directions[k])} directions" if scene.directions[k] else "nothing"
+    return f"holds {held} of {what}\n{sent:,.0f} kB received"
 
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
+    shown, objects = len(scene.truth), things(settings)
+    many = f"{scene.records:,} {objects}"
     return Images(
         f"{'Newcomers' if settings.joined else 'Records'} of {who(settings, scene.facts)}",
         to_uint8(mosaic(scene.truth)[None], 0.0, 1.0),
@@ -213,7 +245,7 @@ def _truth(scene: Scene, settings: SceneSettings) -> Images:
         simulation_only=True,
         size=360,
         show_scale=False,
-        captions=[f"{scene.records} {things(settings)}, never sent"],
+        captions=[f"{many if shown == scene.records else f'{shown} of {many}'}, never sent"],
         description="The client's private records, side by side.",
     )
 
@@ -237,7 +269,7 @@ def _held(scene: Scene, settings: SceneSettings) -> Images:
     )
 
 
-def _marks(guess: float | None, last: float) -> tuple[Mark, ...]:
+def _guess(guess: float | None, last: float) -> tuple[Mark, ...]:
     """The reader's guess; one beyond the last value is "never"."""
     if guess is None:
         return ()
@@ -247,9 +279,10 @@ def _marks(guess: float | None, last: float) -> tuple[Mark, ...]:
 
 def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | None) -> Panel:
     table = scene.metrics
+    known = () if scene.certified is None else (Mark("records known", scene.certified),)
     return Panel(
         key="scene-error",
-        title="Error",
+        title="Errors",
         x_title="communication round",
         y_title="sine of the angle to the truth",
         curves=(
@@ -276,7 +309,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
         y_range=(max(min(float(table["sin_theta"].min()), 2e-3), ROUNDING) / 2, 1.3),
         compact=True,
         simulation_only=True,
-        marks=_marks(guess, rounds),
+        marks=known + _guess(guess, rounds),
     )
 
 
@@ -284,7 +317,7 @@ def _bytes(scene: Scene, settings: SceneSettings, whole: Scene) -> Panel:
     table = scene.metrics
     return Panel(
         key="scene-bytes",
-        title="Bytes on the wire",
+        title="Bytes, both ways",
         x_title="communication round",
         y_title="bytes",
         curves=(
@@ -323,5 +356,5 @@ def _price(scene: Scene, settings: SceneSettings, asking: bool, guess: float | N
         follows=False,
         compact=True,
         simulation_only=True,
-        marks=_marks(guess, last),
+        marks=_guess(guess, last),
     )

@@ -36,7 +36,7 @@ def choose(controls: Controls[SceneSettings]) -> Chapter | None:
         bind="query-params",
         default=FREE,
         required=True,
-        format_func=described.text,
+        format_func=lambda step: f"Story {step}" if step == STEPS[0] else described.text(step),
         label_visibility="collapsed",
         on_change=lambda: _go(controls, st.session_state["step"]),
         help=described.help,
@@ -79,7 +79,8 @@ def after(
 ) -> None:
     """On the right: the question and the guess, or the sentence that the run bears out."""
     with st.container(key="story_asked"):
-        st.markdown(f"**{chapter.filled(chapter.asked, settings)}**")
+        facts = None if scene is None else scene.facts
+        st.markdown(f"**{chapter.filled(chapter.asked, settings, facts)}**")
         if not settings.shown:
             _ask(chapter, settings)
         elif scene is not None:
@@ -126,6 +127,8 @@ def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSe
     before, on = STEPS[max(at - 1, 0)], STEPS[at + 1] if at + 1 < len(STEPS) else FREE
     name = CHAPTERS[on].title if on in CHAPTERS else "The end: turn the parameters yourself"
     with st.container(horizontal=True, vertical_alignment="center", key="story_turn"):
+        st.button("Back", key="story_back", disabled=at == 0, on_click=_go, args=(controls, before))
+        st.button("Next", key="story_next", help=name, on_click=_go, args=(controls, on))
         if settings.shown:
             other = chapter.opens(settings)
             st.page_link(
@@ -134,8 +137,6 @@ def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSe
                 icon=":material/arrow_outward:",
                 query_params=packed(other),
             )
-        st.button("Back", key="story_back", disabled=at == 0, on_click=_go, args=(controls, before))
-        st.button("Next", key="story_next", help=name, on_click=_go, args=(controls, on))
 
 
 def contents() -> None:

@@ -178,7 +178,7 @@ def second_moment(
     equations = _equations(seen, algorithm, client, known)
     require(
         len(equations) > 0,
-        "No two consecutive frames of this client could be recovered, so there is no equation in "
+        "No two consecutive bases of this client could be recovered, so there is no equation in "
         "S_i; the attack needs a common start, or more rounds.",
     )
     upper = np.triu_indices(features)

@@ -108,7 +108,7 @@ def check_finite(frames: Array) -> None:
     """
     require(
         bool(np.isfinite(frames).all()),
-        "A frame holds NaN or infinite entries, so the run has diverged; "
+        "A basis holds NaN or infinite entries, so the run has diverged; "
         "choose a smaller step or noise, or check the data for extreme values.",
     )
 

@@ -42,7 +42,7 @@ REFUSALS = {
     "FAPS": "FAPS multiplies Sᵢ several times a round inside an eigenvalue problem whose "
     "multiplier and shift are made of the client's own Sᵢ without noise; their sensitivity has no "
     "bound, so noise on the upload gives no ε.",
-    "FedPE": "The inner solver of FedPE reads Sᵢ in gradient steps on frames that are not "
+    "FedPE": "The inner solver of FedPE reads Sᵢ in gradient steps on bases that are not "
     "orthonormal and carries a dual variable of unbounded size, so one record may change an upload "
     "by any amount and noise gives no ε.",
     "FedPG": "The inner solver of FedPG reads Sᵢ in gradient steps whose number depends on the "
@@ -57,7 +57,7 @@ REFUSALS = {
     "angle where the client's spectrum has no gap, so noise on the upload gives no ε.",
 }
 _OTHER = (
-    "{title} does more with a client's data than products with orthonormal frames, so the "
+    "{title} does more with a client's data than products with orthonormal bases, so the "
     "sensitivity of its uploads is not bounded and noise on them gives no ε; choose FedPower, "
     "SSI or block Krylov."
 )

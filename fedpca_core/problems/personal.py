@@ -106,7 +106,7 @@ def personal(
             np.full(clients, samples, dtype=np.int64),
         ),
         blocks=tuple(records),
-        note="Synthetic: each client's frame is a random step away from a common one; "
+        note="Synthetic: each client's basis is a random step away from a common one; "
         "nothing is centred.",
         frames=frames,
         centre=centre,

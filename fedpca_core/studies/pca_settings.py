@@ -232,7 +232,7 @@ class ConvergeSettings(Settings):
         True,
         key="seeded",
         label="Start from what round 1 leaks",
-        help="In round 1 the client's frame is the broadcast itself, so its upload gives away β_i "
+        help="In round 1 the client's basis is the broadcast itself, so its upload gives away β_i "
         "and part of S_i. Off: the plain fit from the prior, for contrast.",
         view=True,
     )
@@ -358,7 +358,7 @@ class ConvergeSettings(Settings):
         False,
         key="ownstart",
         label="Private start",
-        help="Every FAPS client starts from a random frame of its own that nobody else knows.",
+        help="Every FAPS client starts from a random basis of its own that nobody else knows.",
     )
     private_penalty: bool = parameter(
         False,

@@ -186,7 +186,8 @@ function compact(layout, large) {
     // Plotly writes powers of ten larger by a quarter.
     axis.tickfont = { ...axis.tickfont, size: axis.type === "log" ? size / 1.25 : size };
     // Powers of ten only: what lies between would write over them, and smaller.
-    if (axis.type === "log") axis.dtick = axis.range ? Math.max(1, Math.ceil((axis.range[1] - axis.range[0]) / 2 - 0.05)) : 1;
+    if (axis === layout.xaxis && axis.type === "log") Object.assign(axis, { dtick: 1, tickformat: "~g" });
+    else if (axis.type === "log") axis.dtick = axis.range ? Math.max(1, Math.ceil((axis.range[1] - axis.range[0]) / 2 - 0.05)) : 1;
   }
   layout.yaxis.ticklabelstandoff = 5; // clear of a dot at the start
   layout.yaxis.exponentformat = layout.yaxis.type === "log" ? "power" : "SI";
@@ -228,13 +229,15 @@ function layoutOf(panel, theme, coarse) {
   const ends = [...(panel.xRange ? [panel.xRange] : []), ...panel.curves.map(({ x }) => [x[0], x[x.length - 1]])];
   const few = panel.integerX && ends.every(([from, to]) => Math.abs(to - from) < 6);
   if (few && !panel.logX) layout.xaxis.dtick = 1;
-  for (const mark of panel.marks) {
+  const size = theme.large ? 17 : 11.5;
+  panel.marks.forEach((mark, at) => {
     layout.shapes.push({ type: "line", xref: "x", x0: mark.value, x1: mark.value, yref: "paper", y0: 0, y1: 1,
       line: { color: theme.text, width: 1.6, dash: "2px 3px" } });
     const late = panel.xRange && mark.value > (panel.xRange[0] + panel.xRange[1]) / 2;
-    layout.annotations.push({ xref: "x", x: panel.logX ? Math.log10(mark.value) : mark.value, xanchor: late ? "right" : "left", yref: "paper", y: 1, yanchor: "top",
-      text: escaped(mark.label), showarrow: false, font: { size: theme.large ? 17 : 11.5, color: theme.text }, bgcolor: withAlpha(theme.background, 0.75), borderpad: 2 });
-  }
+    // From the bottom up: curves of errors begin at the top.
+    layout.annotations.push({ xref: "x", x: panel.logX ? Math.log10(mark.value) : mark.value, xanchor: late ? "right" : "left", yref: "paper", y: 0, yanchor: "bottom", yshift: 1.5 * size * at,
+      text: escaped(mark.label), showarrow: false, font: { size, color: theme.text }, bgcolor: withAlpha(theme.background, 0.75), borderpad: 2 });
+  });
   if (panel.compact) compact(layout, theme.large);
   if (panel.kind === "bars" && typeof panel.curves[0].x[0] === "string") {
     // Every bar keeps its label, however many there are.

@@ -5,7 +5,7 @@ class ImageView {
     this.image = image;
     this.view = view;
     this.canvas = element("canvas", { width: image.columns, height: image.rows, role: "img", class: "fp-canvas",
-      "data-testid": "replay-canvas" });
+      "data-testid": "replay-canvas", style: `--fp-ratio:${image.columns / image.rows}` });
     this.canvas.onpointermove = (event) => this.point(event);
     this.context = this.canvas.getContext("2d");
     this.pixels = this.context.createImageData(image.columns, image.rows);

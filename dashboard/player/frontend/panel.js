@@ -85,6 +85,7 @@ class PanelView {
     this.panel = panel;
     this.node.classList.toggle("fp-compact", panel.compact);
     this.title.replaceChildren(panel.title, ...(panel.simulationOnly ? [" ", simulationTag()] : []));
+    this.title.title = panel.compact ? panel.description : "";
     this.description.textContent = panel.description || `${panel.yTitle} against ${panel.xTitle}.`;
     this.drawLegend();
     this.draw();

@@ -9,11 +9,12 @@ class StageView {
     this.wires = drawing("svg", { class: "fp-wires", "aria-hidden": "true" });
     this.shield = element("div", { class: "fp-shield" });
     this.word = element("div", { class: "fp-message" });
+    this.answer = element("div", { class: "fp-message fp-answer" });
     this.holds = element("div", { class: "fp-holds" });
     this.server = element("div", { class: "fp-server" },
       element("div", { class: "fp-server-face", "aria-hidden": "true" }, element("i"), element("i"), element("i")),
       element("div", { class: "fp-server-text" }, element("b", { text: "Server" }), this.holds));
-    this.between = element("div", { class: "fp-between" }, this.shield, this.word);
+    this.between = element("div", { class: "fp-between" }, this.word, this.shield, this.answer);
     this.node = element("section", { class: "fp-stagebox", "aria-label": "Clients, messages and the server" },
       this.clients, this.between, this.server, this.wires);
     this.sizes = new ResizeObserver(() => this.lay());
@@ -41,41 +42,61 @@ class StageView {
     this.node.dataset.protection = stage.protection;
     this.shield.textContent = stage.protectionLabel;
     this.shield.hidden = !stage.protectionLabel;
+    this.shield.title = stage.protectionHelp;
     this.word.textContent = stage.message;
+    this.answer.textContent = stage.answer;
     this.shown = undefined;
     requestAnimationFrame(() => this.lay());
   }
 
-  // Where the wires run: from every card to the server, through one point where only sums arrive.
+  // Where the wires run: out of every card into the gap between two rows, along it to the right, and
+  // on to the server; through one point where only sums arrive.
   lay() {
     if (!this.cards) return;
     const box = this.node.getBoundingClientRect();
     if (!box.width) return;
     this.wires.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
-    const upright = getComputedStyle(this.node).getPropertyValue("--fp-upright").trim() === "1";
-    const end = this.server.getBoundingClientRect();
-    const target = upright
-      ? [end.left + end.width / 2 - box.left, end.top - box.top]
-      : [end.left - box.left, end.top + end.height / 2 - box.top];
-    const middle = this.between.getBoundingClientRect();
-    const meet = [middle.left + middle.width / 2 - box.left, middle.top + middle.height / 2 - box.top];
-    const sums = this.stage.protection === "sums";
-    this.paths = this.cards.map((card, at) => {
-      const from = card.getBoundingClientRect();
-      const start = upright
-        ? [from.left + from.width / 2 - box.left, from.bottom - box.top]
-        : [from.right - box.left, from.top + from.height / 2 - box.top];
+    const server = this.server.getBoundingClientRect();
+    const [end, middle] = [server.left - box.left, server.top + server.height / 2 - box.top];
+    const edge = Math.max(...this.cards.map((card) => card.getBoundingClientRect().right)) - box.left;
+    // One bundle where the words stand, which opens before the server.
+    const join = Math.min(Math.max(this.clients.getBoundingClientRect().right - box.left, edge + 48), (edge + end) / 2);
+    const open = Math.max(end - 56, join);
+    const places = this.places(box);
+    const order = [...places.keys()].sort((one, other) => places[one].along - places[other].along);
+    const lane = (at, room) => middle + (order.indexOf(at) - (places.length - 1) / 2) * (room / places.length);
+    const tight = Math.min(16, 2.4 * places.length);
+    this.paths = places.map(({ x, from, along }, at) => {
+      const bend = Math.min(5, Math.abs(along - from));
+      const leave = `M${x} ${from}V${along + Math.sign(from - along) * bend}Q${x} ${along} ${x + bend} ${along}H${edge}`;
+      const curve = (from, to, start, stop) => `C${(from + to) / 2} ${start} ${(from + to) / 2} ${stop} ${to} ${stop}`;
+      const [bundle, into] = this.stage.summed ? [middle, middle] : [lane(at, tight), lane(at, Math.min(server.height - 18, 6 * places.length))];
       const line = drawing("path", { class: "fp-wire",
-        d: sums
-          ? `M${start} Q${[(start[0] + meet[0]) / 2, start[1]]} ${meet} L${target}`
-          : `M${start} C${upright ? [start[0], (start[1] + target[1]) / 2] : [(start[0] + target[0]) / 2, start[1]]} `
-            + `${upright ? [target[0], (start[1] + target[1]) / 2] : [(start[0] + target[0]) / 2, target[1]]} ${target}` });
+        d: `${leave}${curve(edge, join, along, bundle)}H${open}${curve(open, end, bundle, into)}` });
       line.classList.toggle("fp-attacked", at === this.stage.attacked);
       return line;
     });
     this.wires.replaceChildren(...this.paths);
     this.shown = undefined;
     this.show();
+  }
+
+  // Where a card's wire starts, and how high it runs: rows share the gap between them two by two,
+  // and each card has its own line there, the further left the nearer to the middle.
+  places(box) {
+    const sides = this.cards.map((card) => card.getBoundingClientRect());
+    const tops = [...new Set(sides.map((side) => side.top))];
+    const rows = tops.map((top) => sides.filter((side) => side.top === top));
+    const gap = rows.length > 1 ? rows[1][0].top - rows[0][0].bottom : 12;
+    const step = Math.min(2.5, (gap / 2 - 1) / Math.max(...rows.map((row) => row.length)));
+    return sides.map((side) => {
+      const row = tops.indexOf(side.top);
+      const above = row % 2 === 1 || (row > 0 && row === rows.length - 1);
+      const lane = (0.5 + rows[row].indexOf(side)) * step;
+      const x = side.left + side.width / 2 - box.left;
+      return above ? { x, from: side.top - box.top, along: side.top - gap / 2 + lane - box.top }
+        : { x, from: side.bottom - box.top, along: side.bottom + gap / 2 - lane - box.top };
+    });
   }
 
   show() {
@@ -86,8 +107,13 @@ class StageView {
     const forward = this.shown !== undefined && round === this.shown + 1;
     this.shown = round;
     const present = stage.present[round];
-    this.cards.forEach((card, at) => card.classList.toggle("fp-present", present[at] === "1"));
-    this.paths.forEach((path, at) => path.classList.toggle("fp-present", present[at] === "1"));
+    // Before the first message nobody is absent.
+    for (const drawn of [this.cards, this.paths]) {
+      drawn.forEach(({ classList }, at) => {
+        classList.toggle("fp-present", present[at] === "1");
+        classList.toggle("fp-absent", round > 0 && present[at] !== "1");
+      });
+    }
     this.holds.textContent = stage.server[round];
     if (forward && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.send(present);
   }

@@ -37,13 +37,15 @@ class Transport {
     this.word.textContent = `${roundLabel} `;
     this.count.style.minWidth = `${2 * String(rounds).length + 3}ch`;
     if (!this.chosen && rounds > 0) {
-      // A whole run in about eight seconds, unless the reader chooses.
-      this.speed.value = SPEEDS.find((speed) => speed >= rounds / 8) ?? SPEEDS.at(-1);
+      // A whole run in about ten seconds, unless the reader chooses.
+      this.speed.value = SPEEDS.find((speed) => speed >= rounds / 10) ?? SPEEDS.at(-1);
       this.chosen = true;
     }
     for (const control of [this.first, this.back, this.play, this.forward, this.last, this.range]) {
       control.disabled = rounds === 0;
     }
+    // Nothing to count or to pace; the room is kept.
+    for (const part of [this.number, this.speed]) part.style.visibility = rounds === 0 ? "hidden" : "";
     if (rounds === 0) this.stop();
   }
 

@@ -23,7 +23,7 @@ def threat() -> None:
     """Who attacks, and what comes of it."""
     layout.threat_card(
         "An honest-but-curious server",
-        sees="every frame Uᵢ a client uploads, and its own averages Z",
+        sees="every basis Uᵢ a client uploads, and its own averages Z",
         knows="ρ, the step rule, the number of local steps, and the public start",
         does="replays the dual Yᵢ ← Yᵢ + ρ(Uᵢ − Z), which never travels; at the limit "
         "Yᵢ = 2(I − ZZᵀ)SᵢZ; and fits the matrix on which the client's own code would have "
@@ -38,7 +38,7 @@ def explain() -> None:
     """How much a participation tells."""
     layout.about(
         "How much does a participation tell?",
-        "Each one gives as many equations as the frame has numbers, d·k; a covariance has "
+        "Each one gives as many equations as the basis has numbers, d·k; a covariance has "
         "d(d+1)/2 unknowns. Once there are enough, the fit is exact. Under secure aggregation the "
         "server sees sums only, which is all these methods need, and neither reading works.",
         formula=r"(I-ZZ^\top)S_iZ=\tfrac12(I-ZZ^\top)Y_i\qquad\text{at the limit}",

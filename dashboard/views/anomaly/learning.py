@@ -45,10 +45,10 @@ def explain() -> None:
         "Corrected and as printed",
         "**Projection.** As printed, the gradient loses its whole component along U; but the "
         "penalty compares matrices, and that component is the only force that turns a client's "
-        "frame back on Z. The run comes close, the duals grow without end, and it drifts away: "
+        "basis back on Z. The run comes close, the duals grow without end, and it drifts away: "
         "most plainly with participation 1. **Average.** As printed, the server adds Yᵢ/ρ of the "
         "sample; the duals' sum vanishes only over all clients, so a noise floor remains that "
-        "falls as ρ grows. The mean of the frames keeps ΣYᵢ = 0 exactly and converges. Both "
+        "falls as ρ grows. The mean of the bases keeps ΣYᵢ = 0 exactly and converges. Both "
         "corrections are the default.",
         formula=r"\mathrm{grad}=G-U\,\mathrm{sym}(U^\top G)\quad\text{instead of}\quad "
         r"G-U(U^\top G)",

@@ -96,7 +96,7 @@ def _draw_terms(terms: TheoryTerms, settings: PrivacySettings) -> None:
         f"FedPower's Theorem {theorem}: orders of magnitude with hidden constants, not bounds; "
         "simulation only."
         + (
-            " Here they are **vacuous**: local frames drift so far apart (ρ) that the "
+            " Here they are **vacuous**: local bases drift so far apart (ρ) that the "
             "denominator 1 − cρ is not positive. The proofs treat hidden steps as free of noise; "
             "they are not."
             if terms.vacuous

@@ -153,7 +153,7 @@ def protection_card(promises: Promises, settings: PrivacySettings) -> None:
         sees="the sum of all uploads in each round, and nothing else"
         if settings.trusted == "clients" and private
         else "every upload of every client, one by one"
-        + (" (with the client's own frame, where gaps are longer than one)" if hidden else ""),
+        + (" (with the client's own basis, where gaps are longer than one)" if hidden else ""),
         does="anything at all with them, knowing every record but "
         + {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit],
         outcome=_outcome(promises.stated[0])
@@ -191,7 +191,7 @@ def explain() -> None:
     layout.about(
         "How ν follows from ε, and what the distance measures",
         "Replacing one record of norm at most C changes a client's product with an orthonormal "
-        "frame by at most Δ in Frobenius norm. T noisy products together are μ-Gaussian private, "
+        "basis by at most Δ in Frobenius norm. T noisy products together are μ-Gaussian private, "
         "and (ε, δ) fixes μ; no table or simulation is involved. Curves show the sine of the "
         "largest angle between the leading space of the pooled sample and the iterate, which may "
         "have more columns than that space.",

@@ -91,7 +91,7 @@ class AnomalySettings(Settings):
         "fedpg",
         key="method",
         label="Method",
-        help="FedPG walks on the manifold of orthonormal frames; FedPE in Euclidean space with "
+        help="FedPG walks on the manifold of orthonormal bases; FedPE in Euclidean space with "
         "steps about four times shorter.",
         choices={"fedpg": "FedPG", "fedpe": "FedPE"},
     )

@@ -362,7 +362,7 @@ PRESETS: tuple[Preset, ...] = (
         "Secure aggregation does not hide a joining record",
         "Two runs on the digits, one image apart. The sums of SSI give the pooled covariance "
         "before and after, and their difference is that image, to nine digits. LocalPower's "
-        "clients iterate on frames of their own, so this reading of its sums fails.",
+        "clients iterate on bases of their own, so this reading of its sums fails.",
         live={
             "problem": "digits",
             "components": 10,

@@ -132,7 +132,7 @@ PRESETS = (
     Preset(
         "anomaly-drift",
         "As printed: drifting away",
-        "The printed projection deletes the force that turns a client's frame back on the average.",
+        "The printed projection deletes the force that turns a client's basis back on the average.",
         AnomalySettings(
             problem="ton", components=4, participation=1.0, rounds=500, topic="learning"
         ),

@@ -223,14 +223,14 @@ ROWS: tuple[Row, ...] = (
         "projection-printed", "Algorithm 2, projection",
         "With the projection as printed FedPG converges to the subspace.", "iot-printed",
         number("projection as printed", "distance"), at_most(0.01), _DISTANCE,
-        why="The printed projection deletes the only force that turns a client's frame back on "
+        why="The printed projection deletes the only force that turns a client's basis back on "
         "the average: the run comes near and then drifts away.",
     ),
     _claim(
         "projection", "Algorithm 2, projection",
-        "With the tangent projection of orthonormal frames FedPG converges.", "iot-printed",
+        "With the tangent projection of orthonormal bases FedPG converges.", "iot-printed",
         number("projection corrected", "distance"), at_most(0.01), _DISTANCE,
-        correction="The projection on the tangent space of orthonormal frames.",
+        correction="The projection on the tangent space of orthonormal bases.",
     ),
     _claim(
         "average-printed", "Equation 8, server's average",

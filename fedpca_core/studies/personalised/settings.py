@@ -63,7 +63,7 @@ class PersonaliseSettings(Settings):
         low=0.01,
         step=0.01,
         help="How much the clients differ: the standard deviation of the random step that takes "
-        "the common frame to a client's own (PerPCA's σ_U, printed there as a variance). With a "
+        "the common basis to a client's own (PerPCA's σ_U, printed there as a variance). With a "
         "table of your own it is what personalised PCA assumes of them; where a rule splits the "
         "rows it also says how unlike the parts are.",
     )
@@ -81,7 +81,7 @@ class PersonaliseSettings(Settings):
         "features", default=30, low=4, high=100, help="Dimension of a record (d in PerPCA)."
     )
     components: int = shared(
-        "components", default=10, high=20, help="Columns of every frame (r in PerPCA)."
+        "components", default=10, high=20, help="Columns of every basis (r in PerPCA)."
     )
     noise_variance: float = parameter(
         0.5,
@@ -103,8 +103,8 @@ class PersonaliseSettings(Settings):
         "matched",
         key="prior",
         label="Prior",
-        help="Variance the objective assumes around the common frame: the generator's own number, "
-        "or the smaller one that its frames really have (they lie on a curved surface).",
+        help="Variance the objective assumes around the common basis: the generator's own number, "
+        "or the smaller one that its bases really have (they lie on a curved surface).",
         choices={"matched": "As generated", "calibrated": "Calibrated"},
     )
     gradient: str = parameter(
@@ -119,8 +119,8 @@ class PersonaliseSettings(Settings):
         "independent",
         key="start",
         label="Start",
-        help="Everybody at a random frame of their own (as in Figure 1a), all at one common "
-        "random frame, or all at the pooled answer.",
+        help="Everybody at a random basis of their own (as in Figure 1a), all at one common "
+        "random basis, or all at the pooled answer.",
         choices={"independent": "Independent", "common": "Common", "pooled": "Pooled answer"},
     )
     pace: float = parameter(

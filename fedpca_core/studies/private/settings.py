@@ -230,7 +230,7 @@ class PrivacySettings(Settings):
         False,
         key="literal",
         label="Literal uploads",
-        help="Send the client's own frame in every round, as the paper's listing does, also where "
+        help="Send the client's own basis in every round, as the paper's listing does, also where "
         "the server knows it already.",
     )
     draws: int = parameter(

@@ -167,8 +167,8 @@ class LivePicture(Study[SceneSettings, Scene]):
             tables["story"] = pd.DataFrame(
                 {
                     "step": [chapter.key],
-                    "asked": [chapter.filled(chapter.asked, settings)],
-                    "ending": [chapter.ending(tables, settings)],
+                    "asked": [chapter.filled(chapter.asked, settings, result.facts)],
+                    "ending": [chapter.ending(tables, settings, result.facts)],
                 }
             )
         return tables

@@ -68,7 +68,7 @@ class SceneSettings(ConvergeSettings):
         key="step",
         label="Step of the story",
         help="A story in seven steps. A link that names the step alone opens it as it is told.",
-        choices={FREE: "Free", **{step: step for step in STEPS}},
+        choices={FREE: "Explore", **{step: step for step in STEPS}},
         view=True,
     )
     shown: bool = parameter(

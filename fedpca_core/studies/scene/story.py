@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from fedpca_core.settings import Settings, short
+from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.preset import Preset
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -21,7 +22,7 @@ from fedpca_core.studies.scene.words import angle, degrees, known, things, who, 
 #: Degrees within which an answer counts as good, in the first step and in the last.
 NEAR, FAIR = 1.0, 20.0
 Tables = Mapping[str, pd.DataFrame]
-Ending = Callable[[Tables, SceneSettings], str]
+Ending = Callable[[Tables, SceneSettings, Facts | None], str]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Chapter:
     guess : {"round", "epsilon"}
         What is guessed: after which message, or from which ε on.
     ending : callable
-        The sentence that the run bears out, from its tables.
+        The sentence that the run bears out, from its tables; facts know the client's name.
     door, opens : str, callable
         Where to go deeper: the words, and the settings of the other page.
     terms : tuple of str
@@ -63,14 +64,14 @@ class Chapter:
         """The step as it opens."""
         return SceneSettings(**self.sets, step=self.key)
 
-    def filled(self, text: str, settings: SceneSettings) -> str:
-        """A text with the numbers of the settings."""
+    def filled(self, text: str, settings: SceneSettings, facts: Facts | None = None) -> str:
+        """A text with the numbers of the settings, and the client's name where facts know it."""
         side = settings.resolution or 8
         return text.format(
             clients=settings.clients,
             records=short(settings.records_per_client),
             things=things(settings),
-            who=who(settings),
+            who=who(settings, facts),
             components=settings.components,
             joined=settings.joined,
             pixels=f"{side} × {side}",
@@ -82,7 +83,7 @@ def _attack(settings: SceneSettings, **changes: Any) -> AttackSettings:
     return replace(settings.carried(AttackSettings), attacked=(settings.method,), **changes)
 
 
-def _needs(tables: Tables, settings: SceneSettings) -> str:
+def _needs(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
     rounds = tables["rounds"]
     found, size = within(rounds, NEAR), rounds["bytes_up"].iloc[-1] / settings.clients
     if found is None:
@@ -97,31 +98,32 @@ def _needs(tables: Tables, settings: SceneSettings) -> str:
     )
 
 
-def _knows(tables: Tables, settings: SceneSettings, after: str = "After message") -> str:
+def _knows(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
     rounds = tables["rounds"]
     found, last = known(rounds), len(rounds) - 1
     if found is None:
         held = int(rounds["directions_held"].iloc[-1])
-        return f"After {last} messages it holds {held} directions of {who(settings)} and no record."
+        whose = who(settings, facts)
+        return f"After {last} messages it holds {held} directions of {whose} and no record."
     count = int(rounds["records_held"].iloc[-1])
     off = angle(rounds["sin_theta"].iloc[found])
     return (
-        f"{after} {found} of {last} it has all {count} {things(settings)} of {who(settings)}, "
-        f"exactly, while the answer is still off by {off}."
+        f"After message {found} of {last} it has all {count} {things(settings)} of "
+        f"{who(settings, facts)}, exactly, while the answer is still off by {off}."
     )
 
 
-def _masked(tables: Tables, settings: SceneSettings) -> str:
+def _masked(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
     rounds = tables["rounds"]
     if known(rounds) is not None:
-        return _knows(tables, settings)
+        return _knows(tables, settings, facts)
     return (
         f"Read as products, {len(rounds) - 1} masked messages give none of the records of "
-        f"{who(settings)}: a mask, and not yet a guarantee."
+        f"{who(settings, facts)}: a mask, and not yet a guarantee."
     )
 
 
-def _replayed(tables: Tables, settings: SceneSettings) -> str:
+def _replayed(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
     rounds = tables["rounds"]
     if known(rounds) is None:
         return (
@@ -130,23 +132,25 @@ def _replayed(tables: Tables, settings: SceneSettings) -> str:
         )
     return (
         f"Replayed, the same {len(rounds) - 1} messages give all "
-        f"{int(rounds['records_held'].iloc[-1])} {things(settings)} of {who(settings)}, exactly: "
-        "masking is not privacy."
+        f"{int(rounds['records_held'].iloc[-1])} {things(settings)} of "
+        f"{who(settings, facts)}, exactly: masking is not privacy."
     )
 
 
-def _summed(tables: Tables, settings: SceneSettings) -> str:
+def _summed(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
     rounds = tables["rounds"]
     if known(rounds) is not None:
-        return _knows(tables, settings)
+        return _knows(tables, settings, facts)
+    # Sums over changing clients are told apart, as far as that goes.
+    whose = f"all {settings.clients} clients together" if settings.participation == 1 else "them"
     return (
         f"{len(rounds) - 1} sums leave the server with {int(rounds['directions_held'].iloc[-1])} "
-        f"directions of all {settings.clients} clients together, and no record of "
-        f"{who(settings)}."
+        f"directions of {whose}, and no record of "
+        f"{who(settings, facts)}."
     )
 
 
-def _newcomers(tables: Tables, settings: SceneSettings) -> str:
+def _newcomers(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
     rounds = tables["rounds"]
     found = known(rounds)
     if found is None:
@@ -158,7 +162,7 @@ def _newcomers(tables: Tables, settings: SceneSettings) -> str:
     )
 
 
-def _priced(tables: Tables, settings: SceneSettings) -> str:
+def _priced(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
     if "prices" not in tables:
         label = settings.parameters()["price"].label
         return f"Switch on “{label}” among the parameters, and the price is drawn."
@@ -206,7 +210,7 @@ STORY: tuple[Chapter, ...] = (
     ),
     Chapter(
         "2",
-        "After which message does the server know all?",
+        "When does the server know all?",
         "The server sends a **basis** of {components} directions; the message is the client's "
         "**covariance** times that basis. So each message tells {components} more directions of "
         "the covariance, and {records} {things} span no more than {records}. Grey levels are whole "
@@ -228,7 +232,7 @@ STORY: tuple[Chapter, ...] = (
         "{who}?",
         _MASKED,
         _masked,
-        "Compare the masked run with a plain one",
+        "Compare it with a plain run",
         _attack,
     ),
     Chapter(
@@ -240,7 +244,7 @@ STORY: tuple[Chapter, ...] = (
         "After which message does it know the {things} of {who} now?",
         {**_MASKED, "unmask": True},
         _replayed,
-        "What each defence does against a replay",
+        "Defences against a replay",
         lambda settings: _attack(settings, unmask=True),
     ),
     Chapter(
@@ -262,7 +266,7 @@ STORY: tuple[Chapter, ...] = (
         "After which message of both runs does it know the {joined} that joined?",
         {"secure_aggregation": True, "joined": 8},
         _newcomers,
-        "Compare two runs record by record",
+        "Compare two runs",
         lambda settings: _attack(settings, attack="pooled", joined=settings.joined),
     ),
     Chapter(
