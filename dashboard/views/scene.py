@@ -198,10 +198,11 @@ def _stage(scene: Scene, settings: SceneSettings, whole: Scene | None = None) ->
 def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
     guarantee = scene.facts.guarantee
     if guarantee is not None:
-        where = "in sums" if settings.secure_aggregation else "at the source"
+        sums = settings.secure_aggregation
+        budget = f"ε = {short(round(guarantee.epsilon, 2))}"
         return (
             "noise",
-            f"noise {where}, ε = {short(round(guarantee.epsilon, 2))}",
+            f"noise, {budget}; only sums" if sums else f"noise at the source, {budget}",
             "Every client adds noise to its covariance before anything is sent; ε bounds what any "
             "one record can show.",
         )

@@ -32,6 +32,19 @@ PICTURES = """() => {
 }"""
 
 
+# Wires that run behind a card on their way to the server.
+HIDDEN_WIRES = """() => {
+  const box = document.querySelector('.fp-stagebox').getBoundingClientRect();
+  const cards = [...document.querySelectorAll('.fp-client')].map((c) => c.getBoundingClientRect());
+  const behind = ({ x, y }) => cards.some((card) => x + box.left > card.left + 2
+    && x + box.left < card.right - 2 && y + box.top > card.top + 2 && y + box.top < card.bottom - 2);
+  return [...document.querySelectorAll('.fp-wire')].filter((wire) => {
+    const steps = Math.floor(wire.getTotalLength() / 2);
+    return [...Array(steps).keys()].some((at) => behind(wire.getPointAtLength(2 * at)));
+  }).length;
+}"""
+
+
 def at_rest(page):
     """The pictures at the third round, drawn."""
     settled(page)
@@ -199,6 +212,7 @@ def test_everything_is_on_one_screen(open_page, width, height, query):
     for part in ("h1", ".fp-stagebox", ".fp-gallery", SENTENCE, ".fp-plot >> nth=1", ".fp-range"):
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= height, part
+    assert page.locator(".fp-wire").count() == 8 and page.evaluate(HIDDEN_WIRES) == 0
     fits(page)
 
 

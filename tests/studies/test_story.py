@@ -55,6 +55,15 @@ def test_the_second_names_the_message_that_tells_everything():
     assert f"off by {off(rounds['sin_theta'][found]):.1f}°" in ending("2")
 
 
+def test_an_ending_calls_a_client_by_its_name():
+    settings = replace(CHAPTERS["2"].settings, clients=4, records_per_client=10.0, rounds=10)
+    result = outcome(STUDY.run(settings))
+    named = replace(result, facts=replace(result.facts, client_names=("a", "b", "c", "Dora")))
+    story = STUDY.tables(named, settings)["story"]
+    assert "of client 3 (Dora), exactly" in story["ending"].iloc[0]
+    assert "of client 3 (Dora)?" in story["asked"].iloc[0]
+
+
 def test_the_mask_holds_until_it_is_replayed():
     assert (tables("3")["rounds"]["records_held"] == 0).all()
     assert "none of the records" in ending("3") and "not yet a guarantee" in ending("3")
