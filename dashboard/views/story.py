@@ -36,7 +36,7 @@ def choose(controls: Controls[SceneSettings]) -> Chapter | None:
         bind="query-params",
         default=FREE,
         required=True,
-        format_func=lambda step: f"Story {step}" if step == STEPS[0] else described.text(step),
+        format_func=described.text,
         label_visibility="collapsed",
         on_change=lambda: _go(controls, st.session_state["step"]),
         help=described.help,

@@ -36,8 +36,9 @@ PICTURES = """() => {
 HIDDEN_WIRES = """() => {
   const box = document.querySelector('.fp-stagebox').getBoundingClientRect();
   const cards = [...document.querySelectorAll('.fp-client')].map((c) => c.getBoundingClientRect());
-  const behind = ({ x, y }) => cards.some((card) => x + box.left > card.left + 2
-    && x + box.left < card.right - 2 && y + box.top > card.top + 2 && y + box.top < card.bottom - 2);
+  const within = (at, from, to) => at > from + 2 && at < to - 2;
+  const behind = ({ x, y }) => cards.some((card) => within(x + box.left, card.left, card.right)
+    && within(y + box.top, card.top, card.bottom));
   return [...document.querySelectorAll('.fp-wire')].filter((wire) => {
     const steps = Math.floor(wire.getTotalLength() / 2);
     return [...Array(steps).keys()].some((at) => behind(wire.getPointAtLength(2 * at)));
