@@ -12,6 +12,14 @@ class InvalidInput(ValueError):
     The dashboard shows the text as it is, so the core and the page say the same thing.
     """
 
+    def __init__(self, sentence: str) -> None:
+        super().__init__(encodable(sentence))
+
+
+def encodable(text: str) -> str:
+    """The text with a question mark for every half of a pair, which JSON can hold and UTF-8 not."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
 
 def require(condition: bool, sentence: str) -> None:
     """Raise `InvalidInput` with ``sentence`` unless ``condition`` holds."""

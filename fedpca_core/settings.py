@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlencode
 
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, encodable, require
 
 #: Choices that a sentence lists.
 MOST_NAMED = 16
@@ -137,7 +137,7 @@ class Parameter:
     def allowed(self) -> str:
         """The values this parameter takes, in words."""
         if self.free:
-            return "a text of at most 200 characters"
+            return "a text of at most 200 Unicode characters"
         if self.choices:
             names = list(self.choices.values())
             rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -159,7 +159,7 @@ class Parameter:
 
     def _check_one(self, value: Any) -> Any:
         if self.free:
-            if not isinstance(value, str) or len(value) > 200:
+            if not isinstance(value, str) or len(value) > 200 or encodable(value) != value:
                 raise self._refusal(value)
             return value
         if self.choices:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Parameter
+from fedpca_core.studies.catalogue import read_settings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
 
@@ -105,6 +106,20 @@ def test_bad_values_are_refused_in_the_core() -> None:
 def test_bad_files_are_sentences(text: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         ConvergeSettings.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'{"kind": "converge", "client_column": "\ud800"}',
+        r'{"kind": "converge", "\udfff": 1}',
+        r'{"kind": "\ud800"}',
+    ],
+)
+def test_half_a_pair_in_a_file_is_refused_in_a_sentence_that_can_be_sent(text: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        read_settings(text)
+    assert "“?”" in str(refusal.value) and str(refusal.value).encode()
 
 
 def test_view_settings_do_not_change_the_run() -> None:
