@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
+from fedpca_core.settings import short
 from fedpca_core.studies.personalised.exposure import Exposed
 
 #: Below this a distance is round-off.
@@ -84,8 +85,8 @@ def sentence(found: Exposed) -> str:
     ]
     if found.noisy and np.isfinite(found.own):
         parts.append(
-            f"From the client's own Sᵢ what was found differs by **{found.own:.2g} times its size**"
-            " (median): clipping and noise at the source, which bind every attack."
+            f"From the client's own Sᵢ what was found differs by **{short(found.own, 2)} times its "
+            "size** (median): clipping and noise at the source, which bind every attack."
         )
     if found.records is not None:
         parts.append(

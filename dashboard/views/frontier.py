@@ -164,8 +164,9 @@ def protection(row: pd.Series) -> str:
     if math.isnan(row["leak"]):
         return "its attack searches for seconds: of the first seed only"
     if not row["attack"]:
-        return f"no attack tried beats a guess ({row['guess']:.2g}), which proves nothing"
-    read = f"{NAMES[row['attack']]}: error {row['leak']:.2g}, a guess has {row['guess']:.2g}"
+        return f"no attack tried beats a guess ({short(row['guess'], 2)}), which proves nothing"
+    error, guess = short(row["leak"], 2), short(row["guess"], 2)
+    read = f"{NAMES[row['attack']]}: error {error}, a guess has {guess}"
     return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
 
 
@@ -191,7 +192,7 @@ def _closely(
     cards = [
         layout.Card("Rounds", f"{same['rounds']:.0f}", _reached(same, settings)),
         layout.Card("Bytes a client", size(same["bytes_client"]), "both ways"),
-        layout.Card("Largest angle", f"{same['sin_theta']:.2g}", "sine, simulation only"),
+        layout.Card("Largest angle", short(same["sin_theta"], 2), "sine, simulation only"),
         layout.Card(
             "Worst client loses", f"{100 * same['worst_client']:.2g} %", "of its own best variance"
         ),
@@ -250,11 +251,11 @@ def sums(front: Front) -> pd.DataFrame:
 
 
 def _error(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2g}"
+    return "–" if math.isnan(value) else short(value, 2)
 
 
 def _angle(sine: float) -> str:
-    return "exact" if sine < 1e-6 else f"sine {sine:.2g}"
+    return "exact" if sine < 1e-6 else f"sine {short(sine, 2)}"
 
 
 def strip(front: Front, settings: FrontierSettings) -> None:
@@ -347,7 +348,7 @@ def _judged(found: Advice) -> pd.DataFrame:
             {
                 "Rank": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
                 "Configuration": named(row),
-                "Sine": f"{row['sin_theta']:.2g}",
+                "Sine": short(row["sin_theta"], 2),
                 "Bytes a client": size(row["bytes_client"]),
                 "Left out because it": row["reason"] or "–",
             }

@@ -12,12 +12,13 @@ function hoverNumbers(curve, y) {
     raised(value)]);
 }
 
-function bandTraces(curve, colour) {
+// Bands of a few curves are read by their colour; many over each other would become one brown.
+function bandTraces(curve, colour, bands) {
   const edge = { type: "scatter", mode: "lines", x: curve.x, hoverinfo: "skip", showlegend: false,
     line: { width: 0, color: colour }, legendgroup: curve.name };
   return [
     { ...edge, y: curve.lower },
-    { ...edge, y: curve.upper, fill: "tonexty", fillcolor: withAlpha(colour, 0.16) },
+    { ...edge, y: curve.upper, fill: "tonexty", fillcolor: withAlpha(colour, Math.min(0.16, 0.64 / bands)) },
   ];
 }
 
@@ -72,8 +73,9 @@ function heatTrace(panel, theme, round) {
 function tracesOf(panel, theme, round, hidden) {
   if (panel.kind === "heat") return [heatTrace(panel, theme, round)];
   const traces = [];
+  const bands = panel.curves.filter((curve) => curve.lower && !curve.whiskers && !hidden.has(curve.name)).length;
   for (const curve of panel.curves) {
-    const own = curve.lower && !curve.whiskers ? bandTraces(curve, curve.colour[theme.scheme]) : [];
+    const own = curve.lower && !curve.whiskers ? bandTraces(curve, curve.colour[theme.scheme], bands) : [];
     own.push(curveTrace(panel, curve, theme, round));
     for (const trace of own) traces.push({ ...trace, visible: !hidden.has(curve.name) });
   }

@@ -45,7 +45,7 @@ def draw(settings: PrivacySettings, result: Accounts) -> None:
     )
     layout.section("And back: what does a given noise mean?")
     st.markdown(
-        f"Noise of {settings.multiplier:g} sensitivities, ν = {result.given_noise:.3g}, on "
+        f"Noise of {settings.multiplier:g} sensitivities, ν = {short(result.given_noise, 3)}, on "
         f"{settings.products} products"
         + (", which count as one," if together else "")
         + f" means **ε = {result.given_epsilon:.4g}** at δ = {short(settings.delta)} for {unit} "

@@ -206,7 +206,7 @@ def explain() -> None:
 
 def _outcome(stated: Stated) -> str:
     epsilon = stated.guarantee.epsilon
-    factor = f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
+    factor = short(math.exp(epsilon), 3) if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
     return (
         f"no message that is more than {factor} times (e to the ε) as likely with the data as with "
         f"others in their place ({stated.guarantee.unit}), save for a chance of "

@@ -96,19 +96,19 @@ def verdict(settings: PrivacySettings, result: Ways) -> str:
 def _end(one: Spent) -> str:
     rounds = len(one.run.middle) - 1
     return (
-        f"distance {one.run.final:.2g} after {rounds} {'round' if rounds == 1 else 'rounds'} and "
-        f"{one.bytes_up[-1] / 1e3:,.1f} kB from each client"
+        f"distance {short(one.run.final, 2)} after {rounds} {'round' if rounds == 1 else 'rounds'} "
+        f"and {one.bytes_up[-1] / 1e3:,.1f} kB from each client"
     )
 
 
 def _row(one: Spent) -> dict[str, str]:
     return {
         "Way": one.title,
-        "Final distance": f"{one.run.final:.2g}",
+        "Final distance": short(one.run.final, 2),
         "Rounds": str(len(one.run.middle) - 1),
         "kB up, one client": f"{one.bytes_up[-1] / 1e3:,.1f}",
         "Guaranteed ε": one.guarantee.budget,
-        "Noise ν": f"{one.guarantee.noise:.2g}",
+        "Noise ν": short(one.guarantee.noise, 2),
     }
 
 
