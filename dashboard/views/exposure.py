@@ -80,8 +80,13 @@ def sentence(found: Exposed) -> str:
     first = float(found.errors["common"][1])
     whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
     parts = [
-        f"After a common start, **one upload gives a client's private frame to {first:.0e}**. "
-        f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
+        "After a common start, **one upload gives a client's private frame with an error of "
+        f"{short(first, 1)}**. "
+        + (
+            f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
+            if found.moments
+            else f"These few rounds give {whole} of none of the {found.attacked} clients."
+        )
     ]
     if found.noisy and np.isfinite(found.own):
         parts.append(

@@ -173,8 +173,9 @@ def verdict(found: Reconstructed) -> str:
         name, last = METHODS[method].title, recovery.last
         if found.facts.guarantee is not None:
             parts.append(
-                f"From **{name}** this attack gets what the client released to "
-                f"{short(recovery.released, 2)}, and the client's own covariance to {last:.0%}."
+                f"From **{name}** this attack gets what the client released with an error of "
+                f"{short(recovery.released, 2)}, and the client's own covariance with one of "
+                f"{short(last, 2)}."
             )
         elif recovery.complete is not None:
             then = recovery.angle_of_method(recovery.complete)
@@ -193,7 +194,10 @@ def verdict(found: Reconstructed) -> str:
                 f"zero; the method's own answer is off by {angle(recovery.angle_of_method(-1))}."
             )
         else:
-            parts.append(f"From **{name}** this attack gets the covariance to {last:.1%}.")
+            parts.append(
+                f"From **{name}** this attack gets the covariance to an error of "
+                f"{short(last, 2)}; guessing zero has 1."
+            )
     if found.facts.guarantee is not None:
         parts.append(
             "The difference is clipping and noise at the source; every attack is bound by it."

@@ -60,7 +60,7 @@ function heatTrace(panel, theme, round) {
   const colours = theme.ramps[panel.palette].colours;
   return {
     type: "heatmap", z, customdata: z.map((row) => Array.from(row, raised)), x: panel.columnLabels.map(escaped), y: panel.rowLabels.map(escaped),
-    zmin: panel.low, zmax: panel.high, xgap: 1, ygap: 1,
+    zmin: panel.low, zmax: panel.high, ...(Math.max(rows, columns) > 24 ? {} : { xgap: 1, ygap: 1 }),
     colorscale: colours.map((colour, at) => [at / (colours.length - 1), colour]),
     hovertemplate: "%{y}, %{x}<br><b>%{customdata}</b><extra></extra>",
     texttemplate: panel.showValues ? "%{z:.3~g}" : undefined,
@@ -126,6 +126,9 @@ function labelPlaces(panel) {
   const highestBar = panel.kind === "bars" ? extent({ ...panel, baselines: [] }, "y", panel.logY)[1] : -Infinity;
   const drawn = curves.map((curve) => Array.from(curve.x, (x, at) => [across(x), up(curve.y[at])]));
   const high = ((top - bottom) * 20) / (panel.compact ? 60 : Math.max(panel.height - 80, 120));
+  // A label keeps clear of a marker's edge, not of its centre alone.
+  const clear = lines && !curves.some(({ marker }) => marker) ? 0 : 6;
+  const [aside, over] = [((right - left) * clear) / 280, ((high / 20) * clear)];
   const taken = [];
   return panel.baselines.map((baseline, at) => {
     const wide = (right - left) * Math.min(0.95, (6.5 * baseline.label.length) / 280);
@@ -135,14 +138,20 @@ function labelPlaces(panel) {
       const low = up(baseline.value) - (anchor === "top" ? high : 0);
       const from = { left, center: (left + right - wide) / 2, right: right - wide }[side];
       const box = [from, from + wide, low, low + high];
+      const around = [box[0] - aside, box[1] + aside, box[2] - over, box[3] + over];
       const outside = panel.yRange && (low < bottom || low + high > top) && anchor === "top";
       const touched = taken.some((other) => other[0] < box[1] && box[0] < other[1] && other[2] < box[3] && box[2] < other[3]);
-      if (outside || touched || highestBar > low || drawn.some((points) => crosses(points, lines, box))) return false;
+      if (outside || touched || highestBar > low || drawn.some((points) => crosses(points, lines, around))) return false;
       taken.push(box);
       return true;
     });
     return found ?? (panel.compact ? places[0] : undefined);
   });
+}
+
+// Whether a curve or line has a mark of its own as simulation only: not where the whole chart has it.
+function tagged(panel, line) {
+  return line.simulationOnly && !panel.simulationOnly;
 }
 
 // Baselines whose labels would write over each other or over curves move to the legend, told apart
@@ -170,7 +179,7 @@ function baselineLayout(panel, theme) {
     const [side, anchor] = panel.places[at];
     annotations.push({ xref: "paper", x: { left: 0.01, center: 0.5, right: 0.99 }[side], xanchor: side,
       yref: "y", y: panel.logY ? Math.log10(baseline.value) : baseline.value, yanchor: anchor,
-      text: (baseline.simulationOnly ? "◇ " : "") + escaped(baseline.label), showarrow: false,
+      text: (tagged(panel, baseline) ? "◇ " : "") + escaped(baseline.label), showarrow: false,
       font: { size: 11.5, color: colour }, bgcolor: withAlpha(theme.background, 0.6), borderpad: 1 });
   });
   return { shapes, annotations };
@@ -205,7 +214,17 @@ function tickLogarithms(axis, [least, most], long, theme) {
   }
 }
 
-function layoutOf(panel, theme, coarse) {
+// Ticks of a heat map whose labels are long: so few that they do not touch, and cut short; a tooltip
+// says the whole.
+function tickNames(axis, labels, count, most) {
+  if (labels.every((label) => label.length <= most)) return;
+  const step = Math.ceil(labels.length / count);
+  const some = labels.filter((label, at) => at % step === 0);
+  const cut = (label) => (label.length > most ? `${label.slice(0, most - 1).trimEnd()}…` : label);
+  Object.assign(axis, { tickmode: "array", tickvals: some.map(escaped), ticktext: some.map(cut).map(escaped) });
+}
+
+function layoutOf(panel, theme, coarse, narrow) {
   const layout = {
     height: panel.height, margin: { l: 56, r: 14, t: 10, b: 46 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -245,6 +264,8 @@ function layoutOf(panel, theme, coarse) {
   if (panel.kind === "heat") {
     layout.xaxis = { ...layout.xaxis, type: "category", showline: false, nticks: 12, tickangle: "auto" };
     layout.yaxis = { ...layout.yaxis, type: "category", autorange: "reversed", showgrid: false, nticks: 14 };
+    tickNames(layout.xaxis, panel.columnLabels, 12, narrow ? 9 : 16);
+    tickNames(layout.yaxis, panel.rowLabels, 14, narrow ? 17 : 30);
     layout.margin.r = 6;
   }
   return layout;
