@@ -151,7 +151,9 @@ def _cell(tag: str, text: object, side: str, name: str = "") -> str:
     # ρ_spec and the like; names of columns keep their underscores.
     words = re.sub(r"([α-ω]|\bS)_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
     none = " fp-none" if tag == "td" and text == "–" else ""
-    return f'<{tag}{more} class="fp-{side}{none}">{words}</{tag}>'
+    # In a list on a phone the name stands beside the text, which its subscripts must not part.
+    content = f"<span>{words}</span>" if name else words
+    return f'<{tag}{more} class="fp-{side}{none}">{content}</{tag}>'
 
 
 def about(

@@ -59,8 +59,12 @@ def remarks(comparison: Comparison) -> list[str]:
 
 def refusals(given: Mapping[str, str]) -> list[str]:
     """Sentences that say which method they are about."""
-    named = {METHODS[method].title: text for method, text in given.items()}
-    return [text if text.startswith(title) else f"{title}: {text}" for title, text in named.items()]
+    return named_once({METHODS[method].title: text for method, text in given.items()})
+
+
+def named_once(given: Mapping[str, str]) -> list[str]:
+    """Sentences by the titles they are about, each with its title at the beginning once."""
+    return [text if text.startswith(title) else f"{title}: {text}" for title, text in given.items()]
 
 
 def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:

@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout, script, share
 from dashboard.shell.controls import packed
+from dashboard.views.convergence import named_once
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
@@ -48,8 +49,8 @@ PROTECTION = {
 
 def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) -> None:
     """The sentence, the chart, and the point that was chosen."""
-    for title, refusal in front.refusals.items():
-        layout.sentence(f"{title}: {refusal}", kind="note")
+    if front.refusals:
+        layout.sentence("\n\n".join(named_once(front.refusals)), kind="note")
     points = front.points()
     drawn = shown(points, settings.across, settings.upward).reset_index(drop=True)
     if drawn.empty:
@@ -85,6 +86,8 @@ def label(row: pd.Series, settings: FrontierSettings) -> str:
     title = METHODS[row["method"]].title
     if math.isnan(row["value"]):
         return title
+    if settings.vary == "epsilon":
+        return f"{title}, ε = {short(row['value'])}"
     parameter = settings.parameters()[settings.vary]
     return f"{title}, {parameter.label.lower()} {short(row['value'])}"
 
@@ -98,6 +101,12 @@ def _verdict(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -
 
 def _along(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("value", kind="stable")
+
+
+def axis_title(axis: str) -> str:
+    """What an axis of the chart says, in full."""
+    full = {"sin_theta": "sine of the largest angle", "epsilon": "formal ε of a record"}
+    return full.get(axis, AXES[axis].lower())
 
 
 def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
@@ -128,8 +137,8 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
     return Panel(
         key="frontier",
         title="",
-        x_title=AXES[across].lower().replace("formal ε", "formal ε of a record"),
-        y_title=AXES[upward].lower().replace("formal ε", "formal ε of a record"),
+        x_title=axis_title(across),
+        y_title=axis_title(upward),
         curves=tuple(curves),
         log_x=True,
         follows=False,
@@ -261,18 +270,20 @@ def _angle(sine: float) -> str:
 def strip(front: Front, settings: FrontierSettings) -> None:
     """The two axes of the page over heterogeneity and over clients, a small chart each."""
     points, panels = front.points(), []
+    drawn: dict[str, None] = {}
     for name in STRIPS:
         rows = points[points["parameter"] == name]
         for measure in dict.fromkeys([settings.upward, settings.across]):
             some = rows[rows[measure].notna()]
             if len(some):
                 panels.append(_small(some, name, measure, settings))
+                drawn[measure] = None
     if panels:
         chart(key="frontier_strip", panels=panels)
         seeds = int(points["seeds"].max())
         lows = [
-            f"{AXES[axis]} below {short(FLOORS[axis])} is drawn there."
-            for axis in dict.fromkeys([settings.upward, settings.across])
+            f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
+            for axis in drawn
             if axis in FLOORS
         ]
         bands = f"Lines are medians over {seeds} seeds, bands span them." if seeds > 1 else ""
@@ -299,7 +310,7 @@ def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettin
         key=f"strip-{name}-{measure}",
         title=f"{AXES[measure]} over {described}",
         x_title=described,
-        y_title=AXES[measure].lower(),
+        y_title=axis_title(measure),
         curves=tuple(curves),
         log_x=name == "clients",
         follows=False,

@@ -60,7 +60,8 @@ def verdict(outcome: Collaboration) -> str:
     if outcome.rounds < outcome.planned:
         rounds = f"{outcome.rounds} of {outcome.planned} rounds"
     numbers = (
-        f"After {rounds} personalised PCA is at **{mine:.3f}**; {name(ALONE)} settles at "
+        f"After {rounds} personalised PCA is at **{mine:.3f}** on fresh records; "
+        f"{name(ALONE)} settles at "
         f"{limits[ALONE]:.3f}, one shared model ({name(SHARED)}) at {limits[SHARED]:.3f} "
         + (
             "(the share of fresh records that a model misses)."

@@ -115,8 +115,8 @@ def convergence(found: Measured) -> list[Panel]:
             curves=(
                 Curve(
                     "factor of the round",
-                    rounds[1:],
-                    course.contractions,
+                    rounds[: len(course.contractions) + 1],
+                    [np.nan, *course.contractions],  # of round k at k; the start has none
                     colour=MEASURED,
                     marker=True,
                     simulation_only=True,

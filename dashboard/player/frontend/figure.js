@@ -39,7 +39,9 @@ function curveTrace(panel, curve, theme, round) {
   if (panel.kind === "bars") {
     return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
   }
-  const marker = { color: colour, size: panel.kind === "scatter" ? 8 : 5, symbol: curve.symbol,
+  // A curve of one point is that point alone; points with whiskers are there to be clicked.
+  const size = curve.x.length === 1 ? 10 : panel.kind === "scatter" ? 8 : curve.whiskers ? 7 : 5;
+  const marker = { color: colour, size, symbol: curve.symbol,
     line: { color: theme.background, width: panel.kind === "scatter" ? 1 : 0 } };
   if (panel.kind === "scatter") return { ...trace, type: "scatter", mode: "markers", marker };
   const line = { color: colour, width: curve.guide ? 1.3 : 2.2, dash: curve.dash };
@@ -127,7 +129,7 @@ function labelPlaces(panel) {
   const drawn = curves.map((curve) => Array.from(curve.x, (x, at) => [across(x), up(curve.y[at])]));
   const high = ((top - bottom) * 20) / (panel.compact ? 60 : Math.max(panel.height - 80, 120));
   // A label keeps clear of a marker's edge, not of its centre alone.
-  const clear = lines && !curves.some(({ marker }) => marker) ? 0 : 6;
+  const clear = lines && !curves.some(({ marker }) => marker) ? 3 : 6;
   const [aside, over] = [((right - left) * clear) / 280, ((high / 20) * clear)];
   const taken = [];
   return panel.baselines.map((baseline, at) => {
@@ -152,6 +154,15 @@ function labelPlaces(panel) {
 // Whether a curve or line has a mark of its own as simulation only: not where the whole chart has it.
 function tagged(panel, line) {
   return line.simulationOnly && !panel.simulationOnly;
+}
+
+// The places of a log axis where its curves have points, if these are few and far apart: doublings,
+// say, between which Plotly would write every digit.
+function fewPlaces(panel, [least, most]) {
+  const found = [...new Set(panel.curves.filter(({ guide }) => !guide).flatMap(({ x }) => Array.from(x)))]
+    .filter((x) => x > 0).sort((one, other) => one - other);
+  const apart = found.every((x, at) => at === 0 || Math.log10(x / found[at - 1]) > (most - least) / 9);
+  return apart && found.length > 1 && found.length < 9 ? found : null;
 }
 
 // Baselines whose labels would write over each other or over curves move to the legend, told apart
@@ -242,7 +253,12 @@ function layoutOf(panel, theme, coarse, narrow) {
   layout.xaxis.showline = true;
   layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
-  if (panel.logX) tickLogarithms(layout.xaxis, extent(panel, "x", true, panel.xRange), 3, theme);
+  if (panel.logX) {
+    const ends = extent(panel, "x", true, panel.xRange);
+    const places = fewPlaces(panel, ends);
+    tickLogarithms(layout.xaxis, ends, 3, theme);
+    if (places && layout.xaxis.tickformat) Object.assign(layout.xaxis, { tickmode: "array", tickvals: places });
+  }
   if (panel.logY) tickLogarithms(layout.yaxis, extent(panel, "y", true, panel.yRange), 2, theme);
   if (panel.integerX) layout.xaxis.tickformat = ",d";
   // Fewer whole numbers than ticks: Plotly would write some twice.

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
+from dashboard.views.convergence import named_once
 from dashboard.views.privacy.noises import ROUNDING
 from fedpca_core.settings import short
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -44,8 +45,8 @@ def draw(settings: PrivacySettings, result: Ways) -> None:
     )
     table = pd.DataFrame([_row(one) for one in result.spent.values()])
     layout.small_table(table, label="Ways to spend ε", numbers=list(table.columns[1:]))
-    for title, why in result.refusals.items():
-        layout.sentence(f"{title}: {why}", kind="note")
+    if result.refusals:
+        layout.sentence("\n\n".join(named_once(result.refusals)), kind="note")
     st.markdown(grounds(result))
     terms = next(iter(result.spent.values())).guarantee.terms()
     st.caption(
