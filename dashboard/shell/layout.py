@@ -149,7 +149,7 @@ def small_table(
 def _cell(tag: str, text: object, side: str, name: str = "") -> str:
     more = f' data-name="{escape(name)}"' if name else ' scope="col"' if tag == "th" else ""
     # ρ_spec and the like; names of columns keep their underscores.
-    words = re.sub(r"([α-ω]|\bS)_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
+    words = re.sub(r"((?<![A-Za-z])[α-ωS])_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
     none = " fp-none" if tag == "td" and text == "–" else ""
     # In a list on a phone the name stands beside the text, which its subscripts must not part.
     content = f"<span>{words}</span>" if name else words

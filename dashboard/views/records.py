@@ -159,8 +159,8 @@ def _certified(method: str, one: MethodRecords, result: Recovered, settings: Att
     return (
         f"From **{METHODS[method].title}** the server has **all {result.records} "
         f"{_things(settings)} {who}** after round {one.certified}, and can prove it: every value "
-        f"lies within {one.distance:.0e} of a step of the grid, a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
+        f"lies within {short(one.distance, 1)} of a step of the grid, a wrong rotation would pass "
+        f"with a chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
         f"{result.records} are exact, value for value."
     )
 

@@ -33,9 +33,6 @@ MARKS = {
     "not run yet": "… not run yet",
 }
 
-#: Pixels of a row: a claim takes two lines.
-ROW = 54
-
 
 def counts(found: Judged) -> None:
     """How many rows have each verdict."""
@@ -63,8 +60,7 @@ def draw(found: Judged, settings: PapersSettings) -> None:
         selection_mode="single-row",
         hide_index=True,
         width="stretch",
-        row_height=ROW,
-        height=min(38 + ROW * len(table), 640),
+        height=min(38 + 35 * len(table), 600),
         column_config={
             "Verdict": st.column_config.TextColumn(width=140),
             "Paper": st.column_config.TextColumn(width=84),

@@ -247,4 +247,4 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
+    return f"{value:.1%}" if value >= 1e-3 else short(value, 1)
