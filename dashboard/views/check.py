@@ -149,7 +149,7 @@ def _figure(one: Verdict) -> str:
         return some if one.least == one.most else f"{some} ({one.least:.0f}–{one.most:.0f})"
     name = "error" if one.target == "covariance" else "sine"
     if one.most < EXACT:
-        return f"{name} below {EXACT:g}"
+        return f"{name} below {short(EXACT)}"
     return f"{name} {short(one.figure, 2)} ({short(one.least, 2)}–{short(one.most, 2)})"
 
 
