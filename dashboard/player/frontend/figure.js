@@ -39,9 +39,7 @@ function curveTrace(panel, curve, theme, round) {
   if (panel.kind === "bars") {
     return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
   }
-  // A curve of one point is that point alone; points with whiskers are there to be clicked.
-  const size = curve.x.length === 1 ? 10 : panel.kind === "scatter" ? 8 : curve.whiskers ? 7 : 5;
-  const marker = { color: colour, size, symbol: curve.symbol,
+  const marker = { color: colour, size: panel.kind === "scatter" ? 8 : 5, symbol: curve.symbol,
     line: { color: theme.background, width: panel.kind === "scatter" ? 1 : 0 } };
   if (panel.kind === "scatter") return { ...trace, type: "scatter", mode: "markers", marker };
   const line = { color: colour, width: curve.guide ? 1.3 : 2.2, dash: curve.dash };
