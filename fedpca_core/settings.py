@@ -219,12 +219,12 @@ class Parameter:
 INFINITY = "∞"
 
 
-def short(number: float) -> str:
-    """A number as short as it can be said: 0.15, 1e-7, ∞."""
+def short(number: float, digits: int = 6) -> str:
+    """A number as short as it can be said: 0.15, 1e-7, ∞; at most so many digits."""
     if number == math.inf:
         return INFINITY
-    digits, exponent, power = f"{number:g}".partition("e")
-    return f"{digits}e{int(power)}" if exponent else digits
+    mantissa, exponent, power = f"{number:.{digits}g}".partition("e")
+    return f"{mantissa}e{int(power)}" if exponent else mantissa
 
 
 def parameter(default: Value, **description: Any) -> Any:

@@ -58,10 +58,13 @@ with st.sidebar:
 
 controls.parameter("attacked")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-    chosen = controls.parameter("attack")
-    controls.parameter("client")
+    with st.container(width=360):
+        chosen = controls.parameter("attack")
+    with st.container(width=260):
+        controls.parameter("client")
     if chosen == "collude":
-        controls.parameter("colluders")
+        with st.container(width=260):
+            controls.parameter("colluders")
 
 data = own_data(controls.settings())
 if controls.values["problem"] in IMAGES:

@@ -191,7 +191,9 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         "follows": panel.follows and panel.kind in ("lines", "area"),
         "stack": panel.stack,
         "integerX": panel.integer_x,
-        "simulationOnly": panel.simulation_only,
+        # One mark for the chart where every curve would have one.
+        "simulationOnly": panel.simulation_only
+        or all(curve.simulation_only for curve in panel.curves),
         "height": panel.height,
         "compact": panel.compact,
         "marks": [{"label": mark.label, "value": float(mark.value)} for mark in panel.marks],

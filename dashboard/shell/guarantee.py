@@ -31,19 +31,28 @@ def noise_controls(controls: Controls[Any]) -> None:
                 controls.parameter("mean_clip")
 
 
+def data_note(facts: Facts) -> str:
+    """How the data were made, without the guarantee: that has a card of its own."""
+    found = facts.guarantee
+    return facts.note if found is None else facts.note.removesuffix(found.sentence()).rstrip()
+
+
 def card(facts: Facts | Opened) -> None:
     """The guarantee of a run with noise at the source; nothing where there is none."""
     found = facts.guarantee
     if found is None:
         return
-    layout.threat_card(
+    layout.facts_card(
         f"ε = {short(round(found.epsilon, 3))}, δ = {short(found.delta)}, for every method here",
-        sees=found.released,
-        knows=f"unit: {found.unit}; records clipped at norm {short(found.clip_norm)}; "
-        f"{found.sampling}",
-        does=f"noise of standard deviation {found.noise:.2g} on every entry of a client's matrix; "
-        f"accountant: {found.accountant}",
-        outcome=f"holds against {found.towards}. Another run with fresh noise is a second release",
+        {
+            "Protects": found.unit,
+            "Against": f"{found.towards}; another run with fresh noise is a second release",
+            "Released": found.released,
+            "Clip": f"records clipped at norm {short(found.clip_norm)}",
+            "Noise": f"standard deviation {found.noise:.2g} on every entry of a client's matrix",
+            "Sampling": found.sampling,
+            "Accountant": found.accountant,
+        },
         protection="formal",
     )
     st.caption("The answer's error is measured against the data without clipping and noise.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -149,8 +149,11 @@ def small_table(
 def _cell(tag: str, text: object, side: str, name: str = "") -> str:
     more = f' data-name="{escape(name)}"' if name else ' scope="col"' if tag == "th" else ""
     # ρ_spec and the like; names of columns keep their underscores.
-    words = re.sub(r"([α-ω]|\bS)_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
-    return f'<{tag}{more} class="fp-{side}">{words}</{tag}>'
+    words = re.sub(r"((?<![A-Za-z])[α-ωS])_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
+    none = " fp-none" if tag == "td" and text == "–" else ""
+    # In a list on a phone the name stands beside the text, which its subscripts must not part.
+    content = f"<span>{words}</span>" if name else words
+    return f'<{tag}{more} class="fp-{side}{none}">{content}</{tag}>'
 
 
 def about(
@@ -208,13 +211,18 @@ def threat_card(
     knows : str
         Public knowledge the attacker uses besides what is sent.
     """
+    facts = {"Sees": sees, "Knows": knows, "Does": does, "Gets": outcome}
+    facts_card(title, facts, protection=protection)
+
+
+def facts_card(title: str, facts: Mapping[str, str], *, protection: Protection) -> None:
+    """Show short facts by name (empty ones are left out) under a title and its protection."""
     label, colour, symbol = _PROTECTION[protection]
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{title}**", width="content")
             st.badge(label, color=colour, icon=symbol)  # type: ignore[arg-type]
-        facts = [("Sees", sees), ("Knows", knows), ("Does", does), ("Gets", outcome)]
-        st.markdown("\n".join(f"- **{word}:** {text}" for word, text in facts if text))
+        st.markdown("\n".join(f"- **{word}:** {text}" for word, text in facts.items() if text))
 
 
 def sentence(message: str, kind: SentenceKind = "remedy") -> None:

@@ -39,6 +39,8 @@ def draw(swept: Swept, settings: ConvergeSettings) -> None:
         chart(key="budgets_map", panels=found)
     for reason in dict.fromkeys(swept.refusals.values()):
         layout.sentence(reason, kind="note")
+    if not found:
+        return
     st.caption(
         f"After at most {settings.rounds} rounds; medians and ranges over the random starts. "
         "Horizontal: the same runs without clipping and noise, where they end within the axis; the "

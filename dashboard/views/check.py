@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
+from fedpca_core.settings import short
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.shares import SURE, Share, counted
 from fedpca_core.studies.check.study import Checked, Verdict
@@ -148,8 +149,8 @@ def _figure(one: Verdict) -> str:
         return some if one.least == one.most else f"{some} ({one.least:.0f}–{one.most:.0f})"
     name = "error" if one.target == "covariance" else "sine"
     if one.most < EXACT:
-        return f"{name} below {EXACT:g}"
-    return f"{name} {one.figure:.2g} ({one.least:.2g}–{one.most:.2g})"
+        return f"{name} below {short(EXACT)}"
+    return f"{name} {short(one.figure, 2)} ({short(one.least, 2)}–{short(one.most, 2)})"
 
 
 def _defences(table: pd.DataFrame) -> pd.DataFrame:
@@ -165,7 +166,7 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
                 if row[name] != "closed"
             ]
             left = ", ".join(names) or "nothing, by the attacks tried"
-            off, sent = f"{row['sine']:.2g}", size(row["bytes_client"])
+            off, sent = short(row["sine"], 2), size(row["bytes_client"])
         rows.append(
             {"Changed": row["defence"], "Still open": left, "Off by": off, "Each client": sent}
         )

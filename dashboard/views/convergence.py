@@ -14,6 +14,7 @@ from dashboard.shell import guarantee, layout
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.convergence import Comparison, Line
+from fedpca_core.studies.frontier.rules import size
 from fedpca_core.studies.pca_settings import ConvergeSettings
 
 MEASURES: Mapping[str, str] = {
@@ -36,8 +37,9 @@ ROUNDING = 1e-16
 
 def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
     """The sentence and the chart of a finished, stopped or unfinished comparison."""
-    for sentence in (*refusals(comparison.refusals), *chain(*comparison.notes.values())):
-        layout.sentence(sentence, kind="note")
+    said = remarks(comparison)
+    if said:
+        layout.sentence("\n\n".join(said), kind="note")
     if not comparison.has(settings.measure):
         layout.sentence(
             "None of the chosen methods has this measure: a consensus gap needs a basis at every "
@@ -45,14 +47,24 @@ def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
         )
         return
     summary = comparison.summary(settings.measure, settings.accuracy)
-    st.markdown(verdict(summary, settings.accuracy))
+    noisy = comparison.facts.guarantee is not None
+    st.markdown(verdict(summary, settings.accuracy, noisy))
     replay(key="converge_view", rounds=comparison.rounds, panels=[panel(comparison, settings)])
+
+
+def remarks(comparison: Comparison) -> list[str]:
+    """What to know of methods: why one is missing, and what its algorithm says of its settings."""
+    return [*refusals(comparison.refusals), *chain(*comparison.notes.values())]
 
 
 def refusals(given: Mapping[str, str]) -> list[str]:
     """Sentences that say which method they are about."""
-    named = {METHODS[method].title: text for method, text in given.items()}
-    return [text if text.startswith(title) else f"{title}: {text}" for title, text in named.items()]
+    return named_once({METHODS[method].title: text for method, text in given.items()})
+
+
+def named_once(given: Mapping[str, str]) -> list[str]:
+    """Sentences by the titles they are about, each with its title at the beginning once."""
+    return [text if text.startswith(title) else f"{title}: {text}" for title, text in given.items()]
 
 
 def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
@@ -65,7 +77,7 @@ def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
         if line is not None
     ]
     if settings.guide and axis == "round":
-        curves += _guides(comparison, measure)
+        curves += _guide(comparison, measure)
     return Panel(
         key="convergence",
         title="",
@@ -94,19 +106,24 @@ def _curve(method: str, line: Line, several: bool, axis: str) -> Curve:
     )
 
 
-def _guides(comparison: Comparison, measure: str) -> list[Curve]:
-    """Dashed lines of the predicted runs: in the colour of texts, for they lie on the curves."""
+def _guide(comparison: Comparison, measure: str) -> list[Curve]:
+    """The predicted runs, dashed: in the colour of texts, for they lie on the curves.
+
+    One curve with gaps, so that the legend has one entry; a tooltip says whose prediction it is.
+    """
     found = {method: comparison.guide(method, measure) for method in comparison.tables}
+    lines = [(METHODS[key].title, *line) for key, line in found.items() if line is not None]
+    if not lines:
+        return []
     return [
         Curve(
-            name=f"{METHODS[method].title}, predicted",
-            x=guide[0],
-            y=guide[1],
+            name="predicted",
+            x=np.concatenate([[*x, x[-1]] for _, x, _ in lines]),
+            y=np.concatenate([[*y, np.nan] for _, _, y in lines]),
+            labels=[title for title, x, _ in lines for _ in range(len(x) + 1)],
             colour="text",
             guide=True,
         )
-        for method, guide in found.items()
-        if guide is not None
     ]
 
 
@@ -117,7 +134,7 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
     found = {m: comparison.floor(m, settings.measure) for m in comparison.tables}
     return [
         Baseline(
-            f"floor of {METHODS[method].title}: {floor:.2g}",
+            f"floor of {METHODS[method].title}: {short(floor, 2)}",
             floor,
             colour=method,
             simulation_only=True,
@@ -129,7 +146,7 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
 
 def costs(comparison: Comparison, settings: ConvergeSettings) -> None:
     """Whose data these are, the guarantee, the table of costs, and what the curves depend on."""
-    st.caption(comparison.facts.note)
+    st.caption(guarantee.data_note(comparison.facts))
     guarantee.card(comparison.facts)
     table = cost_table(comparison.summary(settings.measure, settings.accuracy))
     layout.small_table(table, label="What it costs", numbers=list(table.columns[1:]))
@@ -153,7 +170,7 @@ def facts(comparison: Comparison, settings: ConvergeSettings) -> None:
             ),
             layout.Card(
                 "Samples per feature",
-                f"{found.least_samples / found.features:.3g}",
+                short(found.least_samples / found.features, 3),
                 "at the smallest client",
                 help="FAPS wants about 20 or more.",
             ),
@@ -165,7 +182,7 @@ def facts(comparison: Comparison, settings: ConvergeSettings) -> None:
             ),
             layout.Card(
                 "One upload",
-                f"{size:.3g} kB",
+                f"{short(size, 3)} kB",
                 f"{found.features} × {p} floats of {width} bytes",
                 help="What each participating client sends in a round.",
             ),
@@ -183,18 +200,23 @@ def cost_table(summary: pd.DataFrame) -> pd.DataFrame:
                 "Method": row.method,
                 "Reached": f"{row.reached} of {row.starts}",
                 "Rounds": f"{row.round:,.0f}" if got else "–",
-                "Megabytes": f"{row.bytes / 1e6:,.2f}" if got else "–",  # type: ignore[operator]
+                "Sent": size(row.bytes) if got else "–",  # type: ignore[arg-type]
                 "Local products": f"{row.local_products:,.0f}" if got else "–",
                 "Seconds": f"{row.seconds:.3f}" if got else "–",
-                "Last value": f"{row.final:.2g}",
+                "Last value": short(row.final, 2),  # type: ignore[arg-type]
             }
         )
     return pd.DataFrame(rows)
 
 
-def verdict(summary: pd.DataFrame, accuracy: float) -> str:
-    """One sentence on who got there first, or that nobody did."""
+def verdict(summary: pd.DataFrame, accuracy: float, noisy: bool = False) -> str:
+    """One sentence on who got there first, or that nobody did (perhaps for noise)."""
     reached = summary[summary["reached"] > 0].sort_values("round")
+    if reached.empty and noisy:
+        return (
+            f"No method reaches {short(accuracy)}: the noise at the source sets a floor. Allow a "
+            "larger ε, more records per client, or a larger error."
+        )
     if reached.empty:
         return (
             f"No method reaches {short(accuracy)} within these rounds; allow more rounds or "
@@ -202,12 +224,12 @@ def verdict(summary: pd.DataFrame, accuracy: float) -> str:
         )
     best = reached.iloc[0]
     text = (
-        f"**{best['method']}** needs the fewest rounds to reach {short(accuracy)}, "
+        f"**{best['method']}** needs the fewest rounds to reach {short(accuracy)}: "
         f"{best['round']:.0f}"
     )
     if len(reached) > 1:
-        others = [f"{row.method} {row.round:.0f}" for row in reached.iloc[1:].itertuples()]
-        text += "; then " + ", ".join(others)
+        others = [f"{row.method} ({row.round:.0f})" for row in reached.iloc[1:].itertuples()]
+        text += "; then come " + ", ".join(others)
     missed = summary[summary["reached"] == 0]["method"]
     if len(missed):
         text += f". {', '.join(missed)} {'does' if len(missed) == 1 else 'do'} not get there"

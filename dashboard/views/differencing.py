@@ -52,10 +52,11 @@ def draw(joined: Joined) -> None:
     panels = [_angle_panel(joined), _purity_panel(joined)]
     if joined.pictures is None:
         panels.insert(0, _record_panel(joined))
+    rounds = max(len(read.sines) for read in joined.found.values()) - 1
     replay(
         key="newcomer_view",
-        rounds=max(len(read.sines) for read in joined.found.values()) - 1,
-        images=[_pictures(joined)] if joined.pictures is not None else [],
+        rounds=rounds,
+        images=rows(joined, rounds),
         panels=panels,
     )
 
@@ -80,7 +81,7 @@ def sentence(joined: Joined) -> str:
     if joined.guarantee is not None:
         parts.append(
             f"Each run has noise of its own; together they guarantee ε = "
-            f"{joined.guarantee.epsilon:.3g} at δ = {short(joined.guarantee.delta)} for "
+            f"{short(joined.guarantee.epsilon, 3)} at δ = {short(joined.guarantee.delta)} for "
             f"{joined.guarantee.unit}."
         )
     elif joined.from_sums:
@@ -93,18 +94,21 @@ def sentence(joined: Joined) -> str:
     return " ".join(parts)
 
 
-def _pictures(joined: Joined) -> list[Images]:
-    assert joined.pictures is not None
-    return pictures.row(
+def rows(joined: Joined, rounds: int) -> list[list[Images]]:
+    """The record beside what was read from each method, where records are pictures."""
+    if joined.pictures is None:
+        return []
+    row = pictures.row(
         joined.pictures,
         truth="The record that joined",
         caption="nobody should see it",
         titles={method: f"Read from {METHODS[method].title}" for method in joined.found},
         captions={
-            method: [f"sine of the angle {sine:.2g}" for sine in read.sines]
+            method: [f"sine of the angle {short(sine, 2)}" for sine in read.sines]
             for method, read in joined.found.items()
         },
     )
+    return [pictures.lasting(row, rounds)]
 
 
 def _record_panel(joined: Joined) -> Panel:

@@ -12,6 +12,7 @@ from dashboard.shell.controls import Controls
 from dashboard.views import exposure
 from dashboard.views.anomaly import leaks
 from dashboard.views.pictures import mosaic
+from fedpca_core.settings import short
 from fedpca_core.studies.detection.leaks import Leaked
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.pca_settings import AttackSettings
@@ -61,8 +62,8 @@ def _records(found: FromModels) -> None:
         return
     st.markdown(
         f"From {size.rounds} uploads of {size.components} components the server solves for the "
-        f"client's matrix, to {found.error:.0e} (simulation only), and takes it apart into **all "
-        f"{size.records} pictures of the client**. {found.note} In truth {found.exact} of "
+        f"client's matrix, to {short(found.error, 1)} (simulation only), and takes it apart into "
+        f"**all {size.records} pictures of the client**. {found.note} In truth {found.exact} of "
         f"{size.records} are exact, to the last grey level (simulation only). The pictures are "
         "small because every entry of the matrix is an unknown of one dense solve."
     )

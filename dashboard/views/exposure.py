@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
+from fedpca_core.settings import short
 from fedpca_core.studies.personalised.exposure import Exposed
 
 #: Below this a distance is round-off.
@@ -79,13 +80,18 @@ def sentence(found: Exposed) -> str:
     first = float(found.errors["common"][1])
     whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
     parts = [
-        f"After a common start, **one upload gives a client's private basis to {first:.0e}**. "
-        f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
+        "After a common start, **one upload gives a client's private basis with an error of "
+        f"{short(first, 1)}**. "
+        + (
+            f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
+            if found.moments
+            else f"These few rounds give {whole} of none of the {found.attacked} clients."
+        )
     ]
     if found.noisy and np.isfinite(found.own):
         parts.append(
-            f"From the client's own Sᵢ what was found differs by **{found.own:.2g} times its size**"
-            " (median): clipping and noise at the source, which bind every attack."
+            f"From the client's own Sᵢ what was found differs by **{short(found.own, 2)} times its "
+            "size** (median): clipping and noise at the source, which bind every attack."
         )
     if found.records is not None:
         parts.append(

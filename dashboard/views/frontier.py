@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout, script, share
 from dashboard.shell.controls import packed
+from dashboard.views.convergence import named_once
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
@@ -48,8 +49,8 @@ PROTECTION = {
 
 def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) -> None:
     """The sentence, the chart, and the point that was chosen."""
-    for title, refusal in front.refusals.items():
-        layout.sentence(f"{title}: {refusal}", kind="note")
+    if front.refusals:
+        layout.sentence("\n\n".join(named_once(front.refusals)), kind="note")
     points = front.points()
     drawn = shown(points, settings.across, settings.upward).reset_index(drop=True)
     if drawn.empty:
@@ -85,6 +86,8 @@ def label(row: pd.Series, settings: FrontierSettings) -> str:
     title = METHODS[row["method"]].title
     if math.isnan(row["value"]):
         return title
+    if settings.vary == "epsilon":
+        return f"{title}, ε = {short(row['value'])}"
     parameter = settings.parameters()[settings.vary]
     return f"{title}, {parameter.label.lower()} {short(row['value'])}"
 
@@ -98,6 +101,12 @@ def _verdict(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -
 
 def _along(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("value", kind="stable")
+
+
+def axis_title(axis: str) -> str:
+    """What an axis of the chart says, in full."""
+    full = {"sin_theta": "sine of the largest angle", "epsilon": "formal ε of a record"}
+    return full.get(axis, AXES[axis].lower())
 
 
 def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
@@ -128,8 +137,8 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
     return Panel(
         key="frontier",
         title="",
-        x_title=AXES[across].lower().replace("formal ε", "formal ε of a record"),
-        y_title=AXES[upward].lower().replace("formal ε", "formal ε of a record"),
+        x_title=axis_title(across),
+        y_title=axis_title(upward),
         curves=tuple(curves),
         log_x=True,
         follows=False,
@@ -164,8 +173,9 @@ def protection(row: pd.Series) -> str:
     if math.isnan(row["leak"]):
         return "its attack searches for seconds: of the first seed only"
     if not row["attack"]:
-        return f"no attack tried beats a guess ({row['guess']:.2g}), which proves nothing"
-    read = f"{NAMES[row['attack']]}: error {row['leak']:.2g}, a guess has {row['guess']:.2g}"
+        return f"no attack tried beats a guess ({short(row['guess'], 2)}), which proves nothing"
+    error, guess = short(row["leak"], 2), short(row["guess"], 2)
+    read = f"{NAMES[row['attack']]}: error {error}, a guess has {guess}"
     return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
 
 
@@ -191,7 +201,7 @@ def _closely(
     cards = [
         layout.Card("Rounds", f"{same['rounds']:.0f}", _reached(same, settings)),
         layout.Card("Bytes a client", size(same["bytes_client"]), "both ways"),
-        layout.Card("Largest angle", f"{same['sin_theta']:.2g}", "sine, simulation only"),
+        layout.Card("Largest angle", short(same["sin_theta"], 2), "sine, simulation only"),
         layout.Card(
             "Worst client loses", f"{100 * same['worst_client']:.2g} %", "of its own best variance"
         ),
@@ -250,28 +260,30 @@ def sums(front: Front) -> pd.DataFrame:
 
 
 def _error(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2g}"
+    return "–" if math.isnan(value) else short(value, 2)
 
 
 def _angle(sine: float) -> str:
-    return "exact" if sine < 1e-6 else f"sine {sine:.2g}"
+    return "exact" if sine < 1e-6 else f"sine {short(sine, 2)}"
 
 
 def strip(front: Front, settings: FrontierSettings) -> None:
     """The two axes of the page over heterogeneity and over clients, a small chart each."""
     points, panels = front.points(), []
+    drawn: dict[str, None] = {}
     for name in STRIPS:
         rows = points[points["parameter"] == name]
         for measure in dict.fromkeys([settings.upward, settings.across]):
             some = rows[rows[measure].notna()]
             if len(some):
                 panels.append(_small(some, name, measure, settings))
+                drawn[measure] = None
     if panels:
         chart(key="frontier_strip", panels=panels)
         seeds = int(points["seeds"].max())
         lows = [
-            f"{AXES[axis]} below {short(FLOORS[axis])} is drawn there."
-            for axis in dict.fromkeys([settings.upward, settings.across])
+            f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
+            for axis in drawn
             if axis in FLOORS
         ]
         bands = f"Lines are medians over {seeds} seeds, bands span them." if seeds > 1 else ""
@@ -298,7 +310,7 @@ def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettin
         key=f"strip-{name}-{measure}",
         title=f"{AXES[measure]} over {described}",
         x_title=described,
-        y_title=AXES[measure].lower(),
+        y_title=axis_title(measure),
         curves=tuple(curves),
         log_x=name == "clients",
         follows=False,
@@ -347,7 +359,7 @@ def _judged(found: Advice) -> pd.DataFrame:
             {
                 "Rank": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
                 "Configuration": named(row),
-                "Sine": f"{row['sin_theta']:.2g}",
+                "Sine": short(row["sin_theta"], 2),
                 "Bytes a client": size(row["bytes_client"]),
                 "Left out because it": row["reason"] or "–",
             }

@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Heat, Panel, chart, replay
 from dashboard.shell import guarantee, layout
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
 from fedpca_core.studies.papers.personal import plateau
 from fedpca_core.studies.personalised.comparison import Collaboration
 from fedpca_core.studies.personalised.settings import (
@@ -59,7 +60,8 @@ def verdict(outcome: Collaboration) -> str:
     if outcome.rounds < outcome.planned:
         rounds = f"{outcome.rounds} of {outcome.planned} rounds"
     numbers = (
-        f"After {rounds} personalised PCA is at **{mine:.3f}**; {name(ALONE)} settles at "
+        f"After {rounds} personalised PCA is at **{mine:.3f}** on fresh records; "
+        f"{name(ALONE)} settles at "
         f"{limits[ALONE]:.3f}, one shared model ({name(SHARED)}) at {limits[SHARED]:.3f} "
         + (
             "(the share of fresh records that a model misses)."
@@ -196,12 +198,12 @@ def facts(outcome: Collaboration, settings: PersonaliseSettings) -> None:
         [
             layout.Card(
                 "Sent in all",
-                f"{sent:,.1f} MB" if sent >= 0.1 else f"{1e3 * sent:.3g} kB",
+                f"{sent:,.1f} MB" if sent >= 0.1 else f"{short(1e3 * sent, 3)} kB",
                 "personalised PCA, both directions",
                 help="As much as one shared model; training alone sends nothing.",
             ),
             layout.Card(
-                "One upload", f"{frame:,} floats", f"{8 * frame / 1e3:.3g} kB in each round"
+                "One upload", f"{frame:,} floats", f"{short(8 * frame / 1e3, 3)} kB in each round"
             ),
             layout.Card(
                 "What a client learns from",
@@ -220,4 +222,4 @@ def facts(outcome: Collaboration, settings: PersonaliseSettings) -> None:
 
 
 def _uploads(count: float) -> str:
-    return "as much as one upload" if count == 1 else f"as much as {count:.2g} uploads"
+    return "as much as one upload" if count == 1 else f"as much as {short(count, 2)} uploads"

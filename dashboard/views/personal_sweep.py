@@ -106,7 +106,7 @@ def sentence(found: Swept) -> str:
 
     def at(value: float) -> str:
         if found.parameter == "heterogeneity":
-            return f"a heterogeneity of {value:.2g}"
+            return f"a heterogeneity of {short(value, 2)}"
         return f"{value:.0f} {AXIS_TITLES[found.parameter]}"
 
     where = crossing(found)

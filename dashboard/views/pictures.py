@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,21 @@ def row(
         )
         for source, frames in pictures.found.items()
     ]
+
+
+def lasting(row: Sequence[Images], rounds: int) -> list[Images]:
+    """The same pictures for a whole run: those of a method that ends early keep their last."""
+
+    def extended(shown: Images) -> Images:
+        missing = rounds + 1 - len(shown.frames)
+        if len(shown.frames) == 1 or missing <= 0:
+            return shown
+        frames = np.concatenate([shown.frames, np.repeat(shown.frames[-1:], missing, axis=0)])
+        several = len(shown.captions) > 1
+        captions = [*shown.captions, *[shown.captions[-1]] * missing] if several else shown.captions
+        return replace(shown, frames=frames, captions=captions)
+
+    return [extended(shown) for shown in row]
 
 
 def mosaic(pictures: AnyArray, columns: int | None = None) -> AnyArray:

@@ -10,10 +10,14 @@ from dashboard.shell import guarantee, layout
 from dashboard.views import pictures
 from dashboard.views.convergence import ROUNDING, refusals
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import short
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
 from fedpca_core.studies.reconstruction import Reconstructed
 from fedpca_core.studies.scene.words import angle
+
+#: An answer whose sine is below this is nobody's to improve.
+EXACT = 1e-9
 
 
 def draw(found: Reconstructed) -> None:
@@ -26,9 +30,14 @@ def draw(found: Reconstructed) -> None:
     replay(
         key="attack_view",
         rounds=found.rounds,
-        images=[_row(row, found) for row in found.pictures],
+        images=rows(found),
         panels=[error_panel(found), progress_panel(found), angle_panel(found)],
     )
+
+
+def rows(found: Reconstructed) -> list[list[Images]]:
+    """The rows of replayed pictures, all as long as the longest run."""
+    return [pictures.lasting(_row(row, found), found.rounds) for row in found.pictures]
 
 
 def _row(row: Pictures, found: Reconstructed) -> list[Images]:
@@ -42,7 +51,7 @@ def _row(row: Pictures, found: Reconstructed) -> list[Images]:
             titles={m: f"Server's reconstruction from {METHODS[m].title}" for m in made},
             captions={
                 method: [
-                    f"error {error:.2g}, {rank} of {found.facts.features} directions"
+                    f"error {short(error, 2)}, {rank} of {found.facts.features} directions"
                     for error, rank in zip(
                         row.errors[method], found.recoveries[method].ranks, strict=True
                     )
@@ -72,7 +81,9 @@ def _row(row: Pictures, found: Reconstructed) -> list[Images]:
         caption=f"record {row.record}",
         titles={method: f"Recovered from {METHODS[method].title}" for method in made},
         captions={
-            method: [f"record error {error:.2g}, rotation fitted" for error in row.errors[method]]
+            method: [
+                f"record error {short(error, 2)}, rotation fitted" for error in row.errors[method]
+            ]
             for method in made
         },
     )
@@ -100,7 +111,7 @@ def error_panel(found: Reconstructed) -> Panel:
         y_title="relative error of the reconstructed Sᵢ",
         curves=tuple(curves),
         baselines=tuple(
-            Baseline(f"{one.label}: {one.error:.2g}", one.error, one.simulation_only)
+            Baseline(f"{one.label}: {short(one.error, 2)}", one.error, one.simulation_only)
             for one in found.guesses
         ),
         integer_x=True,
@@ -162,38 +173,47 @@ def verdict(found: Reconstructed) -> str:
         name, last = METHODS[method].title, recovery.last
         if found.facts.guarantee is not None:
             parts.append(
-                f"From **{name}** this attack gets what the client released to "
-                f"{recovery.released:.2g}, and the client's own covariance to {last:.0%}."
+                f"From **{name}** this attack gets what the client released with an error of "
+                f"{short(recovery.released, 2)}, and the client's own covariance with one of "
+                f"{short(last, 2)}."
             )
         elif recovery.complete is not None:
             then = recovery.angle_of_method(recovery.complete)
+            answer = (
+                "when the method's own answer is exact as well"
+                if then < EXACT
+                else f"while the method's own answer is still off by {angle(then)}"
+            )
             parts.append(
                 f"From **{name}** the server has the client's whole covariance after round "
-                f"{recovery.complete}, while the method's own answer is still off by {angle(then)}."
+                f"{recovery.complete}, {answer}."
             )
         elif last > 1:
             parts.append(
-                f"From **{name}** this attack ends at error {last:.2g}, worse than guessing zero; "
-                f"the method's own answer is off by {angle(recovery.angle_of_method(-1))}."
+                f"From **{name}** this attack ends at error {short(last, 2)}, worse than guessing "
+                f"zero; the method's own answer is off by {angle(recovery.angle_of_method(-1))}."
             )
         else:
-            parts.append(f"From **{name}** this attack gets the covariance to {last:.1%}.")
+            parts.append(
+                f"From **{name}** this attack gets the covariance to an error of "
+                f"{short(last, 2)}; guessing zero has 1."
+            )
     if found.facts.guarantee is not None:
         parts.append(
             "The difference is clipping and noise at the source; every attack is bound by it."
         )
     elif "faps" in found.recoveries and found.by.key == "linear":
         parts.append("That is masking, not privacy: replaying FAPS' public update does better.")
-    return " ".join(parts)
+    return "  \n".join(parts)
 
 
 def card(found: Reconstructed, settings: AttackSettings) -> None:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
-    st.caption(found.facts.note)
+    st.caption(guarantee.data_note(found.facts))
     secure = settings.secure_aggregation
     by = found.by.adversary
     gets = [
-        f"error {recovery.last:.2g} from {METHODS[method].title}"
+        f"error {short(recovery.last, 2)} from {METHODS[method].title}"
         for method, recovery in found.recoveries.items()
     ]
     masked = secure or settings.upload_noise > 0 or settings.dtype == "float32"

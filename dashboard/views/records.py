@@ -13,7 +13,7 @@ from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
 from dashboard.views.convergence import refusals
-from dashboard.views.pictures import mosaic
+from dashboard.views.pictures import lasting, mosaic
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.own_data import OwnData
@@ -93,7 +93,7 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
     replay(
         key="records_view",
         rounds=rounds,
-        images=[_row(method, result, settings) for method in result.found] if pictured else [],
+        images=rows(result, settings, rounds) if pictured else [],
         panels=[panel(result, settings)],
         autoplay=pictured,
     )
@@ -159,8 +159,8 @@ def _certified(method: str, one: MethodRecords, result: Recovered, settings: Att
     return (
         f"From **{METHODS[method].title}** the server has **all {result.records} "
         f"{_things(settings)} {who}** after round {one.certified}, and can prove it: every value "
-        f"lies within {one.distance:.0e} of a step of the grid, a wrong rotation would pass with a "
-        f"chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
+        f"lies within {short(one.distance, 1)} of a step of the grid, a wrong rotation would pass "
+        f"with a chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
         f"{result.records} are exact, value for value."
     )
 
@@ -206,7 +206,7 @@ def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -
 def _price(one: MethodRecords, result: Recovered) -> str:
     if result.facts.guarantee is None:
         return ""
-    return f" The price: the answer is off by a sine of {one.answer:.2g} (simulation only)."
+    return f" The price: the answer is off by a sine of {short(one.answer, 2)} (simulation only)."
 
 
 def _things(settings: AttackSettings) -> str:
@@ -223,6 +223,11 @@ def _feature(settings: AttackSettings) -> str:
 
 def _whose(result: Recovered, settings: AttackSettings) -> str:
     return "that joined" if settings.joined else f"of {result.facts.client(settings.client)}"
+
+
+def rows(result: Recovered, settings: AttackSettings, rounds: int) -> list[list[Images]]:
+    """What every method's server received, what it made of it, and the truth, round by round."""
+    return [lasting(_row(method, result, settings), rounds) for method in result.found]
 
 
 def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:

@@ -9,6 +9,7 @@ from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import pictures
+from fedpca_core.settings import short
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
@@ -58,7 +59,8 @@ def draw(replayed: Replayed) -> None:
         caption="what the server must not learn",
         titles={"prior": "The prior it starts from", "replay": "Reconstruction by replay"},
         captions={
-            name: [f"error {errors[0]:.2g}"] for name, errors in replayed.pictures.errors.items()
+            name: [f"error {short(errors[0], 2)}"]
+            for name, errors in replayed.pictures.errors.items()
         },
     )
     chart(key="replay_view", images=[row], panels=[panel(replayed)])
@@ -73,7 +75,7 @@ def sentence(replayed: Replayed) -> str:
     judged = (
         "and the residual tells it so"
         if result.succeeded
-        else f"and a residual of {result.residual:.2g} tells it that the fit is not exact"
+        else f"and a residual of {short(result.residual, 2)} tells it that the fit is not exact"
         if result.residual > result.tolerance
         else "but the messages it read leave other covariances possible"
         if result.ended
@@ -85,18 +87,18 @@ def sentence(replayed: Replayed) -> str:
     if result.inner_steps is not None:
         fitted.append("its numbers of inner steps")
     if result.penalty is not None:
-        fitted.append(f"its penalty β = {result.penalty:.3g}")
+        fitted.append(f"its penalty β = {short(result.penalty, 3)}")
     also = f" It also knows {' and '.join(fitted)}." if fitted and result.succeeded else ""
     if replayed.released != replayed.error:
         return (
-            f"The server has what the client released to **{replayed.released:.2g}** {how}, "
-            f"{judged}. To the client's own covariance it is off by {replayed.error:.2g}: that is "
-            "clipping and noise at the source."
+            f"The server has what the client released to **{short(replayed.released, 2)}** {how}, "
+            f"{judged}. To the client's own covariance it is off by {short(replayed.error, 2)}: "
+            "that is clipping and noise at the source."
         )
     return (
-        f"The server has the client's covariance to **{replayed.error:.2g}** {how}, {judged}. "
-        f"The prior cI it started from, with the stated trace, was off by "
-        f"{replayed.prior_error:.2g}.{also}"
+        f"The server has the client's covariance to **{short(replayed.error, 2)}** {how}, "
+        f"{judged}. The prior cI it started from, with the stated trace, was off by "
+        f"{short(replayed.prior_error, 2)}.{also}"
     )
 
 
@@ -143,10 +145,10 @@ def table(found: pd.DataFrame) -> None:
     rows = pd.DataFrame(
         {
             "Defence": found["defence"],
-            "Angle reached": [f"{angle:.2g}" for angle in found["method_sine"]],
-            "Linear attack": [f"{error:.2g}" for error in found["linear_error"]],
+            "Angle reached": [short(angle, 2) for angle in found["method_sine"]],
+            "Linear attack": [short(error, 2) for error in found["linear_error"]],
             "Replay, hidden part fitted": [
-                "–" if ended in ("sums", "products") else f"{error:.2g}"
+                "–" if ended in ("sums", "products") else short(error, 2)
                 for error, ended in zip(found["replay_error"], found["ended"], strict=True)
             ],
             "Replay ended": [

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart, replay
 from dashboard.shell import layout
+from fedpca_core.settings import short
 from fedpca_core.studies.theory.method import Measured
 from fedpca_core.studies.theory.settings import LOW, TheorySettings
 
@@ -60,7 +61,7 @@ def summary(found: Measured) -> str:
     arrival = (
         f"the average is within 1e-8 of the minimiser after **{course.arrived} rounds**"
         if course.arrived is not None
-        else f"the average ends {float(course.distances[-1]):.2g} away from the minimiser, "
+        else f"the average ends {short(float(course.distances[-1]), 2)} away from the minimiser, "
         "relative to its size"
     )
     return f"Largest contraction factor seen in a round: **{largest}**; {arrival}."
@@ -114,8 +115,8 @@ def convergence(found: Measured) -> list[Panel]:
             curves=(
                 Curve(
                     "factor of the round",
-                    rounds[1:],
-                    course.contractions,
+                    rounds[: len(course.contractions) + 1],
+                    [np.nan, *course.contractions],  # of round k at k; the start has none
                     colour=MEASURED,
                     marker=True,
                     simulation_only=True,
@@ -197,8 +198,8 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
     floor = float(distances[-1])
     if floor > 1e-8 and floor < 0.999 * float(distances[-2]):
         return (
-            f"FedAvg is {floor:.2g} away from the minimiser after these rounds and still moving; "
-            "allow more rounds to see where it stops."
+            f"FedAvg is {short(floor, 2)} away from the minimiser after these rounds and still "
+            "moving; allow more rounds to see where it stops."
         )
     if floor <= 1e-8:
         why = (
@@ -208,7 +209,7 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
         )
         return f"FedAvg converges here too, because {why}."
     return (
-        f"**FedAvg stops {floor:.2g} away from the minimiser** (relative to its size) with "
+        f"**FedAvg stops {short(floor, 2)} away from the minimiser** (relative to its size) with "
         f"{settings.local_steps} local steps: every client walks towards its own minimiser, "
         "and the average of these walks has another fixed point. The multipliers of the other "
         "methods remove exactly that."
@@ -227,7 +228,7 @@ def work_table(found: Measured) -> pd.DataFrame:
                 "Rounds to 1e-8": f"{course.arrived}" if there else "not reached",
                 "Local gradients per client": work if there else "–",
                 "Kilobytes sent up": f"{(course.bytes_up or 0) / 1e3:,.1f}" if there else "–",
-                "Distance at the end": f"{float(course.distances[-1]):.2g}",
+                "Distance at the end": short(float(course.distances[-1]), 2),
             }
         )
     return pd.DataFrame(rows)

@@ -112,8 +112,8 @@ def sentence(found: Factors) -> str:
     if found.window is None:
         return text + " It speaks for every r at this condition number."
     begin, end = found.window
-    last = f"{end:,.0f}" if end >= 100 else f"{end:.3g}"
+    last = f"{end:,.0f}" if end >= 100 else short(end, 3)
     return (
-        f"{text} Between **r = {begin:.2g} λ and {last} λ it says nothing** (factor of 1 or "
+        f"{text} Between **r = {short(begin, 2)} λ and {last} λ it says nothing** (factor of 1 or "
         "more), although the method converges there."
     )

@@ -91,8 +91,8 @@ class VariableSplitting(Algorithm):
         if self.constraint == "stiefel" or self.penalty_factor >= 2:
             return ()
         return (
-            f"With free X_i variable splitting diverges for small penalties; the factor "
-            f"{self.penalty_factor:g} is below 2. Raise it to 2 or more, or keep X_i orthonormal.",
+            f"With free Xᵢ variable splitting diverges for small penalties; the factor "
+            f"{self.penalty_factor:g} is below 2. Raise it to 2 or more, or keep Xᵢ orthonormal.",
         )
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:

@@ -49,7 +49,7 @@ class ConvergeSettings(Settings):
     clients: int = shared("clients", high=100)
     samples: int = shared(
         "samples",
-        help="Records each client holds, on average. FAPS calls it m_i, FedPower n_i, FedPG D_i. "
+        help="Records each client holds, on average. FAPS calls it mᵢ, FedPower nᵢ, FedPG Dᵢ. "
         "FAPS needs many: about 20 for each feature.",
         grid=(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
     )
@@ -117,7 +117,7 @@ class ConvergeSettings(Settings):
     seed: int = shared("seed")
     penalty_factor: float = shared(
         "penalty_factor",
-        help="Strength of the pull to consensus, β_i = factor × ‖S_i‖₂ (β in FAPS, ρ in FedPE and "
+        help="Strength of the pull to consensus, βᵢ = factor × ‖Sᵢ‖₂ (β in FAPS, ρ in FedPE and "
         "FedPG). Small is fast until a client breaks away.",
         grid=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0),
     )
@@ -125,7 +125,7 @@ class ConvergeSettings(Settings):
         True,
         key="adaptive",
         label="Adaptive penalty",
-        help="Let each client raise its β_i by 10% whenever its distance to consensus stalls.",
+        help="Let each client raise its βᵢ by 10% whenever its distance to consensus stalls.",
     )
     inner_rule: str = parameter(
         "auto",
@@ -146,7 +146,7 @@ class ConvergeSettings(Settings):
         key="innersteps",
         label="Inner steps",
         help="Inner iterations a round (J) of FAPS under the fixed rule and of variable splitting. "
-        "Each costs one product with S_i. 5 reproduces the counts of the FAPS paper.",
+        "Each costs one product with Sᵢ. 5 reproduces the counts of the FAPS paper.",
         low=1,
         high=20,
         step=1,
@@ -186,7 +186,7 @@ class ConvergeSettings(Settings):
     # ---------------------------------------------------------------- attack
     client: int = shared(
         "client",
-        help="The client whose covariance S_i the server tries to reconstruct, counted from 0.",
+        help="The client whose covariance Sᵢ the server tries to reconstruct, counted from 0.",
         high=99,
     )
     attacked: tuple[str, ...] = parameter(
@@ -232,8 +232,8 @@ class ConvergeSettings(Settings):
         True,
         key="seeded",
         label="Start from what round 1 leaks",
-        help="In round 1 the client's basis is the broadcast itself, so its upload gives away β_i "
-        "and part of S_i. Off: the plain fit from the prior, for contrast.",
+        help="In round 1 the client's basis is the broadcast itself, so its upload gives away βᵢ "
+        "and part of Sᵢ. Off: the plain fit from the prior, for contrast.",
         view=True,
     )
     budget: int = parameter(
@@ -364,7 +364,7 @@ class ConvergeSettings(Settings):
         False,
         key="ownpenalty",
         label="Private penalty",
-        help="Every FAPS client multiplies its β_i by a secret factor between ½ and 2.",
+        help="Every FAPS client multiplies its βᵢ by a secret factor between ½ and 2.",
     )
     random_inner_steps: bool = parameter(
         False,
@@ -392,7 +392,7 @@ class ConvergeSettings(Settings):
         key="axis",
         label="Against",
         help="What progress is charged for: rounds, bytes over all clients, local products with "
-        "S_i over all clients, or seconds of computation here.",
+        "Sᵢ over all clients, or seconds of computation here.",
         choices={
             "round": "Rounds",
             "bytes": "Bytes",

@@ -316,8 +316,8 @@ def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[
     matrices, weights = honest.dense(), honest.weights
     others = simulation_only.mean_of_others(matrices, weights, settings.client)
     tried = (
-        ("guess 0", baselines.zero(features), False),
-        ("guess cI, trace stated", baselines.scaled_identity(features, trace), False),
+        ("guessing zero", baselines.zero(features), False),
+        ("guessing a scaled identity", baselines.scaled_identity(features, trace), False),
         (
             "random subspace",
             baselines.random_subspace(features, components, trace, generator),

@@ -158,7 +158,7 @@ WORLD: dict[str, Parameter] = {
         1000,
         key="samples",
         label="Samples per client",
-        help="Records each client holds, on average. FAPS calls it m_i, FedPower n_i, FedPG D_i, "
+        help="Records each client holds, on average. FAPS calls it mᵢ, FedPower nᵢ, FedPG Dᵢ, "
         "PerPCA n.",
         low=1,
         high=100_000,

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import presets
 from dashboard.shell.controls import packed
-from dashboard.views import differencing, reconstruction, replay
+from dashboard.views import differencing, reconstruction, records, replay
 from fedpca_core.settings import Settings
 from fedpca_core.studies.defences import DEFENCES
 from fedpca_core.studies.differencing import OneMoreRecord
@@ -141,3 +141,17 @@ def test_secure_aggregation_leaves_something_on_the_page() -> None:
     assert "no single upload to replay" in said and "which secure aggregation hides" in said
     card = next(text.value for text in app.markdown if "**Gets:**" in text.value)
     assert "error" in card and "sum of the uploads" in card and "above" not in card
+
+
+def test_a_method_that_ends_early_keeps_its_last_pictures() -> None:
+    settings = replace(
+        SMALL, problem="digits", attacked=("ssi", "block_krylov"), rounds=20, differencing=True
+    )
+    for study, drawn in (
+        (records.STUDY, lambda found: records.rows(found, settings, 20)),
+        (ClientReconstruction(), reconstruction.rows),
+        (OneMoreRecord(), lambda found: differencing.rows(found, 20)),
+    ):
+        images = [image for row in drawn(outcome(study.run(settings))) for image in row]
+        assert {len(image.frames) for image in images} == {1, 21}
+        assert {len(image.captions) for image in images} <= {1, 21}

@@ -125,7 +125,7 @@ def test_what_uploads_give_away_in_words() -> None:
         noisy=False,
     )
     text = exposure.sentence(found)
-    assert "private basis to 1e-12**. For 1 of 2 clients" in text
+    assert "private basis with an error of 1e-12**. For 1 of 2 clients" in text
     assert "**sample itself** is recovered for 1 of 2" in text
     assert "tell little more" in text and "Where the curve jumps" in text
     several = replace(found, record_errors=np.full(2, np.nan), baseline=found.baseline + 9)

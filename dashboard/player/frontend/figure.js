@@ -12,12 +12,13 @@ function hoverNumbers(curve, y) {
     raised(value)]);
 }
 
-function bandTraces(curve, colour) {
+// Bands of a few curves are read by their colour; many over each other would become one brown.
+function bandTraces(curve, colour, bands) {
   const edge = { type: "scatter", mode: "lines", x: curve.x, hoverinfo: "skip", showlegend: false,
     line: { width: 0, color: colour }, legendgroup: curve.name };
   return [
     { ...edge, y: curve.lower },
-    { ...edge, y: curve.upper, fill: "tonexty", fillcolor: withAlpha(colour, 0.16) },
+    { ...edge, y: curve.upper, fill: "tonexty", fillcolor: withAlpha(colour, Math.min(0.16, 0.64 / bands)) },
   ];
 }
 
@@ -59,7 +60,7 @@ function heatTrace(panel, theme, round) {
   const colours = theme.ramps[panel.palette].colours;
   return {
     type: "heatmap", z, customdata: z.map((row) => Array.from(row, raised)), x: panel.columnLabels.map(escaped), y: panel.rowLabels.map(escaped),
-    zmin: panel.low, zmax: panel.high, xgap: 1, ygap: 1,
+    zmin: panel.low, zmax: panel.high, ...(Math.max(rows, columns) > 24 ? {} : { xgap: 1, ygap: 1 }),
     colorscale: colours.map((colour, at) => [at / (colours.length - 1), colour]),
     hovertemplate: "%{y}, %{x}<br><b>%{customdata}</b><extra></extra>",
     texttemplate: panel.showValues ? "%{z:.3~g}" : undefined,
@@ -72,8 +73,9 @@ function heatTrace(panel, theme, round) {
 function tracesOf(panel, theme, round, hidden) {
   if (panel.kind === "heat") return [heatTrace(panel, theme, round)];
   const traces = [];
+  const bands = panel.curves.filter((curve) => curve.lower && !curve.whiskers && !hidden.has(curve.name)).length;
   for (const curve of panel.curves) {
-    const own = curve.lower && !curve.whiskers ? bandTraces(curve, curve.colour[theme.scheme]) : [];
+    const own = curve.lower && !curve.whiskers ? bandTraces(curve, curve.colour[theme.scheme], bands) : [];
     own.push(curveTrace(panel, curve, theme, round));
     for (const trace of own) traces.push({ ...trace, visible: !hidden.has(curve.name) });
   }
@@ -124,6 +126,9 @@ function labelPlaces(panel) {
   const highestBar = panel.kind === "bars" ? extent({ ...panel, baselines: [] }, "y", panel.logY)[1] : -Infinity;
   const drawn = curves.map((curve) => Array.from(curve.x, (x, at) => [across(x), up(curve.y[at])]));
   const high = ((top - bottom) * 20) / (panel.compact ? 60 : Math.max(panel.height - 80, 120));
+  // A label keeps clear of a marker's edge, not of its centre alone.
+  const clear = lines && !curves.some(({ marker }) => marker) ? 3 : 6;
+  const [aside, over] = [((right - left) * clear) / 280, ((high / 20) * clear)];
   const taken = [];
   return panel.baselines.map((baseline, at) => {
     const wide = (right - left) * Math.min(0.95, (6.5 * baseline.label.length) / 280);
@@ -133,14 +138,29 @@ function labelPlaces(panel) {
       const low = up(baseline.value) - (anchor === "top" ? high : 0);
       const from = { left, center: (left + right - wide) / 2, right: right - wide }[side];
       const box = [from, from + wide, low, low + high];
+      const around = [box[0] - aside, box[1] + aside, box[2] - over, box[3] + over];
       const outside = panel.yRange && (low < bottom || low + high > top) && anchor === "top";
       const touched = taken.some((other) => other[0] < box[1] && box[0] < other[1] && other[2] < box[3] && box[2] < other[3]);
-      if (outside || touched || highestBar > low || drawn.some((points) => crosses(points, lines, box))) return false;
+      if (outside || touched || highestBar > low || drawn.some((points) => crosses(points, lines, around))) return false;
       taken.push(box);
       return true;
     });
     return found ?? (panel.compact ? places[0] : undefined);
   });
+}
+
+// Whether a curve or line has a mark of its own as simulation only: not where the whole chart has it.
+function tagged(panel, line) {
+  return line.simulationOnly && !panel.simulationOnly;
+}
+
+// The places of a log axis where its curves have points, if these are few and far apart: doublings,
+// say, between which Plotly would write every digit.
+function fewPlaces(panel, [least, most]) {
+  const found = [...new Set(panel.curves.filter(({ guide }) => !guide).flatMap(({ x }) => Array.from(x)))]
+    .filter((x) => x > 0).sort((one, other) => one - other);
+  const apart = found.every((x, at) => at === 0 || Math.log10(x / found[at - 1]) > (most - least) / 9);
+  return apart && found.length > 1 && found.length < 9 ? found : null;
 }
 
 // Baselines whose labels would write over each other or over curves move to the legend, told apart
@@ -168,7 +188,7 @@ function baselineLayout(panel, theme) {
     const [side, anchor] = panel.places[at];
     annotations.push({ xref: "paper", x: { left: 0.01, center: 0.5, right: 0.99 }[side], xanchor: side,
       yref: "y", y: panel.logY ? Math.log10(baseline.value) : baseline.value, yanchor: anchor,
-      text: (baseline.simulationOnly ? "◇ " : "") + escaped(baseline.label), showarrow: false,
+      text: (tagged(panel, baseline) ? "◇ " : "") + escaped(baseline.label), showarrow: false,
       font: { size: 11.5, color: colour }, bgcolor: withAlpha(theme.background, 0.6), borderpad: 1 });
   });
   return { shapes, annotations };
@@ -204,7 +224,17 @@ function tickLogarithms(axis, [least, most], long, theme) {
   }
 }
 
-function layoutOf(panel, theme, coarse) {
+// Ticks of a heat map whose labels are long: so few that they do not touch, and cut short; a tooltip
+// says the whole.
+function tickNames(axis, labels, count, most) {
+  if (labels.every((label) => label.length <= most)) return;
+  const step = Math.ceil(labels.length / count);
+  const some = labels.filter((label, at) => at % step === 0);
+  const cut = (label) => (label.length > most ? `${label.slice(0, most - 1).trimEnd()}…` : label);
+  Object.assign(axis, { tickmode: "array", tickvals: some.map(escaped), ticktext: some.map(cut).map(escaped) });
+}
+
+function layoutOf(panel, theme, coarse, narrow) {
   const layout = {
     height: panel.height, margin: { l: 56, r: 14, t: 10, b: 46 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -222,7 +252,12 @@ function layoutOf(panel, theme, coarse) {
   layout.xaxis.showline = true;
   layout.xaxis.exponentformat = panel.logX ? "power" : "SI";
   layout.xaxis.minexponent = panel.logX ? 3 : 5;
-  if (panel.logX) tickLogarithms(layout.xaxis, extent(panel, "x", true, panel.xRange), 3, theme);
+  if (panel.logX) {
+    const ends = extent(panel, "x", true, panel.xRange);
+    const places = fewPlaces(panel, ends);
+    tickLogarithms(layout.xaxis, ends, 3, theme);
+    if (places && layout.xaxis.tickformat) Object.assign(layout.xaxis, { tickmode: "array", tickvals: places });
+  }
   if (panel.logY) tickLogarithms(layout.yaxis, extent(panel, "y", true, panel.yRange), 2, theme);
   if (panel.integerX) layout.xaxis.tickformat = ",d";
   // Fewer whole numbers than ticks: Plotly would write some twice.
@@ -246,6 +281,8 @@ function layoutOf(panel, theme, coarse) {
   if (panel.kind === "heat") {
     layout.xaxis = { ...layout.xaxis, type: "category", showline: false, nticks: 12, tickangle: "auto" };
     layout.yaxis = { ...layout.yaxis, type: "category", autorange: "reversed", showgrid: false, nticks: 14 };
+    tickNames(layout.xaxis, panel.columnLabels, 12, narrow ? 9 : 16);
+    tickNames(layout.yaxis, panel.rowLabels, 14, narrow ? 17 : 30);
     layout.margin.r = 6;
   }
   return layout;

@@ -100,14 +100,14 @@ class PanelView {
         title: "Show or hide this curve" },
       swatch(curve, panel.kind, view.theme.scheme), element("span", { text: curve.name }));
       button.onclick = () => view.toggle(curve.name);
-      return element("li", {}, button, curve.simulationOnly ? simulationTag() : null);
+      return element("li", {}, button, tagged(panel, curve) ? simulationTag() : null);
     });
     panel.baselines.forEach((baseline, at) => {
-      if (!baseline.simulationOnly && !crowded(panel)) return;
+      if (!tagged(panel, baseline) && !crowded(panel)) return;
       const strokes = baselineDash(panel, at).replaceAll("px", "");
       const sample = swatch({ ...baseline, strokes, guide: true }, "lines", view.theme.scheme);
       items.push(element("li", { class: "fp-entry" }, sample,
-        element("span", { text: baseline.label }), baseline.simulationOnly ? simulationTag() : null));
+        element("span", { text: baseline.label }), tagged(panel, baseline) ? simulationTag() : null));
     });
     const had = this.legend.contains(document.activeElement);
     this.legend.replaceChildren(...items);
@@ -127,7 +127,7 @@ class PanelView {
   figure() {
     const { panel, view } = this;
     const coarse = window.matchMedia("(pointer: coarse)").matches;
-    const layout = layoutOf(panel, view.theme, coarse);
+    const layout = layoutOf(panel, view.theme, coarse, this.narrow());
     layout.height = this.height();
     // Plotly would find the width out by styling the page once more; `fit` follows later changes.
     Object.assign(layout, { autosize: false, width: this.plot.clientWidth || undefined });

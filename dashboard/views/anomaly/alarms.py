@@ -11,6 +11,7 @@ from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly.common import PER_CENT, THREE, threshold
 from dashboard.views.anomaly.scatter import scatter
+from fedpca_core.settings import short
 from fedpca_core.studies.detection.alarms import Alarmed
 from fedpca_core.studies.detection.judged import level
 from fedpca_core.studies.detection.settings import AnomalySettings
@@ -76,8 +77,8 @@ def one_alarm(found: Alarmed, flow: int, limit: float) -> None:
     layout.section("What made this score", "Choose a flow of the stream by its number.")
     value = float(found.scores[flow])
     st.markdown(
-        f"Flow {flow} is **{found.types[flow]}**; its score {value:.3g} is "
-        f"{'above' if value > limit else 'below'} the threshold {limit:.3g}: "
+        f"Flow {flow} is **{found.types[flow]}**; its score {short(value, 3)} is "
+        f"{'above' if value > limit else 'below'} the threshold {short(limit, 3)}: "
         f"**{'alarm' if value > limit else 'no alarm'}**."
     )
     table = found.explained(flow)
@@ -118,7 +119,7 @@ def live(found: Alarmed, limit: float) -> Panel:
         x_title="flow",
         y_title="anomaly score",
         curves=tuple(curves),
-        baselines=(Baseline(f"alarm above {limit:.3g}", max(limit, 1e-3)),),
+        baselines=(Baseline(f"alarm above {short(limit, 3)}", max(limit, 1e-3)),),
         integer_x=True,
         height=330,
         description="Anomaly scores of a stream of flows with a burst of every attack type, and "

@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Heat, Panel, chart
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls
+from fedpca_core.settings import short
 from fedpca_core.studies.detection.leaks import FITTED_FEATURES, Leaked
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
@@ -136,11 +137,11 @@ def error_panels(found: Leaked) -> list[Panel]:
 def sentence(found: Leaked) -> str:
     """What the server has, in words."""
     error = found.errors[-1]
-    last = f"{error:.1%}" if error > 1e-3 else f"{error:.2g}"
+    last = f"{error:.1%}" if error > 1e-3 else short(error, 2)
     text = f"After {len(found.rounds)} participations the dual gives the part outside the model "
     text += f"to **{last}** (simulation only)."
     if found.fitted:
-        text += f" The whole covariance is fitted to **{found.fitted[-1]:.2g}** from "
+        text += f" The whole covariance is fitted to **{short(found.fitted[-1], 2)}** from "
         text += f"{len(found.fitted)} participations."
     if found.joined is not None:
         near = found.joined.cosine > 0.99

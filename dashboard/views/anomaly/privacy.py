@@ -24,7 +24,10 @@ COVERED = (
 def draw(settings: AnomalySettings, result: Any) -> None:
     """Whose records these are, and the guarantee, or why there is none under a finite ε."""
     if hasattr(result, "facts"):
-        st.caption(result.facts.note)
+        note, promised = result.facts.note, getattr(result.facts, "promised", None)
+        if promised is not None and settings.topic not in ("published", "sweeps"):
+            note = note.removesuffix(promised.guarantee.sentence()).rstrip()  # the card says it
+        st.caption(note)
     if math.isinf(settings.epsilon):
         return
     if settings.topic == "published":

@@ -31,7 +31,7 @@ def draw(found: Swept, settings: AnomalySettings) -> None:
     near, smallest = best(found, "distance", lowest=True)
     text = (
         f"After {settings.rounds} rounds the distance to the centralised subspace is smallest, "
-        f"{smallest:.2g}, at {parameter.label.lower()} {short(near)} (simulation only)."
+        f"{short(smallest, 2)}, at {parameter.label.lower()} {short(near)} (simulation only)."
     )
     if "norm" in found.series:
         at, highest = best(found, "auc")

@@ -9,7 +9,7 @@ from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import layout, palette
 from dashboard.shell.controls import packed
 from dashboard.views.papers import rows
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, short
 from fedpca_core.studies.papers.experiment import Experiment
 from fedpca_core.studies.papers.page import PapersSettings, Shown
 from fedpca_core.studies.papers.registry import EXPERIMENTS
@@ -85,9 +85,13 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     for name in table.columns.drop(["part", "series"]):
         scale = 1e-6 if name == "bytes" else 1.0
         shown[TITLES.get(name, name)] = [
-            "–" if pd.isna(value) else f"{scale * value:.4g}" for value in table[name]
+            "–" if pd.isna(value) else _text(scale * value) for value in table[name]
         ]
     return shown
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else short(value, 4)
 
 
 def _styled(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame, str]]:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.shell import layout
 from dashboard.shell.controls import packed
+from fedpca_core.settings import short
 from fedpca_core.studies.papers.page import Judged, PapersSettings
 from fedpca_core.studies.papers.row import Verdict
 from fedpca_core.studies.papers.sources import source
@@ -147,6 +148,8 @@ def ours(found: Verdict) -> str:
     """The median, what the seeds span, and at which size."""
     if not found.seeds:
         return "–"
-    spread = "" if found.seeds == 1 else f" ({found.low:.3g} to {found.high:.3g})"
+    spread = "" if found.seeds == 1 else f" ({short(found.low, 3)} to {short(found.high, 3)})"
     seeds = f"{found.seeds} seed{'' if found.seeds == 1 else 's'}"
-    return f"{found.middle:.3g}{spread}; {seeds}{', live size' if found.size == 'live' else ''}"
+    return (
+        f"{short(found.middle, 3)}{spread}; {seeds}{', live size' if found.size == 'live' else ''}"
+    )

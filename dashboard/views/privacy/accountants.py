@@ -18,7 +18,7 @@ def draw(settings: PrivacySettings, result: Accounts) -> None:
     columns = {
         "Accountant": result.table["accountant"],
         "Noise over sensitivity": [f"{value:.4f}" for value in result.table["multiplier"]],
-        "Noise ν": [f"{value:.3e}" for value in result.table["noise"]],
+        "Noise ν": [short(value, 4) for value in result.table["noise"]],
         "Times the exact one": [f"{value:.3f}×" for value in result.table["ratio"]],
         "ε this noise really gives": [f"{value:.4g}" for value in result.table["true_epsilon"]],
     }
@@ -37,15 +37,15 @@ def draw(settings: PrivacySettings, result: Accounts) -> None:
         pd.DataFrame(columns), label="Noise by accountant", numbers=list(columns)[1:]
     )
     st.caption(
-        f"Unit: {unit}. Clip norm {result.clip_norm:g}. Sensitivity of one product: "
-        f"{result.published:.3e} published (for each record 2√r C²/nᵢ, r = {result.columns}), "
-        f"{result.exact:.3e} exact (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The "
+        f"Unit: {unit}. Clip norm {result.clip_norm:g}. Sensitivity of one product: published "
+        f"{short(result.published, 4)} (for each record 2√r C²/nᵢ, r = {result.columns}), exact "
+        f"{short(result.exact, 4)} (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The "
         "first row's ν uses the published sensitivity, the others the exact one; the last column "
         "uses the exact one and exact composition throughout. Sampling gives no amplification."
     )
     layout.section("And back: what does a given noise mean?")
     st.markdown(
-        f"Noise of {settings.multiplier:g} sensitivities, ν = {result.given_noise:.3g}, on "
+        f"Noise of {settings.multiplier:g} sensitivities, ν = {short(result.given_noise, 3)}, on "
         f"{settings.products} products"
         + (", which count as one," if together else "")
         + f" means **ε = {result.given_epsilon:.4g}** at δ = {short(settings.delta)} for {unit} "

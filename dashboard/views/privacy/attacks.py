@@ -61,7 +61,9 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
                 y_title="relative error of Sᵢ",
                 curves=curves,
                 baselines=tuple(
-                    Baseline(f"{FLAT.get(name, name)}: {value:.2g}", value, simulation_only=True)
+                    Baseline(
+                        f"{FLAT.get(name, name)}: {short(value, 2)}", value, simulation_only=True
+                    )
                     for name, value in flat.items()
                     if value is not None and value > 1e-4
                 ),
@@ -145,8 +147,8 @@ def _audits(result: Tested, settings: PrivacySettings) -> None:
     rows = [
         {
             "Noise": NAMES[kind],
-            "Promised ε": f"{result.promised[kind]:.3g}",
-            "Proved: ε is at least": f"{audit.epsilon:.2g}",
+            "Promised ε": short(result.promised[kind], 3),
+            "Proved: ε is at least": short(audit.epsilon, 2),
             "Confidence": f"{audit.confidence:.0%}",
             "Runs": str(audit.runs),
             "By": audit.way,
@@ -245,4 +247,4 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
+    return f"{value:.1%}" if value >= 1e-3 else short(value, 1)

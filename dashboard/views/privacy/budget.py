@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
+from fedpca_core.settings import short
 from fedpca_core.studies.private.error_budget import ABLATION, Budget
 from fedpca_core.studies.private.round_identity import RoundIdentity
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -36,9 +37,9 @@ def draw(settings: PrivacySettings, result: Budget) -> None:
     chart(key="privacy_budget", panels=panels)
     st.caption(
         f"Left: an ablation, four runs that share every random draw, each with one effect more; "
-        f"mean of {result.repetitions}; sin² θ itself falls from {result.squared[0]:.2g} to "
-        f"{result.squared[-1]:.2g}. An effect can also help: decreases are drawn as zero"
-        + (f" (largest here: {-result.lowest:.2g})" if result.lowest < -5e-4 else "")
+        f"mean of {result.repetitions}; sin² θ itself falls from {short(result.squared[0], 2)} to "
+        f"{short(result.squared[-1], 2)}. An effect can also help: decreases are drawn as zero"
+        + (f" (largest here: {short(-result.lowest, 2)})" if result.lowest < -5e-4 else "")
         + ". Right: one run, an identity that holds to rounding; terms that are exactly zero "
         "(E and H at single products with everybody) are not drawn. Both need raw data."
     )
@@ -114,15 +115,15 @@ def _draw_terms(terms: TheoryTerms, settings: PrivacySettings) -> None:
             ),
             layout.Card(
                 "Sum must stay below",
-                f"{terms.allowed:.2g}",
+                short(terms.allowed, 2),
                 "met" if terms.met else "not met: nothing is promised",
                 help="min{½, (√r − √(k−1))/√d}: otherwise the theorem does not apply.",
             ),
-            layout.Card("Heterogeneity η", f"{terms.eta:.2g}", "largest ‖Sᵢ − S‖/‖S‖"),
-            layout.Card("Drift ρ", f"{terms.rho:.2g}", "measured; √2 is the most with alignment"),
+            layout.Card("Heterogeneity η", short(terms.eta, 2), "largest ‖Sᵢ − S‖/‖S‖"),
+            layout.Card("Drift ρ", short(terms.rho, 2), "measured; √2 is the most with alignment"),
             layout.Card(
                 "Predicted floor",
-                f"{terms.floor:.2g}" if terms.floor > 0 else "none",
+                short(terms.floor, 2) if terms.floor > 0 else "none",
                 "tangent of the final angle (ours)",
                 help="ν(√(d−k)+√k)/(σₖ √m_eff √(1−q²)). Above about ½ the run does not converge.",
             ),
@@ -131,4 +132,4 @@ def _draw_terms(terms: TheoryTerms, settings: PrivacySettings) -> None:
 
 
 def _term(value: float | None, terms: TheoryTerms) -> str:
-    return "vacuous" if terms.vacuous or value is None else f"{value:.2g}"
+    return "vacuous" if terms.vacuous or value is None else short(value, 2)

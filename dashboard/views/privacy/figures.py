@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.player import Panel, chart
 from dashboard.views.privacy.run import curve
+from fedpca_core.settings import short
 from fedpca_core.studies.papers.fedpower import MODELS, figure
 from fedpca_core.studies.private.figures import Curves
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -36,7 +37,7 @@ def draw(settings: PrivacySettings, result: Curves) -> None:
             )
         ],
     )
-    ends = ", ".join(f"{label}: {run.final:.3g}" for label, run in result.items())
+    ends = ", ".join(f"{label}: {short(run.final, 3)}" for label, run in result.items())
     st.markdown(f"Plateaus here: {ends}.")
     size = "the paper's size" if settings.paper_size else "live size (same noise over the gap)"
     st.caption(

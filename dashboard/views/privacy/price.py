@@ -34,7 +34,7 @@ def draw_budgets(settings: PrivacySettings, result: Swept) -> None:
                 curves=tuple(curves),
                 baselines=()
                 if quiet is None or quiet <= 1e-5
-                else (Baseline(f"without noise {quiet:.2g}", quiet, simulation_only=True),),
+                else (Baseline(f"without noise {short(quiet, 2)}", quiet, simulation_only=True),),
                 log_x=True,
                 follows=False,
                 height=400,

@@ -79,7 +79,7 @@ def _table(stated: Sequence[Stated]) -> None:
             "Curve": each.label,
             "ε asked for": short(each.asked),
             "Guaranteed ε": each.guarantee.budget,
-            "Noise ν": f"{each.guarantee.noise:.2e}" if each.guarantee.private else "off",
+            "Noise ν": short(each.guarantee.noise, 3) if each.guarantee.private else "off",
             "Products released": str(each.guarantee.releases),
             **{
                 label.capitalize(): text
@@ -109,10 +109,10 @@ def _cards(promises: Promises, settings: PrivacySettings) -> None:
             ),
             layout.Card(
                 "Noise ν",
-                f"{found.noise:.2e}" if found.private else "off",
+                short(found.noise, 3) if found.private else "off",
                 "standard deviation, "
                 + ("diagonal of a client's matrix" if at_source else "every entry of a product"),
-                help=f"Sensitivity here: {found.sensitivity:.2e} (exact, Frobenius norm).",
+                help=f"Sensitivity here: {short(found.sensitivity, 3)} (exact, Frobenius norm).",
             ),
             layout.Card(
                 "Releases" if at_source else "Products released",
@@ -206,7 +206,7 @@ def explain() -> None:
 
 def _outcome(stated: Stated) -> str:
     epsilon = stated.guarantee.epsilon
-    factor = f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
+    factor = short(math.exp(epsilon), 3) if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
     return (
         f"no message that is more than {factor} times (e to the ε) as likely with the data as with "
         f"others in their place ({stated.guarantee.unit}), save for a chance of "

@@ -37,7 +37,7 @@ def draw(settings: PrivacySettings, result: PrivateRuns) -> None:
     baselines = (
         []
         if floor is None
-        else [Baseline(f"predicted floor {floor:.2g}", floor, simulation_only=True)]
+        else [Baseline(f"predicted floor {short(floor, 2)}", floor, simulation_only=True)]
     )
     panel = Panel(
         key="distance",
@@ -62,12 +62,12 @@ def verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
     (first, run), *others = result.runs.items()
     budget = f"ε = {short(settings.epsilon)}, " if first in ("exact", "published", "source") else ""
     text = (
-        f"**{METHODS[settings.method].title}** ends at distance **{run.final:.2g}** "
+        f"**{METHODS[settings.method].title}** ends at distance **{short(run.final, 2)}** "
         f"({budget}{NAMES[first]}) after {len(run.middle) - 1} communications and "
         f"{run.bytes_up[-1] / 1e3:,.0f} kB up"
     )
     for kind, other in others:
-        text += f"; {NAMES[kind]}: {other.final:.2g}"
+        text += f"; {NAMES[kind]}: {short(other.final, 2)}"
     if budget and run.final > 0.5:
         text += ". That is hardly better than a random guess: allow a larger ε, or more samples"
     return text + "."

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
+from dashboard.views.convergence import named_once
 from dashboard.views.privacy.noises import ROUNDING
 from fedpca_core.settings import short
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -44,8 +45,8 @@ def draw(settings: PrivacySettings, result: Ways) -> None:
     )
     table = pd.DataFrame([_row(one) for one in result.spent.values()])
     layout.small_table(table, label="Ways to spend ε", numbers=list(table.columns[1:]))
-    for title, why in result.refusals.items():
-        layout.sentence(f"{title}: {why}", kind="note")
+    if result.refusals:
+        layout.sentence("\n\n".join(named_once(result.refusals)), kind="note")
     st.markdown(grounds(result))
     terms = next(iter(result.spent.values())).guarantee.terms()
     st.caption(
@@ -96,19 +97,19 @@ def verdict(settings: PrivacySettings, result: Ways) -> str:
 def _end(one: Spent) -> str:
     rounds = len(one.run.middle) - 1
     return (
-        f"distance {one.run.final:.2g} after {rounds} {'round' if rounds == 1 else 'rounds'} and "
-        f"{one.bytes_up[-1] / 1e3:,.1f} kB from each client"
+        f"distance {short(one.run.final, 2)} after {rounds} {'round' if rounds == 1 else 'rounds'} "
+        f"and {one.bytes_up[-1] / 1e3:,.1f} kB from each client"
     )
 
 
 def _row(one: Spent) -> dict[str, str]:
     return {
         "Way": one.title,
-        "Final distance": f"{one.run.final:.2g}",
+        "Final distance": short(one.run.final, 2),
         "Rounds": str(len(one.run.middle) - 1),
         "kB up, one client": f"{one.bytes_up[-1] / 1e3:,.1f}",
         "Guaranteed ε": one.guarantee.budget,
-        "Noise ν": f"{one.guarantee.noise:.2g}",
+        "Noise ν": short(one.guarantee.noise, 2),
     }
 
 

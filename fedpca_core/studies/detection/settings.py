@@ -116,7 +116,7 @@ class AnomalySettings(Settings):
     penalty_factor: float = shared(
         "penalty_factor",
         default=4.0,
-        help="ρ = factor × mean ‖S_i‖₂. Small: clients part from each other. Large: everything "
+        help="ρ = factor × mean ‖Sᵢ‖₂. Small: clients part from each other. Large: everything "
         "is slow. The topic “Sweeps” measures both.",
         grid=(0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
     )
@@ -140,7 +140,7 @@ class AnomalySettings(Settings):
         "stiefel",
         key="projection",
         label="Tangent projection",
-        help="FedPG only. As printed, the projection deletes the only force that turns U_i back "
+        help="FedPG only. As printed, the projection deletes the only force that turns Uᵢ back "
         "on Z, and the run drifts away.",
         choices={"stiefel": "Corrected", "printed": "As printed"},
     )
@@ -148,7 +148,7 @@ class AnomalySettings(Settings):
         "mean",
         key="average",
         label="Server's average",
-        help="Mean of the uploads; as printed, with Y_i/ρ of the sample added (leaves a noise "
+        help="Mean of the uploads; as printed, with Yᵢ/ρ of the sample added (leaves a noise "
         "floor, forgets corruption); over all clients' last uploads (exact, slow); of the "
         "uploads made orthonormal.",
         choices={

@@ -77,7 +77,7 @@ class PrivacySettings(Settings):
         "samples",
         default=30000,
         grid=(500, 1000, 2000, 5000, 10000, 20000, 30000, 50000, 100000),
-        help="Records of each client (n_i in FedPower). Noise is in proportion to 1/n_i.",
+        help="Records of each client (nᵢ in FedPower). Noise is in proportion to 1/nᵢ.",
     )
     networks: int = parameter(
         2,
@@ -113,7 +113,7 @@ class PrivacySettings(Settings):
         "normalised",
         key="records",
         label="Records are",
-        help="Done to every record before its client forms S_i, inside the trusted code. "
+        help="Done to every record before its client forms Sᵢ, inside the trusted code. "
         "Sensitivity rests on it; raw records have no bound, so no ε can be stated.",
         choices={
             "normalised": "Normalised to the clip norm",
@@ -129,7 +129,7 @@ class PrivacySettings(Settings):
     epsilon: float = shared(
         "epsilon",
         default=1.0,
-        help="Total over the whole run, of Gaussian noise on each product with S_i, hidden ones "
+        help="Total over the whole run, of Gaussian noise on each product with Sᵢ, hidden ones "
         "too. Smaller is more private: below 1 is strong, above 10 weak; ∞ switches the noise off.",
     )
     delta: float = shared("delta")
