@@ -24,7 +24,7 @@ import streamlit as st
 
 from dashboard.shell import earlier, limits, log, workers
 from dashboard.shell.controls import plain
-from dashboard.shell.turns import LONG_SECONDS, Turns
+from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.own_data import OwnData
@@ -51,16 +51,16 @@ class Job:
     """One computation and how far it has come."""
 
     key: Hashable
-    deadline: float = math.inf
+    seconds: float = math.inf
     megabytes: float = 0.0
     fraction: float = 0.0
-    text: str = "Waiting for a free processor"
+    text: str = workers.WAITING.text
     result: Any = None
     refusal: str | None = None
     stopped: bool = False
     late: bool = False
     published: int = 0
-    started: float = field(default_factory=time.monotonic)
+    began: float | None = None
     _seen: dict[Hashable, float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
@@ -96,9 +96,16 @@ class Job:
         """Wait a moment for the end; returns `done`."""
         return self._done.wait(seconds)
 
+    @property
+    def took(self) -> float:
+        """Seconds since the work began; 0 while it waits."""
+        return 0.0 if self.began is None else time.monotonic() - self.began
+
     # ---------------------------------------------------------------- for the work
     def report(self, fraction: float, text: str) -> bool:
         """Tell how far the work has come; returns False when it must end."""
+        if self.began is None:
+            self.began = time.monotonic()
         self.fraction, self.text = min(max(fraction, 0.0), 1.0), text
         return self.wanted()
 
@@ -108,10 +115,10 @@ class Job:
         self.published += 1
 
     def wanted(self) -> bool:
-        """Whether to go on: not stopped, not abandoned, not over time."""
+        """Whether to go on: not stopped, not abandoned, not over time since the work began."""
         now = time.monotonic()
         abandoned = all(now - seen > ABANDONED_SECONDS for seen in list(self._seen.values()))
-        late = now > self.deadline
+        late = self.took > self.seconds
         if self._stop.is_set() or abandoned or late:
             self.stopped, self.late = True, late
         return not self.stopped
@@ -123,7 +130,6 @@ class Registry:
     def __init__(self) -> None:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
         self._lock = threading.Lock()
-        self._turns = {False: Turns(limits.AT_ONCE), True: Turns(max(1, limits.AT_ONCE - 1))}
 
     def find(self, key: Hashable) -> Job | None:
         """The job with this key, if any."""
@@ -137,7 +143,6 @@ class Registry:
         seconds: float,
         *,
         again: bool = False,
-        long: bool = False,
         visitor: Hashable = None,
         followed: bool = False,
     ) -> Job:
@@ -155,7 +160,7 @@ class Registry:
                 if not job.done:
                     job.touch(visitor)
                 return job
-            job = Job(key=key)
+            job = Job(key=key, seconds=seconds)
             job.touch(visitor)
             if self._unfinished() >= limits.AT_ONCE + limits.WAITING:
                 return job.refuse(
@@ -164,7 +169,7 @@ class Registry:
                 )
             self._jobs[key] = job
             self._forget()
-        run = threading.Thread(target=self._run, args=(job, work, seconds, long), daemon=True)
+        run = threading.Thread(target=self._run, args=(job, work), daemon=True)
         run.start()
         return job
 
@@ -198,16 +203,11 @@ class Registry:
             waiting = self._unfinished()
             return {"unfinished": waiting, "kept": len(self._jobs) - waiting, "kept_mb": held}
 
-    def _run(self, job: Job, work: Callable[[Job], Any], seconds: float, long: bool) -> None:
-        began = time.monotonic()
+    def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
         try:
-            # Whoever left while the job waited for its turn does not want it any more.
-            with self._turns[long].turn(job.wanted) as wanted:
-                began = time.monotonic()
-                job.deadline = began + seconds
-                result = work(job) if wanted else None
-                if result is not None:
-                    job.result = result
+            result = work(job)
+            if result is not None:
+                job.result = result
             job.megabytes = len(pickle.dumps(job.result, protocol=5)) / 2**20
         except InvalidInput as refusal:
             job.refusal = str(refusal)
@@ -219,7 +219,7 @@ class Registry:
         finally:
             job._done.set()
             job._seen.clear()
-            log.job(job.key, time.monotonic() - began, _ending(job), job.megabytes)
+            log.job(job.key, job.took, _ending(job), job.megabytes)
 
 
 def _ending(job: Job) -> str:
@@ -274,7 +274,6 @@ def study(
         draw,
         name=name or study.key,
         seconds=min(study.seconds, limits.LIMITS.seconds),
-        long=long,
         refusal=refusal,
         patience=patience,
         poster=None if data is not None else earlier.drawing(study, settings),
@@ -298,7 +297,8 @@ def follow(job: Job, run: Run[R]) -> R | None:
     def watch(step: Step[R]) -> bool:
         if step.result is not None:
             job.publish(step.result)
-        return job.report(step.fraction, step.text)
+        # Whoever left while the job waited for its turn does not want it any more.
+        return job.wanted() if step is workers.WAITING else job.report(step.fraction, step.text)
 
     return outcome(run, watch)
 
@@ -310,7 +310,6 @@ def show(
     *,
     name: str,
     seconds: float = 120.0,
-    long: bool = False,
     refusal: str | None = None,
     patience: float = 0.8,
     poster: Callable[[], None] | None = None,
@@ -331,8 +330,6 @@ def show(
         Unique on the page; names the widgets.
     seconds : float
         Deadline.
-    long : bool
-        Whether it is expected to take long; such jobs leave a place to the others.
     refusal : str, optional
         Why it is not run at all.
     poster : callable, optional
@@ -351,7 +348,7 @@ def show(
         if refusal is not None:
             return Job(key).refuse(refusal)
         return registry().submit(
-            key, work, seconds, again=again, long=long, visitor=visitor, followed=before == key
+            key, work, seconds, again=again, visitor=visitor, followed=before == key
         )
 
     job = start()

@@ -1,8 +1,10 @@
-"""Turns: who computes next, first come, first served."""
+"""Turns: who computes next. Who has had least comes first; among equals, who came first."""
 
 from __future__ import annotations
 
+import itertools
 import threading
+from bisect import insort
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,29 +14,48 @@ LONG_SECONDS = 5.0
 
 
 class Turns:
-    """Places for jobs that compute at the same time."""
+    """Places for what computes at the same time."""
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._waiting: list[object] = []
+        self._waiting: list[tuple[int, int]] = []
+        self._numbers = itertools.count()
         self._changed = threading.Condition()
 
     @contextmanager
-    def turn(self, wanted: Callable[[], bool]) -> Iterator[bool]:
-        """Wait for a place and hold it; False, at once, where the job is not wanted any more."""
-        ticket = object()
+    def asked(self, had: int = 0) -> Iterator[Callable[[float], bool]]:
+        """Ask for a place: the function waits so many seconds for it and says whether it is there.
+
+        The place is given back at the end.
+
+        Parameters
+        ----------
+        had : int
+            How often whoever asks had a place before for the same result.
+        """
+        ticket, held = (had, next(self._numbers)), False
+
+        def mine(seconds: float) -> bool:
+            nonlocal held
+            with self._changed:
+                if not held and self._changed.wait_for(first, seconds):
+                    held = True
+                    self._waiting.remove(ticket)
+                    self._free -= 1
+                    self._changed.notify_all()
+            return held
+
+        def first() -> bool:
+            return self._free > 0 and self._waiting[0] == ticket
+
         with self._changed:
-            self._waiting.append(ticket)
-            while (go := wanted()) and not (self._free > 0 and self._waiting[0] is ticket):
-                self._changed.wait(0.5)
-            self._waiting.remove(ticket)
-            self._take(-1 if go else 0)
+            insort(self._waiting, ticket)
         try:
-            yield go
+            yield mine
         finally:
             with self._changed:
-                self._take(1 if go else 0)
-
-    def _take(self, change: int) -> None:
-        self._free += change
-        self._changed.notify_all()
+                if held:
+                    self._free += 1
+                else:
+                    self._waiting.remove(ticket)
+                self._changed.notify_all()

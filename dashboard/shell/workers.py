@@ -11,15 +11,15 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
-import queue
+import pickle
 import resource
 import signal
 import sys
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Generator, Hashable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -28,20 +28,25 @@ from types import ModuleType
 from typing import Any
 
 from dashboard.shell import limits
+from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import RUNNABLE
-from fedpca_core.studies.divided import Divided, said
+from fedpca_core.studies.divided import Divided
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Run, Step, Study, outcome
 
-#: Finished pieces that are kept, a few kilobytes each; the oldest go first.
-KEPT_PIECES = 2000
+#: What is said before the work has begun.
+WAITING = Step[Any](0.0, "Waiting for a free processor")
+#: Finished pieces may take this share of what is kept of results; the oldest go first.
+PIECES_SHARE = 0.25
 #: How far the quick workers, and those for long jobs, give way to the server and to each other:
 #: a dial is turned quickly while a study of minutes is under way, whatever the number of cores.
 NICE = {False: 3, True: 10}
 #: How often somebody who wants to stop is listened to while pieces run.
 LOOK_SECONDS = 0.1
+#: How often whoever waits for a worker is asked whether to go on waiting.
+WAIT_SECONDS = 0.5
 #: How long a worker that was asked to stop may take to do so.
 GRACE_SECONDS = 0.3
 #: How long a study may be silent before whoever waits for it is asked whether to go on.
@@ -157,27 +162,26 @@ class Worker:
 
 
 class Pool:
-    """A few workers, used in turn, and as many for long jobs; a thread waits where all are busy."""
+    """A few workers, used in turn, and as many for long jobs; whoever asks waits for one."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        # First in, first out: while starting, every turn meets a new place.
-        self._free: dict[bool, queue.SimpleQueue[Worker | None]] = {}
-        for long in (False, True):
-            self._free[long] = queue.SimpleQueue()
-            for _ in range(size):
-                self._free[long].put(None)
+        most = min(size, limits.AT_ONCE)
+        self._turns = {False: Turns(most), True: Turns(most)}
+        # Those that are free, in the order in which they became so; None is one to be started.
+        self._free: dict[bool, deque[Worker | None]] = {
+            long: deque([None] * size) for long in (False, True)
+        }
         self._all: set[Worker] = set()
         self._lock = threading.Lock()
         atexit.register(self.close)
 
     def start(self) -> None:
         """Start the quick workers before somebody needs them; the others come with a long job."""
-        for _ in range(self.size):
-            self._free[False].get()
-            worker = Worker()
-            self._all.add(worker)
-            self._free[False].put(worker)
+        with self._lock:
+            started = [Worker() for _ in range(self.size)]
+            self._all.update(started)
+            self._free[False] = deque(started)
 
     def run(
         self,
@@ -185,25 +189,27 @@ class Pool:
         settings: Settings,
         data: OwnData | None,
         long: bool = False,
+        had: int = 0,
     ) -> Run[Any]:
-        """Run a study on the next free worker."""
-        worker = yield from self._next(long)
-        try:
-            return (yield from worker.run(study.key, settings, data))
-        finally:
-            with self._lock:
-                if not worker.alive:
-                    self._all.discard(worker)
-            self._free[long].put(worker if worker.alive else None)
+        """Run a study on the next free worker; while there is none, steps say so.
 
-    def _next(self, long: bool) -> Generator[Step[Any], None, Worker]:
-        """A free worker; while there is none, steps say so, at which a visitor may leave."""
-        while True:
+        ``had`` is how many pieces of the same result came before: those who have none go first.
+        """
+        with self._turns[long].asked(had) as mine:
+            while not mine(WAIT_SECONDS):
+                yield WAITING
+            worker = self._next(long)
             try:
-                worker = self._free[long].get(timeout=0.1)
-                break
-            except queue.Empty:
-                yield Step(0.0, "Waiting for a free processor")
+                return (yield from worker.run(study.key, settings, data))
+            finally:
+                with self._lock:
+                    if not worker.alive:
+                        self._all.discard(worker)
+                    self._free[long].append(worker if worker.alive else None)
+
+    def _next(self, long: bool) -> Worker:
+        with self._lock:
+            worker = self._free[long].popleft()
         if worker is None or not worker.alive:
             worker = Worker(long)
             with self._lock:
@@ -229,32 +235,46 @@ class Pieces:
     A job that was left begins anew when somebody comes back; what it had finished is here.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, threading.Lock()
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+    def __init__(self, megabytes: float) -> None:
+        self._free, self._lock = megabytes * 2**20, threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
     def find(self, key: Hashable) -> Any:
         """The piece, or None."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-            return self._kept.get(key)
+                return self._kept[key][0]
+            return None
 
     def keep(self, key: Hashable, piece: Any) -> None:
-        """Keep a piece, and forget the one that nobody asked for longest where there are many."""
+        """Keep a piece, and forget those that nobody asked for longest where there are many."""
+        size = len(pickle.dumps(piece, protocol=5))
         with self._lock:
-            self._kept[key] = piece
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._free -= size - self._kept.pop(key, (None, 0))[1]
+            self._kept[key] = piece, size
+            while self._free < 0:
+                self._free += self._kept.popitem(last=False)[1][1]
 
 
-PIECES = Pieces(KEPT_PIECES)
+PIECES = Pieces(PIECES_SHARE * limits.CACHE_MB)
+
+
+def _first_open(tasks: Sequence[Future[Any]]) -> int:
+    """The first that is not done; as many as there are where all are."""
+    return next((k for k, task in enumerate(tasks) if not task.done()), len(tasks))
 
 
 @cache
 def pool() -> Pool | None:
     """The workers of this server: as many as FEDPCA_WORKERS says, none for 0."""
     return Pool(limits.WORKERS) if limits.WORKERS > 0 else None
+
+
+@cache
+def _here() -> dict[bool, Turns]:
+    """The turns of a server that computes by itself."""
+    return {False: Turns(limits.AT_ONCE), True: Turns(max(1, limits.AT_ONCE - 1))}
 
 
 def run(
@@ -266,10 +286,19 @@ def run(
     """
     workers = pool()
     if workers is None:
-        return study.run(settings, data)
+        return _run_here(study, settings, data, long)
     if isinstance(study, Divided) and study.pieces(settings):
         return together(workers, study, settings, data, long)
     return workers.run(study, settings, data, long)
+
+
+def _run_here(
+    study: Study[Any, Any], settings: Settings, data: OwnData | None, long: bool
+) -> Run[Any]:
+    with _here()[long].asked() as mine:
+        while not mine(WAIT_SECONDS):
+            yield WAITING
+        return (yield from study.run(settings, data))
 
 
 def together(
@@ -282,34 +311,47 @@ def together(
     """Run the pieces of a study on all workers at once.
 
     A worker is given back after every piece, so that what somebody else asks for waits no longer
-    than for one of them.
+    than for one of them; and who has nothing to show yet goes before the second piece of others.
     """
     pieces = study.pieces(settings)
+    heard: list[Step[Any]] = [WAITING for _ in pieces]
     left = threading.Event()
 
-    def one(piece: Settings) -> Any:
-        key = study.worker.identity(piece, data)
+    def one(number: int) -> Any:
+        def watch(step: Step[Any]) -> bool:
+            if step is not WAITING:
+                last = heard[number].result
+                heard[number] = step if step.result is not None else replace(step, result=last)
+            return not left.is_set()
+
+        key = study.worker.identity(pieces[number], data)
         found = PIECES.find(key)
         if found is None:
-            run = workers.run(study.worker, piece, data, long)
-            found = outcome(run, lambda step: not left.is_set())
+            run = workers.run(study.worker, pieces[number], data, long, number)
+            found = outcome(run, watch)
             if not left.is_set():  # what was left halfway is not kept
                 PIECES.keep(key, found)
         return found
 
     with ThreadPoolExecutor(workers.size) as threads:
-        running = [threads.submit(one, piece) for piece in pieces]
+        running = [threads.submit(one, number) for number in range(len(pieces))]
         try:
-            told = 0
-            while told < len(pieces):
-                ready = next((k for k, task in enumerate(running) if not task.done()), len(pieces))
-                news = None
-                if ready > told:
-                    told = ready
-                    news = study.gathered(settings, [task.result() for task in running[:ready]])
-                yield Step(told / len(pieces), said(told, len(pieces)), news)
-                if told < len(pieces):
-                    wait(running[told : told + 1], timeout=LOOK_SECONDS)
+            told: tuple[int, Any] = 0, None
+            while (ready := _first_open(running)) < len(pieces):
+                now, news = heard[ready], None
+                if told[0] < ready or told[1] is not now.result:
+                    told = ready, now.result
+                    found = [task.result() for task in running[:ready]]
+                    growing = [] if now.result is None else [now.result]
+                    news = study.gathered(settings, found + growing)
+                shares = [
+                    1.0 if task.done() else step.fraction
+                    for task, step in zip(running, heard, strict=True)
+                ]
+                begun = any(shares) or any(step is not WAITING for step in heard)
+                text = study.said(shares.count(1.0), len(pieces), now.text)
+                yield Step(sum(shares) / len(pieces), text, news) if begun else WAITING
+                wait(running[ready : ready + 1], LOOK_SECONDS if begun else WAIT_SECONDS)
             return study.gathered(settings, [task.result() for task in running])
         finally:
             left.set()

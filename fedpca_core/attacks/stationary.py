@@ -123,36 +123,20 @@ def replayed_dual(
     return participations(transcript, algorithm, client, rounds)[-1].dual_after
 
 
-def outside_product(
-    transcript: Transcript, algorithm: Algorithm, client: int = 0, rounds: int | None = None
-) -> Array:
-    """``(I - ZZ^T) S_i Z`` of one client, read off the last average.
+def outside_path(
+    transcript: Transcript, algorithm: Algorithm, client: int = 0
+) -> list[tuple[int, Array, Array]]:
+    """``(I - ZZ^T) S_i Z`` of one client, read off the average after each participation.
 
     At the limit ``Y_i = -grad f_i(Z) = 2 (I - ZZ^T) S_i Z``. The block ``Z^T S_i Z`` is invisible
     at that point. Exact at convergence; before it, as good as the consensus.
 
-    Parameters
-    ----------
-    rounds : int, optional
-        Use the first so many rounds; all of them when left out.
-
     Returns
     -------
-    (features, components) float64, in the basis of the polar factor of Z.
+    list of (round, (features, components) float64, (features, components) float64)
+        The round, the polar factor of Z, and the product in its basis.
     """
-    dual = replayed_dual(transcript, algorithm, client, rounds)
-    feedback = transcript.until(rounds).exchanges[-1].feedback
-    assert feedback is not None
-    consensus = polar(feedback["frame"])
     # The algorithms multiply f_i by N w_i (public), so that plain means have the right target.
-    scale = transcript.clients * float(transcript.weights[client])
-    return remove_span(dual, consensus) / (2.0 * scale)
-
-
-def outside_path(
-    transcript: Transcript, algorithm: Algorithm, client: int = 0
-) -> list[tuple[int, Array, Array]]:
-    """`outside_product` after each participation: (round, orthonormal Z, the product)."""
     scale = transcript.clients * float(transcript.weights[client])
     path = []
     for run in participations(transcript, algorithm, client):

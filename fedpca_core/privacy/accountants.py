@@ -25,25 +25,6 @@ _BRACKET = (0.8, 2.0)
 _GRID = 1e-4
 
 
-def renyi_epsilon(multiplier: float, delta: float, releases: int) -> float:
-    """Epsilon by dp-accounting's Renyi accountant for noise of ``multiplier`` sensitivities."""
-    import dp_accounting
-
-    accountant = dp_accounting.rdp.RdpAccountant()
-    accountant.compose(dp_accounting.GaussianDpEvent(multiplier), releases)
-    return float(accountant.get_epsilon(delta))
-
-
-def privacy_loss_epsilon(multiplier: float, delta: float, releases: int) -> float:
-    """Epsilon by dp-accounting's privacy-loss distributions."""
-    import dp_accounting
-
-    guess = float(gaussian.epsilon_of(np.sqrt(releases) / multiplier, delta))
-    accountant = _privacy_loss_accountant(guess)
-    accountant.compose(dp_accounting.GaussianDpEvent(multiplier), releases)
-    return float(accountant.get_epsilon(delta))
-
-
 def calibrated(kind: str, epsilon: float, delta: float, releases: int) -> float:
     """Noise multiplier that dp-accounting finds with its "renyi" or "privacy loss" accountant."""
     import dp_accounting

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,8 +17,10 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.settings import parameter
 from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_problem, simulation
+from fedpca_core.studies.divided import Divided
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -219,70 +221,124 @@ class Rest:
         return self._still >= self.PATIENCE and bool(waited.all())
 
 
-class Convergence(Study[ConvergeSettings, Comparison]):
-    """Every chosen method from every start, each until it rests."""
+@dataclass(frozen=True)
+class StartSettings(ConvergeSettings):
+    """A comparison from one of its random starts; ``starts`` says nothing here."""
+
+    start: int = parameter(
+        0,
+        key="start",
+        label="Start",
+        help="Which of the random starts, counted from 0.",
+        low=0,
+        high=9,
+        step=1,
+    )
+
+
+class Convergence(Divided[ConvergeSettings, Comparison]):
+    """Every chosen method from every start, each until it rests; a start is a piece."""
 
     key: ClassVar[str] = "convergence"
     title: ClassVar[str] = "Convergence and costs"
     settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
     seconds: ClassVar[float] = 180.0
+    unit: ClassVar[str] = "starts"
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
         size = costs.Size.of(settings, data)
         runs = settings.starts * len(settings.methods)
         return costs.prepare(size) + costs.run(size, settings).times(runs)
 
-    def run(self, settings: ConvergeSettings, data: OwnData | None = None) -> Run[Comparison]:
+    @property
+    def worker(self) -> FromOneStart:
+        return FromOneStart()
+
+    def pieces(self, settings: ConvergeSettings) -> Sequence[StartSettings]:
         require(
             len(settings.methods) > 0,
             "No method is chosen, so there is nothing to compare; choose at least one.",
         )
-        yield Step(0.0, "Preparing the problem")
-        problem = build_problem(settings, data)
-        facts = Facts.of(problem)
-        runs = [(m, s) for s in range(settings.starts) for m in settings.methods]
-        tables: dict[str, list[pd.DataFrame]] = {method: [] for method in settings.methods}
-        predictions: dict[str, list[pd.DataFrame]] = {method: [] for method in settings.methods}
-        refusals: dict[str, str] = {}
-        notes: dict[str, tuple[str, ...]] = {}
+        one = replace(settings.run_key().carried(StartSettings), starts=1)
+        return [replace(one, start=start) for start in range(settings.starts)]
 
-        def result(complete: bool, current: Simulation | None = None, of: str = "") -> Comparison:
-            kept = {method: tuple(found) for method, found in tables.items() if found}
-            if current is not None and of not in kept:
-                kept[of] = (metrics.frame(current.trace(), problem),)
-            said = {method: tuple(found) for method, found in predictions.items() if found}
-            refused, noted = dict(refusals), dict(notes)
-            return Comparison(kept, refused, noted, facts, said, complete, of or None)
-
-        shown = time.monotonic()
-        for position, (method, start) in enumerate(runs):
-            if method in refusals:
-                continue
-            try:
-                run = simulation(problem, method, settings, start=start, record="estimates")
-                notes[method] = run.algorithm.notes(run.setting)
-                rest = Rest(problem.clients)
-                for entry in run:
-                    if rest.reached(entry.estimate, run.participants):
-                        break
-                    if entry.index % 10 == 0:
-                        share = (position + entry.index / settings.rounds) / len(runs)
-                        title = METHODS[method].title
-                        text = f"{title}, start {start + 1} of {settings.starts}"
-                        late = time.monotonic() - shown > PARTIAL_SECONDS
-                        yield Step(share, text, result(False, run, method) if late else None)
-                        shown = time.monotonic() if late else shown
-                trace = run.trace()
-                tables[method].append(metrics.frame(trace, problem))
-                said = None if settings.upload_noise else predicted(trace, problem)
-                if said is not None:
-                    predictions[method].append(said)
-            except InvalidInput as refusal:
-                refusals[method] = str(refusal)
-        return result(True)
+    def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
+        tables: dict[str, tuple[pd.DataFrame, ...]] = {}
+        predictions: dict[str, tuple[pd.DataFrame, ...]] = {}
+        for one in found:
+            for method, own in one.tables.items():
+                if method != one.unfinished or method not in tables:  # half a run beside whole ones
+                    tables[method] = (*tables.get(method, ()), *own)
+            for method, own in one.predictions.items():
+                predictions[method] = (*predictions.get(method, ()), *own)
+        return Comparison(
+            tables=tables,
+            refusals={name: why for one in found for name, why in one.refusals.items()},
+            notes={name: note for one in found for name, note in one.notes.items()},
+            facts=found[0].facts,
+            predictions=predictions,
+            complete=len(found) == settings.starts and all(one.complete for one in found),
+            unfinished=found[-1].unfinished,
+        )
 
     def tables(self, result: Comparison, settings: ConvergeSettings) -> dict[str, pd.DataFrame]:
         return {
             "summary": result.summary(settings.measure, settings.accuracy),
             "curves": result.curves(),
         }
+
+
+class FromOneStart(Study[StartSettings, Comparison]):
+    """Every chosen method from one start, each until it rests."""
+
+    key: ClassVar[str] = "convergence_start"
+    title: ClassVar[str] = "Convergence from one start"
+    settings: ClassVar[type[StartSettings]] = StartSettings
+
+    def cost(self, settings: StartSettings, data: OwnData | None = None) -> Cost:
+        return Convergence().cost(settings, data)
+
+    def run(self, settings: StartSettings, data: OwnData | None = None) -> Run[Comparison]:
+        yield Step(0.0, "Preparing the problem")
+        problem = build_problem(settings, data)
+        facts = Facts.of(problem)
+        tables: dict[str, tuple[pd.DataFrame]] = {}
+        predictions: dict[str, tuple[pd.DataFrame]] = {}
+        refusals: dict[str, str] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+
+        def result(current: Simulation | None = None, method: str | None = None) -> Comparison:
+            kept = dict(tables)
+            if current is not None and method is not None:
+                kept[method] = (metrics.frame(current.trace(), problem),)
+            so_far = dict(refusals), dict(notes), facts, dict(predictions)
+            return Comparison(kept, *so_far, method is None, method)
+
+        shown = time.monotonic()
+        for position, method in enumerate(settings.methods):
+            title = METHODS[method].title
+            try:
+                run = simulation(
+                    problem, method, settings, start=settings.start, record="estimates"
+                )
+                notes[method] = run.algorithm.notes(run.setting)
+                rest = Rest(problem.clients)
+                for entry in run:
+                    if rest.reached(entry.estimate, run.participants):
+                        break
+                    if entry.index % 10 == 0:
+                        share = (position + entry.index / settings.rounds) / len(settings.methods)
+                        late = time.monotonic() - shown > PARTIAL_SECONDS
+                        yield Step(share, title, result(run, method) if late else None)
+                        shown = time.monotonic() if late else shown
+                trace = run.trace()
+                tables[method] = (metrics.frame(trace, problem),)
+                said = None if settings.upload_noise else predicted(trace, problem)
+                if said is not None:
+                    predictions[method] = (said,)
+            except InvalidInput as refusal:
+                refusals[method] = str(refusal)
+        return result()
+
+    def tables(self, result: Comparison, settings: StartSettings) -> dict[str, pd.DataFrame]:
+        return Convergence().tables(result, settings)

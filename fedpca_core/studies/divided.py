@@ -9,51 +9,69 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from fedpca_core.settings import Settings
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.study import Run, Step, Study
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R")
 
 
 class Divided(Study[S, R], Generic[S, R]):
-    """A study whose work falls into pieces."""
+    """A study whose work falls into pieces.
+
+    Class attributes
+    ----------------
+    unit : str
+        What the pieces are, for the progress bar.
+    """
+
+    unit: ClassVar[str] = "pieces"
 
     @property
-    def worker(self) -> Study[S, R]:
+    def worker(self) -> Study[Any, R]:
         """The study that does one piece."""
         return self
 
     @abstractmethod
-    def pieces(self, settings: S) -> Sequence[S]:
+    def pieces(self, settings: S) -> Sequence[Settings]:
         """The settings of the pieces, those to see first in front; none where this is a piece."""
 
-    def piece(self, settings: S, data: OwnData | None) -> Run[R]:
+    def piece(self, settings: Any, data: OwnData | None) -> Run[R]:
         """The work of one piece."""
         return self.worker.run(settings, data)
 
     @abstractmethod
     def gathered(self, settings: S, found: Sequence[R]) -> R:
-        """One result from those of the pieces that are done, in the order of `pieces`."""
+        """One result from those of the pieces that are done, in the order of `pieces`.
+
+        The last may be of a piece that is not done yet.
+        """
+
+    def said(self, done: int, pieces: int, doing: str) -> str:
+        """How far the pieces have come, for the progress bar."""
+        return f"{done} of {pieces} {self.unit}: {doing}"
 
     def run(self, settings: S, data: OwnData | None = None) -> Run[R]:
         pieces = self.pieces(settings)
         if not pieces:
             return (yield from self.piece(settings, data))
         found: list[R] = []
-        result: R | None = None
-        for done, one in enumerate(pieces):
-            ends = done / len(pieces), (done + 1) / len(pieces)
-            found.append((yield from part(self.piece(one, data), *ends)))
-            result = self.gathered(settings, found)
-            yield Step(ends[1], said(done + 1, len(pieces)), result)
-        assert result is not None
-        return result
-
-
-def said(done: int, pieces: int) -> str:
-    """How far the pieces have come, for the progress bar."""
-    return f"{done} of {pieces} pieces"
+        for one in pieces:
+            steps = self.piece(one, data)
+            while True:
+                try:
+                    step = next(steps)
+                except StopIteration as finished:
+                    found.append(finished.value)
+                    break
+                growing = [] if step.result is None else [step.result]
+                news = self.gathered(settings, found + growing) if growing else None
+                fraction = (len(found) + step.fraction) / len(pieces)
+                yield Step(fraction, self.said(len(found), len(pieces), step.text), news)
+            done = len(found)
+            text = self.said(done, len(pieces), "done")
+            yield Step(done / len(pieces), text, self.gathered(settings, found))
+        return self.gathered(settings, found)

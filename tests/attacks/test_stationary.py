@@ -54,9 +54,9 @@ def test_the_limit_gives_the_product_outside_the_model(problem, algorithm):
     trace = run(problem, algorithm, 600)
     frame, covariance = trace.estimate, problem.client_data.dense()[3]
     truth = remove_span(covariance @ frame, frame)
-    found = stationary.outside_product(trace.transcript, algorithm, 3)
+    path = stationary.outside_path(trace.transcript, algorithm, 3)
+    found, early = path[-1][2], next(product for round_, _, product in path if round_ >= 10)
     assert np.linalg.norm(found - truth) < 1e-6 * np.linalg.norm(truth)
-    early = stationary.outside_product(trace.transcript, algorithm, 3, rounds=10)
     assert np.linalg.norm(early - truth) > 0.1 * np.linalg.norm(truth)
 
 
@@ -101,6 +101,6 @@ def test_refusals_say_what_to_do(problem):
         stationary.fit_runs(trace.transcript, fp.FedPG(2), 10)
     summed = run(problem, fp.FedPG(2), 6, channel=fp.Channel(secure_aggregation=True))
     with pytest.raises(fp.InvalidInput, match="under secure aggregation"):
-        stationary.outside_product(summed.transcript, fp.FedPG(2), 3)
+        stationary.outside_path(summed.transcript, fp.FedPG(2), 3)
     with pytest.raises(fp.InvalidInput, match="took part in none of the 1 rounds"):
         stationary.replayed_dual(trace.transcript, fp.FedPG(2), 3, rounds=1)

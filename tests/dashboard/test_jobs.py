@@ -10,9 +10,10 @@ import pandas as pd
 from streamlit.runtime.caching import clear_session_resource_cache
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell import jobs, limits
+from dashboard.shell import jobs, workers
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.detection.learning import Learnt
+from fedpca_core.studies.study import Run, Step
 
 
 def patient(job: jobs.Job) -> str:
@@ -113,21 +114,26 @@ def test_refusals_and_failures_are_sentences() -> None:
     assert failed.wait(10) and failed.refusal.startswith("The computation failed (ZeroDivision")
 
 
-def test_only_so_many_compute_at_once() -> None:
-    registry, running, most, lock = jobs.Registry(), [0], [0], threading.Lock()
+def test_who_waits_is_not_late_and_does_not_begin_once_gone(monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 1e6)
+    registry, leave, begun = jobs.Registry(), threading.Event(), []
 
-    def work(job: jobs.Job) -> str:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        time.sleep(0.05)
-        with lock:
-            running[0] -= 1
+    def run() -> Run[str]:
+        while not leave.wait(0.02):
+            yield workers.WAITING
+        begun.append(True)
+        yield Step(0.5, "working")
         return "done"
 
-    found = [registry.submit(number, work, 30) for number in range(6)]
-    assert all(job.wait(20) for job in found)
-    assert most[0] == limits.AT_ONCE
+    def submitted(key: str) -> jobs.Job:
+        return registry.submit(key, lambda job: jobs.follow(job, run()), 0.1)
+
+    stays, goes = submitted("stays"), submitted("goes")
+    assert not stays.wait(0.3) and stays.took == 0.0
+    goes.leave()
+    assert goes.wait(10) and goes.stopped and not begun
+    leave.set()
+    assert stays.wait(10) and stays.result == "done" and not stays.late
 
 
 def test_a_closed_tab_ends_what_only_it_shows(monkeypatch) -> None:

@@ -111,38 +111,30 @@ def test_an_environment_that_makes_no_sense_stops_the_server(monkeypatch, text):
         limits.number("FEDPCA_MAX_MB", 1600)
 
 
-def test_turns_are_taken_in_order_and_not_by_who_has_left():
+def test_turns_are_taken_by_who_had_least_and_in_order_and_not_by_who_has_left():
     turns, entered, leave = Turns(1), [], threading.Event()
-    gone = threading.Event()
 
-    def work(name: str, left: threading.Event) -> None:
-        with turns.turn(lambda: not left.is_set()) as mine:
-            if mine:
+    def work(name: str, had: int) -> None:
+        with turns.asked(had) as mine:
+            if mine(10):
                 entered.append(name)
                 leave.wait(10)
 
     threads = []
-    for name, left in (("first", leave), ("left", gone), ("second", threading.Event())):
-        threads.append(threading.Thread(target=work, args=(name, left)))
+    for name, had in (("first", 0), ("a third piece", 2), ("a second piece", 1), ("new", 0)):
+        threads.append(threading.Thread(target=work, args=(name, had)))
         threads[-1].start()
         time.sleep(0.05)
-    gone.set()
+    with turns.asked() as left:
+        assert not left(0.01)
+        threads.append(threading.Thread(target=work, args=("newest", 0)))
+        threads[-1].start()
+        time.sleep(0.05)
     assert entered == ["first"]
     leave.set()
     for thread in threads:
         thread.join(10)
-    assert entered == ["first", "second"]
-
-
-def test_a_long_job_takes_no_place_from_short_ones(monkeypatch):
-    monkeypatch.setattr(limits, "AT_ONCE", 1)
-    registry, leave = jobs.Registry(), threading.Event()
-    long = registry.submit("long", lambda job: leave.wait(10), 60, long=True)
-    second = registry.submit("second long", lambda job: "done", 60, long=True)
-    short = registry.submit("short", lambda job: "done", 60)
-    assert short.wait(10) and not long.done and not second.done
-    leave.set()
-    assert long.wait(10) and second.wait(10)
+    assert entered == ["first", "new", "newest", "a second piece", "a third piece"]
 
 
 def test_results_are_forgotten_by_their_size(monkeypatch):

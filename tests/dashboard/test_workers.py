@@ -31,7 +31,7 @@ LONG = ConvergeSettings(features=200, clients=60, rounds=3000, methods=("variabl
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(workers, "PIECES", Pieces(50))
+    monkeypatch.setattr(workers, "PIECES", Pieces(50.0))
 
 
 @pytest.fixture(scope="module")
@@ -136,29 +136,53 @@ def test_what_was_finished_before_somebody_left_is_not_computed_again(pool, monk
         pass
     run.close()
     asked: list[FrontierSettings] = []
+    pieces = STUDIES["frontier"].pieces(PIECES)
     ask = pool.run
 
-    def counted(study, settings, data, long):
+    def counted(study, settings, data, long, had):
+        assert had == list(pieces).index(settings), "who has had less goes first"
         asked.append(settings)
-        return ask(study, settings, data, long)
+        return ask(study, settings, data, long, had)
 
     monkeypatch.setattr(pool, "run", counted)
-    pieces = STUDIES["frontier"].pieces(PIECES)
     outcome(together(pool, STUDIES["frontier"], PIECES, None))
     assert 0 < len(asked) < len(pieces) and asked == list(pieces)[-len(asked) :]
     again = outcome(together(pool, STUDIES["frontier"], replace(PIECES, across="rounds"), None))
     assert len(asked) < len(pieces) and len(again.table)  # another axis computes nothing
+    pieces = STUDIES["frontier"].pieces(replace(PIECES, seed=1))
     outcome(together(pool, STUDIES["frontier"], replace(PIECES, seed=1), None))
     assert len(asked) >= len(pieces)  # another seed does
 
 
 def test_of_many_pieces_the_one_that_nobody_asked_for_is_forgotten():
-    kept = Pieces(2)
+    large, tiny = bytes(400_000), b"new"
+    kept = Pieces(1.0)
     for name in "ab":
-        kept.keep(name, name)
-    assert kept.find("a") == "a"
-    kept.keep("c", "c")
-    assert [kept.find(name) for name in "abc"] == ["a", None, "c"]
+        kept.keep(name, large)
+    kept.keep("b", large)
+    assert kept.find("a") is large
+    kept.keep("c", large)
+    kept.keep("d", tiny)
+    assert [kept.find(name) for name in "abcd"] == [large, None, large, tiny]
+
+
+def test_a_study_that_grows_shows_its_first_piece_and_then_its_next(pool):
+    slow = ConvergeSettings(decay=1.002, rounds=3000, methods=("variable_splitting",))
+    steps = list(iter_steps(together(pool, STUDY, slow, None)))
+    fractions = [step.fraction for step in steps]
+    assert fractions == sorted(fractions)
+    shown = [step.result for step in steps if step.result is not None]
+    assert any(not one.complete and one.unfinished for one in shown), "half a start"
+    assert any(not one.complete and not one.unfinished for one in shown), "a start of two"
+    assert {step.text for step in steps[1:]} >= {"1 of 2 starts: Variable splitting"}
+
+
+def iter_steps(run):
+    while True:
+        try:
+            yield next(run)
+        except StopIteration:
+            return
 
 
 def test_pieces_that_are_stopped_leave_the_workers_to_others(pool):

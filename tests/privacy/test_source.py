@@ -122,8 +122,8 @@ def test_noise_is_calibrated_to_each_client(problem: Problem) -> None:
     assert isinstance(private.guarantee, Guarantee)
     assert private.guarantee.epsilon == pytest.approx(5.0, rel=1e-9)
     multiplier = private.guarantee.noise / private.guarantee.sensitivity
-    found = accountants.privacy_loss_epsilon(multiplier, 1e-5, 1)
-    assert found == pytest.approx(5.0, rel=1e-3)
+    found = accountants.calibrated("privacy loss", 5.0, 1e-5, 1)
+    assert multiplier == pytest.approx(found, rel=1e-3)
 
 
 def test_the_words_beside_epsilon(problem: Problem) -> None:

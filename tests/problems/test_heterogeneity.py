@@ -6,7 +6,13 @@ import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import DIAL, decay_spectrum, from_table, images
-from fedpca_core.problems.heterogeneity import Way, exchange, leading_scores, steady_way
+from fedpca_core.problems.heterogeneity import (
+    Way,
+    exchange,
+    largest_norm,
+    leading_scores,
+    steady_way,
+)
 from fedpca_core.problems.rotation import Turns, _angles, _turned, balance
 
 TICKS = np.linspace(0.0, 1.0, 21)
@@ -240,3 +246,14 @@ def test_leading_scores_are_principal(features):
 def test_a_dial_outside_its_range_is_refused(value):
     with pytest.raises(InvalidInput, match=f"between 0 .* and 1 .* not {value}"):
         exchange(np.arange(4), (2, 2), value, Way.drawn((2, 2), 0))
+
+
+@pytest.mark.parametrize("clients", [1, 2, 9])
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_largest_norm_is_that_of_all_eigenvalues(clients: int, size: int) -> None:
+    generator = np.random.default_rng(size)
+    for scale in (1e-30, 1.0, 1e30):
+        matrices = scale * generator.standard_normal((clients, size, size))
+        matrices += matrices.swapaxes(1, 2)
+        matrices[clients // 2 :] *= generator.choice([0.0, 0.999, 1.0])  # also ties and zeros
+        assert largest_norm(matrices) == np.abs(np.linalg.eigvalsh(matrices)).max()

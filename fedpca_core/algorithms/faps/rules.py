@@ -57,7 +57,7 @@ class InnerRule:
 
     def without(self, idle: BoolArray) -> InnerRule:
         """The same rule where some clients make no step."""
-        return replace(self, budget=np.where(idle, 0, self.budget))
+        return replace(self, budget=np.where(idle, 0, self.budget)) if idle.any() else self
 
 
 def inner_rule(

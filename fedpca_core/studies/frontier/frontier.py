@@ -48,8 +48,6 @@ STRIPS: Mapping[str, tuple[float | int, ...]] = {
 STRIP_SEEDS = 3
 #: The parameter that varies, its value, and the settings of the piece.
 Placed = tuple[str, float, FrontierSettings]
-#: Columns that depend on the machine.
-TIMED = ("seconds",)
 #: Traces of the leading spaces of the clients' matrices, by problem.
 _BEST: Remembered[Array] = Remembered(8)
 
