@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -44,13 +45,20 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listing.stdout.split("\0") if (ROOT / name).is_file()]
 
 
-def imports(source: Path) -> Iterator[str]:
+@cache
+def imports(source: Path) -> tuple[str, ...]:
     """Dotted names a file imports anywhere in it, inside functions too."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(found)
+
+
+# Reads the list of files of everything that is installed.
+owners_of_packages = cache(packages_distributions)
 
 
 def distributions(requirements: list[str]) -> set[str]:
@@ -73,7 +81,7 @@ def undeclared(sources: list[Path], declared: set[str]) -> list[str]:
     """Imports of packages that are neither ours, nor Python's, nor declared."""
     ours = {"fedpca_core", "dashboard", "pages", "tests", "bench", "scripts", "app", "__future__"}
     ours |= {"fedpca_flower"}
-    owners = packages_distributions()
+    owners = owners_of_packages()
     missing = []
     for source in sources:
         for name in imports(source):

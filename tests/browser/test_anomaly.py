@@ -78,7 +78,7 @@ def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_
 def test_the_printed_rules_drift_and_the_corrected_do_not(open_page):
     page = open_page(
         "/anomaly",
-        {**QUICK, "rounds": 500, "participation": 1, "clients": 20, "topic": "Learning"},
+        {**QUICK, "rounds": 300, "participation": 1, "clients": 20, "topic": "Learning"},
     )
     last = {name: distance_of(page, name) for name in ("FedPG, corrected", PRINTED)}
     assert last["FedPG, corrected"] < 1e-6

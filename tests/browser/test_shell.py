@@ -17,8 +17,9 @@ def test_the_plain_script_is_an_entry_too(open_page, other_dashboard):
     assert page.url.split("?")[0] == f"{other_dashboard}/converge"
 
 
-def test_headings_use_our_own_font(open_page):
+def test_headings_use_our_own_font_and_tabs_carry_the_product(open_page):
     page = open_page("/")
+    assert page.title() == "Home · Federated-PCA laboratory"
     font = page.evaluate("() => getComputedStyle(document.querySelector('h1')).fontFamily")
     assert font.startswith("Fraunces")
     assert page.evaluate("() => document.fonts.check('600 20px Fraunces')")
@@ -44,11 +45,6 @@ def test_the_first_document_has_a_title_a_description_and_a_preview(dashboard):
     assert picture is not None and picture[1].startswith(str(dashboard))
     with urlopen(picture[1]) as answer:
         assert answer.read(4) == b"\x89PNG"
-
-
-def test_tabs_carry_the_product(open_page):
-    page = open_page("/")
-    assert page.title() == "Home · Federated-PCA laboratory"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from dashboard.shell.navigation import ENTRIES
 ROOT = Path(__file__).resolve().parents[2]
 
 # Resting means: connected, not running, nothing stale, for a tenth of a second on end. Right after
-# a click "not running" alone is wrong, because the click has not reached the server yet.
+# a click "not running" alone is wrong, because the click has not reached the server yet. A timer
+# looks, not a frame: a page that is asked for frames paints them, on the processor.
 _SETTLED = """(limit) => new Promise((resolve) => {
   let since = 0;
   const begun = performance.now();
@@ -37,7 +38,7 @@ _SETTLED = """(limit) => new Promise((resolve) => {
     if (!rests) since = 0; else if (!since) since = now;
     if (since && now - since > 100) return resolve(now - begun);
     if (now - begun > limit) return resolve(-1);
-    requestAnimationFrame(look);
+    setTimeout(look, 20);
   };
   look();
 })"""
@@ -102,7 +103,7 @@ def drawn(page, seconds: float = 120.0) -> None:
     """Wait until the page rests, no job runs, and every chart stands."""
     settled(page, seconds)
     try:
-        page.wait_for_function(_DRAWN, timeout=seconds * 1000)
+        page.wait_for_function(_DRAWN, timeout=seconds * 1000, polling=50)
     except PlaywrightTimeout as late:
         raise AssertionError(f"{page.url}: a chart was not drawn in {seconds:g} s") from late
     settled(page, seconds)
@@ -227,7 +228,7 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
 
 def findings(page) -> list[str]:
     """What axe finds in a page, whatever its impact; one line for each place."""
-    page.wait_for_function(_STILL)
+    page.wait_for_function(_STILL, polling=50)
     return [
         f"{found['id']} ({found['impact']}): {node['html'][:200]}"
         for found in Axe().run(page).response["violations"]
