@@ -76,9 +76,11 @@ class Transport {
     view.touched = true;
     let since = performance.now() - (atOnce ? 1000 / Number(this.speed.value) : 0);
     const tick = (now) => {
-      const steps = Math.floor(((now - since) * Number(this.speed.value)) / 1000);
+      const step = 1000 / Number(this.speed.value);
+      // A page that stands still, as while charts load, swallows no rounds: it goes on where it was.
+      const steps = Math.min(Math.floor((now - since) / step), Math.ceil(50 / step));
       if (steps > 0) {
-        since += (steps * 1000) / Number(this.speed.value);
+        since = Math.max(since + steps * step, now - step);
         view.go(view.round + steps, false);
         if (view.round >= view.data.rounds) return this.stop();
       }

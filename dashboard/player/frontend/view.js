@@ -95,11 +95,7 @@ class View {
     if (begun && data.autoplay && data.rounds > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.round = data.start ?? 0;
       this.show();
-      // Charts that still load would swallow the first rounds.
-      const opened = this.round;
-      Promise.all([...this.panels.values()].map((panel) => panel.drawing)).then(() => {
-        if (this.node.isConnected && this.round === opened && !this.transport.playing) this.transport.start(true);
-      });
+      this.transport.start(true);
     }
   }
 
