@@ -27,21 +27,20 @@ app: $(VENV)/.app ## Open the dashboard on http://localhost:8501 (PORT=8600 for 
 
 test: test-core test-browser ## Run all tests (ARGS="-k faps" for some)
 
-# A pytest that finds no test ends with 5, as one of the two does for most ARGS. What computes is
-# nice to what waits for a browser: .ci/run runs both at once.
+# A pytest that finds no test ends with 5, as one of the two does for most ARGS.
 test-core: $(VENV)/.dev
-	nice $(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/browser $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/browser $(ARGS) || [ $$? -eq 5 ]
 
 test-browser: $(VENV)/.dev $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser $(ARGS) || [ $$? -eq 5 ]
 
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
-	OPENBLAS_NUM_THREADS=1 nice $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev ## Check style, formatting and types
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
-	nice $(BIN)/python -m mypy
+	$(BIN)/python -m mypy
 
 format: $(VENV)/.dev ## Put the code into the house style
 	$(BIN)/python -m ruff check --fix .

@@ -69,7 +69,7 @@ def test_a_preset_sets_the_dials_and_the_link(open_page):
 def test_the_attack_recovers_frames_and_samples_and_is_in_the_link(open_page):
     page = open_page("/personalise", {**QUICK, "samples": 1})
     page.locator(".st-key-exposure label").first.click()
-    page.get_by_text("one upload gives a client's private frame").wait_for()
+    page.get_by_text("one upload gives a client's private basis").wait_for()
     drawn(page)
     assert "sample itself" in main(page)
     assert "exposure=true" in page.url
