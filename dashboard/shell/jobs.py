@@ -64,6 +64,7 @@ class Job:
     _seen: dict[Hashable, float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
+    _shows: threading.Event = field(default_factory=threading.Event)
 
     # ---------------------------------------------------------------- for the page
     @property
@@ -89,12 +90,21 @@ class Job:
     def refuse(self, sentence: str) -> Job:
         """End the job with a sentence instead of a result."""
         self.refusal = sentence
-        self._done.set()
+        self.end()
         return self
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self._done.set()
+        self._shows.set()
 
     def wait(self, seconds: float) -> bool:
         """Wait a moment for the end; returns `done`."""
         return self._done.wait(seconds)
+
+    def wait_for_news(self, told: int, seconds: float) -> None:
+        """Wait a moment for the end, or for the first partial result where none was ``told``."""
+        (self._done if told else self._shows).wait(seconds)
 
     @property
     def took(self) -> float:
@@ -113,6 +123,7 @@ class Job:
         """Show a partial result while the work goes on."""
         self.result = partial
         self.published += 1
+        self._shows.set()
 
     def wanted(self) -> bool:
         """Whether to go on: not stopped, not abandoned, not over time since the work began."""
@@ -217,7 +228,7 @@ class Registry:
                 "change a setting and try again."
             )
         finally:
-            job._done.set()
+            job.end()
             job._seen.clear()
             log.job(job.key, job.took, _ending(job), job.megabytes)
 
@@ -352,9 +363,9 @@ def show(
         )
 
     job = start()
-    if before != key:
-        job.wait(max(patience, registry().pause()))
-    running = not job.done
+    if before != key and not job.wait(patience):
+        job.wait_for_news(0, registry().pause() - patience)
+    running, told = not job.done, job.published  # before the result, which may grow meanwhile
 
     def once_more() -> None:
         start(again=True)
@@ -380,7 +391,7 @@ def show(
             if running:
                 bar, button = st.columns([6, 1], vertical_alignment="center")
                 with bar:
-                    _follow(job, visitor, earlier.MARK if posed is not None else "")
+                    _follow(job, told, visitor, earlier.MARK if posed is not None else "")
                 button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
         with st.container(key=f"{name}_status"):
             if not running:
@@ -423,13 +434,14 @@ def as_much(new: Any, old: Any) -> bool:
     return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
 
 
-def _follow(job: Job, visitor: str, mark: str) -> None:
+def _follow(job: Job, told: int, visitor: str, mark: str) -> None:
     """The progress of a job; runs the page again once there is something new to show.
 
-    It looks seldom but hears of the end at once: every look waits for it. The Stop button stands
-    outside, for whatever is pressed inside would wait for the look to end.
+    It looks seldom but hears of the first picture and of the end at once: every look waits for
+    them. The Stop button stands outside, for whatever is pressed inside would wait for the look to
+    end.
     """
-    pause, told, drawn = registry().pause(), job.published, time.monotonic()
+    pause, drawn = registry().pause(), time.monotonic()
     looks = 0
 
     @st.fragment(run_every=pause)
@@ -437,9 +449,10 @@ def _follow(job: Job, visitor: str, mark: str) -> None:
         nonlocal looks
         job.touch(visitor, pause)
         if looks:
-            job.wait(pause)
+            job.wait_for_news(told, pause)
         looks += 1
-        news = job.published > told and time.monotonic() - drawn > PARTIAL_SECONDS
+        due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS
+        news = job.published > told and due
         if looks > 1 and (job.done or news):
             st.rerun()
         st.progress(job.fraction, text=mark + job.text)

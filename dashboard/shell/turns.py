@@ -1,9 +1,10 @@
-"""Turns: who computes next. Who has had least comes first; among equals, who came first."""
+"""Turns: who computes next. Who came first, and whoever had a turn before somewhat later."""
 
 from __future__ import annotations
 
 import itertools
 import threading
+import time
 from bisect import insort
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ from contextlib import contextmanager
 #: Jobs of more estimated seconds than this are long: they have turns and workers of their own,
 #: which give way to everything else.
 LONG_SECONDS = 5.0
+#: Whoever had turns before lets those pass who come within so many seconds for each of them: a first
+#: picture for everybody, without keeping the second piece from anybody for good.
+LATER_SECONDS = 5.0
 
 
 class Turns:
@@ -18,7 +22,7 @@ class Turns:
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._waiting: list[tuple[int, int]] = []
+        self._waiting: list[tuple[float, int]] = []
         self._numbers = itertools.count()
         self._changed = threading.Condition()
 
@@ -33,7 +37,8 @@ class Turns:
         had : int
             How often whoever asks had a place before for the same result.
         """
-        ticket, held = (had, next(self._numbers)), False
+        ticket = time.monotonic() + LATER_SECONDS * had, next(self._numbers)
+        held = False
 
         def mine(seconds: float) -> bool:
             nonlocal held

@@ -52,6 +52,15 @@ def test_stop_keeps_what_there_is() -> None:
     assert registry.submit("a", patient, 60) is job, "a stopped job stays as it was left"
 
 
+def test_a_page_hears_of_the_first_picture_and_of_the_end_at_once() -> None:
+    job, began = started(jobs.Registry(), "a"), time.monotonic()
+    job.wait_for_news(0, 20.0)
+    assert not job.done and job.published == 1
+    job.stop()
+    job.wait_for_news(job.published, 20.0)
+    assert job.done and time.monotonic() - began < 15.0
+
+
 def test_a_job_nobody_looks_at_ends_and_starts_anew_when_asked_for(monkeypatch) -> None:
     monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 0.2)
     registry = jobs.Registry()

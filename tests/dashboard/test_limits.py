@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.shell import jobs, limits
+from dashboard.shell import turns as turns_module
 from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
@@ -135,6 +136,16 @@ def test_turns_are_taken_by_who_had_least_and_in_order_and_not_by_who_has_left()
     for thread in threads:
         thread.join(10)
     assert entered == ["first", "new", "newest", "a second piece", "a third piece"]
+
+
+def test_nobody_lets_others_pass_for_good(monkeypatch):
+    monkeypatch.setattr(turns_module, "LATER_SECONDS", 0.05)
+    turns = Turns(1)
+    with turns.asked(had=1) as second:
+        time.sleep(0.1)
+        with turns.asked() as late:
+            assert not late(0.01), "it came after those that the second piece lets pass"
+            assert second(10)
 
 
 def test_results_are_forgotten_by_their_size(monkeypatch):

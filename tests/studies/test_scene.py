@@ -33,7 +33,7 @@ def test_after_a_few_messages_the_server_has_every_record_exactly():
     assert np.abs(scene.pictures[1] - scene.truth).max() > 0.1
     assert list(scene.directions[:3]) == [0, 6, 12]
     words = [drawn.sentence(scene, SMALL, k) for k in range(scene.rounds + 1)]
-    assert words[0].startswith("Nothing has been sent yet")
+    assert words[0].startswith("Nothing has been sent: the server holds nothing")
     assert "the server has all 12 digits of client 1, exactly" in words[2]
     assert "exactly" not in words[1]
 
