@@ -12,8 +12,8 @@ from contextlib import contextmanager
 #: Jobs of more estimated seconds than this are long: they have turns and workers of their own,
 #: which give way to everything else.
 LONG_SECONDS = 5.0
-#: Whoever had turns before lets those pass who come within so many seconds for each of them: a first
-#: picture for everybody, without keeping the second piece from anybody for good.
+#: Whoever had turns before lets those pass who come within so many seconds for each of them: a
+#: first picture for everybody, without keeping the second piece from anybody for good.
 LATER_SECONDS = 5.0
 
 
