@@ -198,14 +198,16 @@ class Pool:
         with self._turns[long].asked(had) as mine:
             while not mine(WAIT_SECONDS):
                 yield WAITING
-            worker = self._next(long)
+            worker = None  # its place is free again, too, where no process can be started
             try:
+                worker = self._next(long)
                 return (yield from worker.run(study.key, settings, data))
             finally:
                 with self._lock:
-                    if not worker.alive:
+                    if worker is not None and not worker.alive:
                         self._all.discard(worker)
-                    self._free[long].append(worker if worker.alive else None)
+                        worker = None
+                    self._free[long].append(worker)
 
     def _next(self, long: bool) -> Worker:
         with self._lock:

@@ -107,6 +107,16 @@ def test_a_worker_that_dies_is_a_sentence_and_is_replaced(pool):
     assert outcome(pool.run(STUDY, TINY, None)).complete
 
 
+def test_where_no_process_can_be_started_the_next_one_tries_again(monkeypatch):
+    pool = Pool(1)
+    with monkeypatch.context() as full:
+        full.setattr(workers, "Worker", lambda long: (_ for _ in ()).throw(OSError("no room")))
+        with pytest.raises(OSError, match="no room"):
+            outcome(pool.run(STUDY, TINY, None))
+    assert outcome(pool.run(STUDY, TINY, None)).complete
+    pool.close()
+
+
 def test_whoever_waits_is_told_so(pool):
     first = pool.run(STUDY, LONG, None)
     next(first)
