@@ -12,8 +12,8 @@ from contextlib import contextmanager
 #: Jobs of more estimated seconds than this are long: they have turns and workers of their own,
 #: which give way to everything else.
 LONG_SECONDS = 5.0
-#: Whoever had turns before lets those pass who come within so many seconds for each of them: a
-#: first picture for everybody, without keeping the second piece from anybody for good.
+#: Whoever had a turn before lets those pass who come within so many seconds: a first picture for
+#: everybody, without keeping the other pieces from anybody for good.
 LATER_SECONDS = 5.0
 
 
@@ -27,17 +27,17 @@ class Turns:
         self._changed = threading.Condition()
 
     @contextmanager
-    def asked(self, had: int = 0) -> Iterator[Callable[[float], bool]]:
+    def asked(self, again: bool = False) -> Iterator[Callable[[float], bool]]:
         """Ask for a place: the function waits so many seconds for it and says whether it is there.
 
         The place is given back at the end.
 
         Parameters
         ----------
-        had : int
-            How often whoever asks had a place before for the same result.
+        again : bool
+            Whether whoever asks had a place before for the same result.
         """
-        ticket = time.monotonic() + LATER_SECONDS * had, next(self._numbers)
+        ticket = time.monotonic() + LATER_SECONDS * again, next(self._numbers)
         held = False
 
         def mine(seconds: float) -> bool:

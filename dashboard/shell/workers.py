@@ -189,13 +189,13 @@ class Pool:
         settings: Settings,
         data: OwnData | None,
         long: bool = False,
-        had: int = 0,
+        again: bool = False,
     ) -> Run[Any]:
         """Run a study on the next free worker; while there is none, steps say so.
 
-        ``had`` is how many pieces of the same result came before: those who have none go first.
+        ``again`` says that pieces of the same result came before: those who have none go first.
         """
-        with self._turns[long].asked(had) as mine:
+        with self._turns[long].asked(again) as mine:
             while not mine(WAIT_SECONDS):
                 yield WAITING
             worker = None  # its place is free again, too, where no process can be started
@@ -329,7 +329,7 @@ def together(
         key = study.worker.identity(pieces[number], data)
         found = PIECES.find(key)
         if found is None:
-            run = workers.run(study.worker, pieces[number], data, long, number)
+            run = workers.run(study.worker, pieces[number], data, long, number > 0)
             found = outcome(run, watch)
             if not left.is_set():  # what was left halfway is not kept
                 PIECES.keep(key, found)
