@@ -6,6 +6,7 @@ import pandas as pd
 
 from fedpca_core.studies.papers.experiment import Experiment
 from fedpca_core.studies.papers.iot import FEDBIGAN, QUOTED, TABLE_I
+from fedpca_core.studies.papers.iot_recall import AtRecall
 from fedpca_core.studies.papers.iot_runs import (
     DATA,
     READINGS,
@@ -33,6 +34,7 @@ from fedpca_core.studies.papers.row import (
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     *(TableI(data) for data in DATA),
+    *(AtRecall(data) for data in DATA),
     Consistency(),
     Bytes(),
     Learning(),
