@@ -12,15 +12,16 @@ import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.papers import personal_runs
+from fedpca_core.studies.papers import iot_runs, personal_runs
 from fedpca_core.studies.papers import reproduce as runner
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
-from fedpca_core.studies.papers.page import reason
+from fedpca_core.studies.papers.page import judged, reason
 from fedpca_core.studies.papers.quoted import Quoted, by_name
 from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
 from fedpca_core.studies.papers.results import shipped
 from fedpca_core.studies.papers.row import (
+    KINDS,
     WORDS,
     Row,
     Verdict,
@@ -235,6 +236,52 @@ def test_what_has_not_run_says_how_long_it_takes():
     said = reason(rows["faps-vary-features-ssi-kkt"], Verdict("not run yet"))
     assert f"about {EXPERIMENTS['vary-features'].hours:g} hours" in said
     assert "not run yet" not in reason(rows["faps-vary-features-ssi-kkt"], Verdict("reproduced"))
+
+
+def test_what_is_not_reproduced_says_why_and_is_counted_by_kind():
+    found = judged()
+    missed = [(row, one) for row, one in found.rows if one.word == "not reproduced"]
+    assert [row.name for row, _ in missed if not row.why] == []
+    assert all(reason(row, one).startswith(f"{row.kind.capitalize()}. ") for row, one in missed)
+    many = found.why_not
+    assert list(many.columns) == [*KINDS, "all"]
+    assert many["all"].sum() == many[list(KINDS)].to_numpy().sum() == len(missed)
+    assert many.loc["DFL", "all"] == many.loc["DFL", "false as printed"] > 0
+    kinds = set(found.table().query("verdict != 'not reproduced'")["kind"])
+    assert kinds == {""}
+    with pytest.raises(InvalidInput, match="“luck” is no reason"):
+        row(within(1.0), kind="luck")
+
+
+def test_a_claim_about_all_experiments_waits_for_all_of_them():
+    (one,) = (row for row in ROWS if row.across)
+    live = {key: {"live": shipped(key)["live"]} for key in one.across}
+    found = judged(live).verdicts[one.name]
+    assert found.word == "not reproduced" and found.size == "live"
+    some = live | {"table-1": shipped("table-1")}  # one of them at the paper's size, too
+    assert judged(some).verdicts[one.name] == found
+    assert judged({"table-1": live["table-1"]}).verdicts[one.name].word == "not run yet"
+
+
+def test_with_few_clients_a_round_a_printed_run_is_followed_as_far(monkeypatch):
+    monkeypatch.setattr(iot_runs, "SOLVES", {"live": 2})
+    experiment = EXPERIMENTS["iot-printed"]
+    rounds = {}
+    for cell in experiment.cells("live", 1):
+        texts = []
+        outcome(experiment.run(cell, "live"), lambda step, texts=texts: texts.append(step) or True)
+        rounds[cell.series] = texts[-1].text if texts else ""
+    assert rounds["average corrected"].endswith("round 20")
+    assert rounds["projection corrected"].endswith("round 0")
+
+
+def test_the_public_scripts_leave_the_basis_where_it_started(data_folder):
+    experiment = EXPERIMENTS["iot-recall-unsw"]
+    cell = experiment.cells("paper", 1)[0]
+    found = {one.measure: one.result for one in outcome(experiment.run(cell, "paper"))}
+    assert cell.part == "public scripts" and found["distance"] > 0.8
+    printed = quote("iot/table-1/unsw/fedpg/auc").value
+    assert found["auc"] == pytest.approx(printed, abs=0.02)
 
 
 def test_a_row_without_a_judgement_must_say_why():
