@@ -30,6 +30,9 @@ TITLES = {
     "recovered": "Rounds until recovered",
     "converged": "Rounds until converged",
     "least_error": "The server's least error",
+    "precision_at_recall": "Precision at the printed recall, %",
+    "times_composed": "Times exact composition",
+    "farthest": "Farthest in the second half",
     "seeds": "Seeds",
 }
 

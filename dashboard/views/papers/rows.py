@@ -54,7 +54,7 @@ def _why_not(found: Judged) -> None:
             "Paper": many.index,
             "Not reproduced": many["all"].to_numpy(),
             "Why not": [
-                ", ".join(f"{number} {kind}" for kind, number in line.items() if number)
+                ", ".join(f"{number} × {kind}" for kind, number in line.items() if number)
                 for line in many.drop(columns="all").to_dict("records")
             ],
         }

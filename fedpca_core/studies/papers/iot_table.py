@@ -45,7 +45,12 @@ _SCRIPTED_TON = (
     "What is learnt matters on TON-IoT, and these settings learn next to nothing; the run to "
     "convergence comes nearer."
 )
-_WORDS = {"auc": "area under the ROC curve", "average_precision": "average precision"}
+_WORDS = {
+    "f1": "F1",
+    "fnr": "share of missed attacks",
+    "auc": "area under the ROC curve",
+    "average_precision": "average precision",
+}
 
 
 def _printed(one: Quoted) -> Row:
