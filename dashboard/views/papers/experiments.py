@@ -61,8 +61,8 @@ def draw(found: Shown, settings: PapersSettings) -> None:
         st.caption(
             f"Results at {SIZES[one]}: made on {made['finished'][:10]} by `python -m fedpca_core "
             f"reproduce {entry.key}{' --paper-size' if one == 'paper' else ''}`, commit "
-            f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}, "
-            f"at most {made['peak_memory_mb']:.0f} MB."
+            f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}"
+            + (f", at most {made['peak_memory_mb']:.0f} MB." if made["peak_memory_mb"] else ".")
         )
 
 
