@@ -263,11 +263,6 @@ def largest_over_parts(top: tuple[str, str], bottom: tuple[str, str]) -> Ours:
     return lambda cells: _ratios(cells, top, bottom).groupby("seed").max()
 
 
-def least_over_parts(top: tuple[str, str], bottom: tuple[str, str]) -> Ours:
-    """The smallest ratio of two (series, measure) over the parts, for each seed."""
-    return lambda cells: _ratios(cells, top, bottom).groupby("seed").min()
-
-
 def _ratios(cells: pd.DataFrame, top: tuple[str, str], bottom: tuple[str, str]) -> pd.Series[float]:
     """A ratio for each seed and part; NaN where either number is missing."""
     numbers = cells[cells["x"].isna()].set_index(["seed", "part", "series", "measure"])["result"]

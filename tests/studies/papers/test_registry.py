@@ -222,6 +222,17 @@ def test_a_tie_is_no_lead():
         assert led <= {"faps-table-1-time", "faps-figure-1a-faps"}, key
 
 
+def test_a_client_that_is_never_recovered_is_not_recovered_first():
+    cells = shipped("figure-1b")["live"]
+    name = "faps-figure-1b"
+    assert verdicts("figure-1b", cells)[name] == "reproduced"
+    lost = (cells["measure"] == "recovered") & (cells["part"] == "60")
+    never = cells.assign(result=cells["result"].mask(lost))
+    assert verdicts("figure-1b", never)[name] == "not reproduced"
+    slow = cells.assign(result=cells["result"].mask(cells["measure"] == "converged"))
+    assert verdicts("figure-1b", slow)[name] == "reproduced"
+
+
 def test_schedules_that_end_apart_do_not_end_at_the_same_error():
     cells = shipped("fedpower-figure-3")["live"]
     worse = (cells["series"] == "p = 4") & (cells["measure"] == "plateau")
