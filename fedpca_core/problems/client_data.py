@@ -196,15 +196,16 @@ class ClientData:
         if self._whole:
             np.add(self.products, 1, out=self.products)
         else:
-            np.add.at(self.products, members, 1)
+            self.charge(np.ones(len(members), dtype=np.int64))
         return self._multiply(frames)
 
-    def charge(self, active: BoolArray) -> None:
-        """Meter one more product for some clients of this view, (clients,) bool.
+    def charge(self, products: BoolArray | IntArray) -> None:
+        """Meter so many products more for each client of this view, (clients,).
 
-        For columns that travelled along with other products: p of them cost as much as one.
+        For columns that travelled along with other products (p of them cost as much as one), and
+        for products that were made without `apply`.
         """
-        np.add.at(self.products, self.members[active], 1)
+        np.add.at(self.products, self.members, products)
 
     def _multiply(self, frames: Array) -> Array:
         members = self.members

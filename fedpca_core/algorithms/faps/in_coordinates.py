@@ -53,8 +53,7 @@ def iterate_in_coordinates(
 
     largest = int(data.samples[data.members].max(initial=0))
     share_out(one, len(frames), data.features * largest * received.shape[1])
-    for step in range(int(rule.budget.max(initial=0))):
-        data.charge(~left & (rule.budget > step))
+    data.charge(np.where(left, 0, rule.budget))
     state.frame, state.product = frames, products
     return left
 
