@@ -215,21 +215,20 @@ class ClientData:
                 rows = held.reshape(-1, self.features) @ frames
                 return rows.reshape(len(members), self.features, frames.shape[1])
             return np.matmul(held, frames)
-        if self.grams is not None:
-            multiply, matrices = _tall_product, self.grams
-        else:
-            assert self.factors is not None
-            multiply, matrices = _thin_product, self.factors
+        grams, factors = self.grams, self.factors
         stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
         result = np.empty(stacked.shape)
 
         # One BLAS call a client: at this size a single product outweighs the loop, and gathering
         # the matrices would copy more memory than the product reads.
         def one(row: int) -> None:
-            result[row] = multiply(matrices[members[row]], stacked[row])
+            if grams is not None:
+                result[row] = _tall_product(grams[members[row]], stacked[row])
+            elif factors is not None:
+                result[row] = _thin_product(factors[members[row]], stacked[row])
 
-        largest = self.features * int(self.samples[members].max(initial=0))
-        share_out(one, len(members), largest * frames.shape[-1])
+        width = self.features if grams is not None else int(self.samples[members].max(initial=0))
+        share_out(one, len(members), self.features * width * frames.shape[-1])
         return result
 
     def coordinates(self, row: int) -> tuple[Array, Array]:
@@ -337,8 +336,13 @@ class ClientData:
         if self.grams is None and self.factors is not None:
             values = np.empty((len(self.members), components))
             vectors = np.empty((len(self.members), self.features, components))
-            for row, member in enumerate(self.members):
-                values[row], vectors[row] = _thin_eigenpairs(self.factors[member], components)
+            factors = self.factors
+
+            def one(row: int) -> None:
+                factor = factors[self.members[row]]
+                values[row], vectors[row] = _thin_eigenpairs(factor, components)
+
+            share_out(one, len(values), self.features * int(self.samples.max()) ** 2)
             return values, vectors
         values, vectors = np.linalg.eigh(self.dense())
         return values[:, ::-1][:, :components], np.ascontiguousarray(

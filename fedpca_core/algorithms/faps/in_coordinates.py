@@ -94,7 +94,7 @@ def _solve(
 def _inverse_factor(gram: Array) -> Array | None:
     """R^-1 of ``M^T M = R^T R``, or None where M has nearly dependent columns."""
     try:
-        triangle = np.linalg.cholesky(gram).T
+        triangle = np.asarray(np.linalg.cholesky(gram).T, dtype=float)
     except np.linalg.LinAlgError:
         return None
     if not _is_trusted(triangle):
