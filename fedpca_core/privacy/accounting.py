@@ -294,7 +294,10 @@ def expected_releases(algorithm: FedPower, setting: Setting) -> Array:
 
 
 def spent(trace: Trace, algorithm: FedPower, *, delta: float, clip_norm: float = 1.0) -> Array:
-    """Epsilon each client has really spent in a finished run, (clients,); well below 1 ms."""
+    """Epsilon each client has really spent in a finished run, (clients,); well below 1 ms.
+
+    A noisy mean that was paid for before the run is in it, also for clients that were never drawn.
+    """
     setting = trace.setting
     return true_epsilon(
         algorithm.noise * setting.samples.mean() / setting.samples,
@@ -303,4 +306,5 @@ def spent(trace: Trace, algorithm: FedPower, *, delta: float, clip_norm: float =
         algorithm.width,
         setting.samples,
         clip_norm,
+        before=0.0 if setting.paid_mean is None else setting.paid_mean.mu,
     )

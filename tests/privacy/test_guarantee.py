@@ -8,6 +8,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
+from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.privacy import (
     Calibration,
     Guarantee,
@@ -21,8 +22,10 @@ from fedpca_core.privacy import (
     spent,
     treated,
 )
+from fedpca_core.problems.perturbation import Budget
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.streams import Streams
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,21 @@ def test_each_machine_pays_for_the_rounds_it_uploaded(problem: fp.problems.Probl
     paid = spent(trace, algorithm, delta=1e-5)
     assert paid[0] == pytest.approx(2.0)
     assert np.all(paid[made < 10] < 2.0) and np.all(paid[made == 0] == 0)
+
+
+def test_what_was_spent_holds_the_noisy_mean() -> None:
+    blocks = np.random.default_rng(0).standard_normal((10, 15, 200))
+    budget = Budget(2.0, 1e-5, 1.0, mean_share=0.2)
+    bounded = fp.problems.from_blocks(list(blocks)).bounded(budget, Streams(0))
+    noise = float(Calibration("exact", budget.for_products, 1e-5, 10, 3).noise(200))
+    algorithm = fp.FedPower(2, 3, noise=noise, period=4, draws=2)
+    trace = fp.simulate(bounded, algorithm, rounds=99, seed=2)
+    made, paid = releases_made(trace), spent(trace, algorithm, delta=1e-5)
+    stated = account(algorithm, trace.setting, delta=1e-5)
+    assert isinstance(stated, Guarantee)
+    assert paid[made == 10] == pytest.approx(stated.epsilon) and stated.epsilon == pytest.approx(2)
+    mean = np.sqrt(0.2) * budget.mu
+    assert made.min() == 0 and paid[made == 0] == pytest.approx(float(epsilon_of(mean, 1e-5)))
 
 
 def test_expected_releases_match_the_draws(problem: fp.problems.Problem, setting: Setting) -> None:
