@@ -252,7 +252,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         build.require_single_uploads(c)
         yield Step(0.0, "Drawing the data")
         problem, public = build.build_problem(c, data), build.public_setting(c, data)
-        norm, held = build.treatment(c)[1], int(public.samples.max())
+        norm, held = build.treatment(c)[1], int(public.samples[CLIENT])
         # The question is about one record, whatever the unit of the budget.
         share = 1.0 / build.unit(c).changed(held)
         means = [float(mu_of(epsilon, c.delta)) * share for epsilon in BUDGETS]
@@ -274,7 +274,9 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         def promise(kind: str) -> float:
             found = build.stated(replace(c, calibration=kind), data)
             assert isinstance(found, Guarantee)
-            return found.of_one_record(build.unit(c), held).epsilon
+            # Noise at the source fits each client's own unit, noise on products the largest one.
+            count = held if kind == "source" else int(public.samples.max())
+            return found.of_one_record(build.unit(c), count).epsilon
 
         tests: dict[str, Membership] = {}
         kinds = build.kinds(c)
