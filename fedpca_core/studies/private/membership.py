@@ -89,14 +89,10 @@ class Membership:
         """``Phi(mu/sqrt(2))`` at the runs' own mu."""
         return theoretical_auc(self.separation)
 
-    def audits(self, delta: float, confidence: float = 0.95) -> tuple[Audit, Audit, Audit]:
+    def audits(self, delta: float) -> list[Audit]:
         """Lower bounds on epsilon that these runs prove: plain, Gaussian, and by ranking."""
-        runs = self.first, self.second
-        return (
-            plain_audit(*runs, delta, confidence=confidence),
-            gaussian_audit(*runs, delta, confidence=confidence),
-            ranking_audit(*runs, delta, confidence=confidence),
-        )
+        kinds = plain_audit, gaussian_audit, ranking_audit
+        return [audit(self.first, self.second, delta) for audit in kinds]
 
     def roc(self) -> tuple[Array, Array]:
         """False and true positive rates of every threshold, from (0, 0) to (1, 1)."""
