@@ -169,7 +169,7 @@ def stream(on: DetectionTask, seed: int = 0) -> np.ndarray:
     if not on.source.labelled:
         return np.arange(min(FLOWS, len(on.attack)))
     generator = Streams(seed).generator("data", 4)
-    types = sorted({str(name) for name in on.types[on.attack]})
+    types = on.source.attack_types
     burst = max(2, min(FLOWS // (2 * len(types)), FIRST_BURST))
     calm = np.flatnonzero(~on.attack)
     lead = FIRST_BURST - burst // 2

@@ -19,7 +19,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, attack_types, labelled
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, labelled, source
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -104,7 +104,7 @@ class AttackTypes(Topic[tuple[str, ...]]):
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[tuple[str, ...]]:
         yield Step(0.0, "Reading the records")
-        return tuple(attack_types(settings, data))
+        return tuple(source(settings, data).attack_types)
 
     def tables(self, result: tuple[str, ...], settings: AnomalySettings) -> dict[str, pd.DataFrame]:
         return {"types": pd.DataFrame({"type": result})}
@@ -154,7 +154,7 @@ def hidden_type(settings: AnomalySettings, on: DetectionTask) -> str:
     InvalidInput
         There is none of that name.
     """
-    types = sorted({str(name) for name in on.types[on.attack]})
+    types = on.source.attack_types
     hidden = settings.hidden or preferred(types)
     require(
         hidden in types,
