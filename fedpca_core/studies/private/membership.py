@@ -158,18 +158,18 @@ def membership(
 
 
 def source_membership(
-    problem: Problem, noise: float, *, runs: int, client: int = CLIENT, clip_norm: float, seed: int
+    problem: Problem, noise: float, *, runs: int, clip_norm: float, seed: int
 ) -> Membership:
     """Test for one record from M_i itself, of which any method's messages are made.
 
     Parameters
     ----------
     noise : float
-        nu_i of this client, on the diagonal of E_i.
+        nu_i of the attacked client, on the diagonal of E_i.
     runs : int
         Releases with the record, and as many with its neighbour.
     """
-    pair = worst_pair(problem, client, clip_norm)
+    pair = worst_pair(problem, CLIENT, clip_norm)
     step = max(1, _RELEASED // problem.features**2)
     scores: list[Array] = []
     for truth, matrix in enumerate(pair):

@@ -123,13 +123,13 @@ class Reconstruction(PrivateSweep):
         return found
 
 
-def shrunk_error(private: Problem, client: int = CLIENT) -> float:
+def shrunk_error(private: Problem) -> float:
     """Relative error of S_i for a server that has all of M_i = S_i + E_i, the most that any method
     lets out: it moves from the public answer S towards M_i by the share that is best in hindsight.
     """
     assert private.source is not None
-    truth = private.source.clipped.dense()[client]
-    public, seen = private.covariance, private.client_data.dense()[client]
+    truth = private.source.clipped.dense()[CLIENT]
+    public, seen = private.covariance, private.client_data.dense()[CLIENT]
     towards = seen - public
     share = max(0.0, float(((truth - public) * towards).sum() / (towards**2).sum()))
     found = public + min(share, 1.0) * towards
