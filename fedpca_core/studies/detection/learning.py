@@ -11,6 +11,7 @@ import pandas as pd
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
@@ -52,7 +53,7 @@ class Learning(Topic[Learnt]):
 
     key: ClassVar[str] = "learning"
     title: ClassVar[str] = "Learning"
-    topic: ClassVar[str] = "learning"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "learning")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:

@@ -17,6 +17,7 @@ from fedpca_core.errors import require
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, labelled, source
@@ -96,7 +97,7 @@ class AttackTypes(Topic[tuple[str, ...]]):
 
     key: ClassVar[str] = "attack-types"
     title: ClassVar[str] = "Types of attack"
-    topic: ClassVar[str] = "poisoning"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
@@ -115,7 +116,7 @@ class Poisoned(Topic[Courses]):
 
     key: ClassVar[str] = "poisoned"
     title: ClassVar[str] = "Poisoning"
-    topic: ClassVar[str] = "poisoning"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:

@@ -39,6 +39,7 @@ from fedpca_core.problems.perturbation import source_guarantee, symmetric_noise
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.settings import Value
 from fedpca_core.streams import Streams
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
@@ -231,11 +232,9 @@ class RecordMembership(Study[PrivacySettings, Tested]):
 
     key: ClassVar[str] = "record_membership"
     title: ClassVar[str] = "Is one record in the data?"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "attacks"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         runs = costs.CALIBRATED * (2 * TESTS + len(BUDGETS))

@@ -84,15 +84,8 @@ class Reconstruction(PrivateSweep):
 
     key: ClassVar[str] = "private_reconstruction"
     title: ClassVar[str] = "Reconstructing one client's matrix"
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "attacks"
-
-    def parameter(self, settings: PrivacySettings) -> str:
-        return "epsilon"
-
-    def values(self, settings: PrivacySettings) -> Sequence[Value]:
-        return WITH_INFINITE
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", WITH_INFINITE)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, RUNS)
