@@ -316,7 +316,7 @@ def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[
     matrices, weights = honest.dense(), honest.weights
     others = simulation_only.mean_of_others(matrices, weights, settings.client)
     tried = (
-        ("guessing zero", baselines.zero(features), False),
+        ("guessing zero", np.zeros((features, features)), False),
         ("guessing a scaled identity", baselines.scaled_identity(features, trace), False),
         (
             "random subspace",

@@ -155,9 +155,6 @@ class WaysOverBudget(PrivateSweep):
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, min(RUNS, settings.repetitions))
 
-    def check(self, settings: PrivacySettings) -> None:
-        build.require_bound(settings)
-
     def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         problem = build.records(settings, data)
         found: dict[str, dict[str, float]] = {}
