@@ -136,7 +136,7 @@ def _records(c: CheckSettings, whole: Expected) -> Expected:
 
 def _membership(c: CheckSettings, whole: Expected) -> Expected:
     if c.formal:
-        return Expected(None, "as often as ε permits, whatever the attack")
+        return Expected(None, f"as often as ε permits, whatever the attack{_outside(c)}")
     if whole.open and c.samples - (c.centring == "own") < c.features:
         return Expected(
             True, "fewer records than features: a member lies in the matrix's space, nobody else"
@@ -149,9 +149,17 @@ def _membership(c: CheckSettings, whole: Expected) -> Expected:
     return Expected(None, "the fewer records for each feature, the more a member stands out")
 
 
+def _outside(c: CheckSettings) -> str:
+    """What no noise on matrices covers."""
+    if c.centring == "none":
+        return ""
+    return "; the mean that was subtracted without noise is outside it and has to be paid for"
+
+
 def _newcomer(c: CheckSettings) -> Expected:
     if c.formal:
-        return Expected(False, "every run has noise of its own, and the ε of two covers it")
+        why = f"every run has noise of its own, and the ε of two covers it{_outside(c)}"
+        return Expected(False, why)
     if c.upload_noise > FAINT:
         return Expected(None, "the difference of two runs carries the noise of both")
     if c.method in ("ssi", "block_krylov") and c.participation == 1:
