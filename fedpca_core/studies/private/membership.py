@@ -55,6 +55,7 @@ from fedpca_core.studies.study import Part, Run, Step, Study, part
 TESTS = 120
 #: The same for noise at the source, where a run is one draw.
 TESTS_AT_SOURCE = 1000
+_TESTING = "Testing for one record"
 #: Numbers of the matrices that are drawn at once.
 _RELEASED = 4_000_000
 
@@ -160,7 +161,7 @@ def membership(
 
 def source_membership(
     problem: Problem, noise: float, *, runs: int, clip_norm: float, seed: int
-) -> Membership:
+) -> Part[Membership]:
     """Test for one record from M_i itself, of which any method's messages are made.
 
     Parameters
@@ -176,6 +177,7 @@ def source_membership(
     for truth, matrix in enumerate(pair):
         parts = []
         for begin in range(0, runs, step):
+            yield Step(0.5 * (truth + begin / runs), _TESTING)
             spread = np.full(min(step, runs - begin), noise)
             drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
             parts.append(matrix_scores(matrix + drawn, *pair, spread))
@@ -192,8 +194,7 @@ def _with(problem: Problem, client: int, matrix: Array) -> Problem:
 
 def _transcript(problem: Problem, run: FedPower | Noisy, seed: int) -> Part[Transcript]:
     rounds = run.rounds if isinstance(run, FedPower) else run.products
-    text = "Testing for one record"
-    trace = yield from traced(problem, run, rounds, seed, Channel(), text)
+    trace = yield from traced(problem, run, rounds, seed, Channel(), _TESTING)
     return trace.transcript
 
 
@@ -257,11 +258,8 @@ class RecordMembership(Study[PrivacySettings, Tested]):
                 at = replace(c, epsilon=epsilon)
                 noise, _ = source_guarantee(public.samples, public.weights, build.budget(at))
                 count = TESTS_AT_SOURCE if count > 1 else 1
-                return _at_once(
-                    source_membership(
-                        problem, float(noise[CLIENT]), runs=count, clip_norm=norm, seed=c.seed
-                    )
-                )
+                nu = float(noise[CLIENT])
+                return source_membership(problem, nu, runs=count, clip_norm=norm, seed=c.seed)
             run = build.method(c, build.noise_for(c, kind, epsilon, data))
             assert isinstance(run, FedPower | Noisy)
             return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
@@ -350,8 +348,3 @@ class RecordMembership(Study[PrivacySettings, Tested]):
 def _corners(epsilon: float, delta: float) -> list[float]:
     """False alarms at which what (epsilon, delta) permits has corners."""
     return [(1.0 - delta) / (1.0 + math.exp(epsilon)), 1.0 - delta]
-
-
-def _at_once(found: Membership) -> Part[Membership]:
-    return found
-    yield
