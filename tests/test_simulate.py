@@ -153,8 +153,8 @@ def test_a_transcript_knows_what_was_on_the_wire(
         assert np.cumsum([0, *down]).tolist() == trace.bytes_down.tolist()
         for exchange in transcript.exchanges:
             assert exchange.upload_bytes == matrix
-            assert exchange.download_bytes == 2 * matrix + width  # Z, the penalty, the new Z
             assert exchange.bytes_up == 2 * matrix
+            assert exchange.bytes_down == 2 * (2 * matrix + width)  # Z, the penalty, the new Z
         drawn = sum(1 in exchange.participants for exchange in transcript.exchanges)
         assert transcript.sent(1) == drawn * matrix
         assert transcript.until(1).sent(1) in (0, matrix)
