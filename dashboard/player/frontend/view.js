@@ -123,7 +123,8 @@ class View {
       const pictures = row.map((image) => new ImageView(image, this));
       this.pictures.push(...pictures);
       const widest = Math.max(...row.map((image) => image.size));
-      const style = `--fp-count:${row.length};--fp-some:${Math.min(row.length, 3)};--fp-few:${Math.min(row.length, 2)};--fp-size:${widest}px`;
+      const some = row.length === 4 ? 2 : Math.min(row.length, 3); // none is left alone in its line
+      const style = `--fp-count:${row.length};--fp-some:${some};--fp-few:${Math.min(row.length, 2)};--fp-size:${widest}px`;
       return element("div", { class: "fp-row", style }, ...pictures.map((picture) => picture.node));
     });
     this.gallery.replaceChildren(...rows);
