@@ -61,8 +61,8 @@ CACHE_MB = number("FEDPCA_CACHE_MB", 256)
 #: Megabytes of one's own file: server.maxUploadSize in .streamlit/config.toml, or
 #: STREAMLIT_SERVER_MAX_UPLOAD_SIZE.
 UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
-# Arrow's own allocator takes a gigabyte of addresses with the first table of texts; a worker's limit
-# counts them, and the Anomalies page was refused its own default.
+# Arrow's own allocator takes a gigabyte of addresses with the first table of texts, which the limit
+# of a worker counts: the Anomalies page was refused its own default.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 

@@ -222,6 +222,7 @@ function tickLogarithms(axis, [least, most], long, theme) {
   else if (least >= -4 && most <= 6) {
     const format = least >= 0 && most > 4 ? "~s" : "~g";
     Object.assign(axis, { tickformat: format, nticks: long + 2, tickfont: { color: theme.quiet, size: 12 } });
+    if (long === 2 && most - least > 0.8) axis.dtick = "D2"; // else one power of ten stands alone
   }
 }
 

@@ -146,6 +146,7 @@ class View {
       }
     }
     this.grid.hidden = wanted.size === 0;
+    this.grid.classList.toggle("fp-four", wanted.size === 4);
     this.data.panels.forEach((panel, at) => {
       if (!this.panels.has(panel.key)) this.panels.set(panel.key, new PanelView(panel.key, this));
       const { node } = this.panels.get(panel.key);
