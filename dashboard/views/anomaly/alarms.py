@@ -51,7 +51,7 @@ def draw(found: Alarmed, settings: AnomalySettings) -> None:
             shown = table.assign(caught=100 * table["caught"]).rename(columns=TYPE_COLUMNS)
             shown = written(shown, {"Flows": 0, "AUC": 3}, 1)
             layout.small_table(shown, label="Attack types", numbers=list(shown.columns[1:]))
-    one_alarm(found, found.flow(settings), found.thresholds[at])
+    one_alarm(found, settings, found.thresholds[at])
     if found.clouds:
         scatter(found.clouds, after=settings.reconstructed)
 
@@ -69,12 +69,14 @@ def explain() -> None:
 TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
 
 
-def one_alarm(found: Alarmed, flow: int, limit: float) -> None:
+def one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> None:
     """Why one flow raised (or did not raise) the alarm."""
     layout.section("What made this score", "Choose a flow of the stream by its number.")
+    flow = found.flow(settings)
+    last = ", the last of the stream," if flow < settings.flow else ""
     value = float(found.scores[flow])
     st.markdown(
-        f"Flow {flow} is **{found.types[flow]}**; its score {short(value, 3)} is "
+        f"Flow {flow}{last} is **{found.types[flow]}**; its score {short(value, 3)} is "
         f"{'above' if value > limit else 'below'} the threshold {short(limit, 3)}: "
         f"**{'alarm' if value > limit else 'no alarm'}**."
     )

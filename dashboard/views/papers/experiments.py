@@ -53,7 +53,7 @@ def draw(found: Shown, settings: PapersSettings) -> None:
         fold = st.expander(f"What every method needed, at {SIZES[one]}", expanded=one == size)
         with fold:
             table = summary(found.summary(one))
-            figures = [name for name in table if name not in ("Value", "Method")]
+            figures = [str(name) for name in table if name not in ("Value", "Method")]
             layout.small_table(table, label="What every method needed", numbers=figures)
             st.caption(f"Medians over the seeds; {entry.described(one)}.")  # type: ignore[arg-type]
     for one, made in found.origins.items():
