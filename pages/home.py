@@ -44,7 +44,8 @@ def experiment() -> None:
         with st.popover("Lecture", icon=":material/co_present:"):
             controls.draw("lecture", "hidden", "autoplay", "round", "section")
 
-    settings = controls.settings()
+    with dials if chapter is None else picture:
+        settings = scene.possible(controls.settings())
     hidden = {name for name in ("parameters", "story") if name in settings.hidden}
     asking = chapter is not None and not settings.shown
     guess = story.guessed(chapter)

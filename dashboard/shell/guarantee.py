@@ -31,10 +31,11 @@ def noise_controls(controls: Controls[Any]) -> None:
                 controls.parameter("mean_clip")
 
 
-def data_note(facts: Facts) -> str:
-    """How the data were made, without the guarantee: that has a card of its own."""
-    found = facts.guarantee
-    return facts.note if found is None else facts.note.removesuffix(found.sentence()).rstrip()
+def data_note(note: str, facts: Facts | None) -> str:
+    """How the data were made, without the guarantee of a run: that has a card of its own."""
+    if facts is None or facts.guarantee is None:
+        return note
+    return " ".join(note.replace(facts.guarantee.sentence(), "").split())
 
 
 def card(facts: Facts | Opened) -> None:

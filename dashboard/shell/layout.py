@@ -104,12 +104,17 @@ def metric_cards(cards: Sequence[Card], *, columns: int = 4) -> None:
 
 
 def small_table(
-    table: pd.DataFrame, *, label: str, numbers: Sequence[str] = (), wrapped: Sequence[str] = ()
+    table: pd.DataFrame,
+    *,
+    label: str,
+    numbers: Sequence[str] = (),
+    wrapped: Sequence[str] = (),
+    tall: bool = False,
 ) -> None:
-    """Show a few rows of finished texts; ``numbers`` are the columns to align to the right.
+    """Show rows of finished texts; ``numbers`` are the columns to align to the right.
 
     A plain table: the browser needs no data grid for it, which is a megabyte and a noticeable part
-    of a first view. Long tables that one wants to sort or search belong in `st.dataframe`.
+    of a first view, and cuts long texts.
 
     Parameters
     ----------
@@ -118,6 +123,8 @@ def small_table(
         What the table holds, for screen readers.
     wrapped : sequence of str
         Columns that break into lines, besides those with a text of more than `SENTENCE` signs.
+    tall : bool
+        Many rows: they scroll within a frame, under their head.
     """
     sides = [
         "right"
@@ -140,7 +147,7 @@ def small_table(
     # On a phone a row of many columns becomes a list; a table of few scrolls within its frame where
     # it must, and the frame takes the keyboard's focus for that.
     st.html(
-        f'<div class="fp-table{" fp-many" * many}" role="region" tabindex="0" '
+        f'<div class="fp-table{" fp-many" * many}{" fp-tall" * tall}" role="region" tabindex="0" '
         f'aria-label="{escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )

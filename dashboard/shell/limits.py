@@ -61,6 +61,9 @@ CACHE_MB = number("FEDPCA_CACHE_MB", 256)
 #: Megabytes of one's own file: server.maxUploadSize in .streamlit/config.toml, or
 #: STREAMLIT_SERVER_MAX_UPLOAD_SIZE.
 UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
+# Arrow's own allocator takes a gigabyte of addresses with the first table of texts, which the limit
+# of a worker counts: the Anomalies page was refused its own default.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def check(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> Cost:

@@ -74,7 +74,8 @@ def note(settings: ConvergeSettings) -> None:
                     door(preset, f"{parameter.label} {parameter.text(value)}{mark}", value)
         if preset.published:
             st.caption("Printed in the paper, at the paper's size and its own stopping rule:")
-            st.dataframe(published(preset), hide_index=True, width="content")
+            table = published(preset)
+            layout.small_table(table, label="Printed", numbers=list(table.columns[1:]))
 
 
 def published(preset: Preset) -> pd.DataFrame:

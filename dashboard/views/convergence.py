@@ -146,7 +146,7 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
 
 def costs(comparison: Comparison, settings: ConvergeSettings) -> None:
     """Whose data these are, the guarantee, the table of costs, and what the curves depend on."""
-    st.caption(guarantee.data_note(comparison.facts))
+    st.caption(guarantee.data_note(comparison.facts.note, comparison.facts))
     guarantee.card(comparison.facts)
     table = cost_table(comparison.summary(settings.measure, settings.accuracy))
     layout.small_table(table, label="What it costs", numbers=list(table.columns[1:]))

@@ -35,6 +35,8 @@ FLOORS: Mapping[str, float] = {
 }
 #: The widget that holds the chosen point.
 POINT = "which_point"
+#: What the chart calls the line that nothing beats.
+FRONT = "Pareto front"
 PAGES: Mapping[str, tuple[str, str, str]] = {
     "converge": ("../pages/converge.py", "See it converge", ":material/show_chart:"),
     "attack": ("../pages/attack.py", "Attack it", ":material/visibility:"),
@@ -65,9 +67,10 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
     st.markdown(_verdict(drawn, best, settings))
 
     def choose(curve: str, number: int) -> None:
-        of = drawn[[METHODS[key].title == curve for key in drawn["method"]]]
+        own = drawn[[METHODS[key].title == curve for key in drawn["method"]]]
+        of = drawn.loc[best] if curve == FRONT else _along(own)
         if number < len(of):
-            st.session_state[POINT] = label(_along(of).iloc[number], settings)
+            st.session_state[POINT] = label(of.iloc[number], settings)
 
     chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
     notes = [
@@ -131,7 +134,12 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
     front = drawn.loc[best]
     curves.append(
         Curve(
-            "Pareto front", _floor(front, across), _floor(front, upward), colour="guide", guide=True
+            FRONT,
+            _floor(front, across),
+            _floor(front, upward),
+            colour="guide",
+            guide=True,
+            labels=[hover(row, settings) for _, row in front.iterrows()],
         )
     )
     return Panel(

@@ -209,7 +209,7 @@ def verdict(found: Reconstructed) -> str:
 
 def card(found: Reconstructed, settings: AttackSettings) -> None:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
-    st.caption(guarantee.data_note(found.facts))
+    st.caption(guarantee.data_note(found.facts.note, found.facts))
     secure = settings.secure_aggregation
     by = found.by.adversary
     gets = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -19,7 +20,7 @@ from dashboard.player import (
     replay,
     to_uint8,
 )
-from dashboard.shell import own_table
+from dashboard.shell import layout, own_table
 from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from dashboard.views.records import held_caption
@@ -72,6 +73,19 @@ def parameters(controls: Controls[SceneSettings]) -> None:
                 noiseless = controls.values["epsilon"] == math.inf
                 controls.draw("delta", "clip_norm", disabled=noiseless)
                 controls.draw("price", "seed")
+
+
+def possible(settings: SceneSettings) -> SceneSettings:
+    """The settings that are drawn: a method that needs single messages runs without secure sums."""
+    method = METHODS[settings.method]
+    if not (settings.secure_aggregation and method.needs_individual_uploads):
+        return settings
+    layout.sentence(
+        f"{method.title} needs every client's own message, which secure sums would hide: the "
+        "picture shows it without them.",
+        kind="note",
+    )
+    return replace(settings, secure_aggregation=False)
 
 
 def draw(

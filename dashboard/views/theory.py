@@ -138,34 +138,34 @@ def cards(found: Measured, settings: TheorySettings) -> None:
     def text(value: float | None) -> str:
         return "–" if value is None else f"{value:.4f}"
 
-    layout.metric_cards(
-        [
-            layout.Card(
-                "Claimed factor", text(found.claim.factor), found.claim.remark or found.claim.name
-            ),
-            layout.Card(
-                "Our spectral bound",
-                text(found.spectral),
-                f"any clients with λ = {LOW:g}, L = {settings.high:g}",
-                help="Derived here: no clients with these constants and no start make a round "
-                "shrink Φ by less: the largest spectral norm of one round over all "
-                "curvatures between λ and L.",
-            ),
-            layout.Card(
-                "Exact worst case",
-                text(found.norm),
-                "one round, on this very problem; simulation only",
-                help="Operator norm of one round. A trajectory shows less.",
-            ),
-            layout.Card(
-                "Asymptotic rate",
-                text(found.radius),
-                "spectral radius, on this very problem; simulation only",
-                help="Factor to which rounds settle when many have passed: the largest modulus of "
-                "an eigenvalue of one round.",
-            ),
-        ]
-    )
+    cards = [
+        layout.Card(
+            "Claimed factor", text(found.claim.factor), found.claim.remark or found.claim.name
+        ),
+        layout.Card(
+            "Our spectral bound",
+            text(found.spectral),
+            f"any clients with λ = {LOW:g}, L = {settings.high:g}",
+            help="Derived here: no clients with these constants and no start make a round "
+            "shrink Φ by less: the largest spectral norm of one round over all "
+            "curvatures between λ and L.",
+        ),
+        layout.Card(
+            "Exact worst case",
+            text(found.norm),
+            "one round, on this very problem; simulation only",
+            help="Operator norm of one round. A trajectory shows less.",
+        ),
+        layout.Card(
+            "Asymptotic rate",
+            text(found.radius),
+            "spectral radius, on this very problem; simulation only",
+            help="Factor to which rounds settle when many have passed: the largest modulus of "
+            "an eigenvalue of one round.",
+        ),
+    ]
+    # What is not known of this method or problem takes no room.
+    layout.metric_cards([cards[0], *(card for card in cards[1:] if card.value != "–")])
 
 
 def rivals(found: Measured) -> Panel:

@@ -75,6 +75,10 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
             here = replace(chosen, heterogeneity=eta)
             try:
                 problem = build_problem(here, data)
+            except InvalidInput as refusal:
+                refused = str(refusal)  # of the data, whatever the method
+                continue
+            try:
                 run = simulation(problem, method, here, start=seed, record="estimates")
                 rest = Rest(problem.clients)
                 for entry in run:

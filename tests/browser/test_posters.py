@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from html import unescape
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
-from dashboard.player.poster import markup, views
+from dashboard.player.poster import header, markup, picture, views
+from dashboard.shell.earlier import MARK
 from dashboard.views.convergence import ROUNDING
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.catalogue import PRESETS, STUDIES
 from fedpca_core.studies.study import outcome
 from scripts.posters import LIMIT_BYTES, shown
-from tests.browser.tools import ROOT, accessible, fits, watch
+from tests.browser.tools import ROOT, accessible, fits, serve, watch
 
 #: Compared with their runs below.
 NAMES = ("story-2", "story-7", "table-1")
@@ -58,6 +62,12 @@ def offline(chromium, posters):
     yield open_
     context.close()
     assert not problems, "\n".join(problems)
+
+
+def leads(address: str) -> tuple[str, str]:
+    """Path and query of a live page."""
+    path, _, query = address.removeprefix("http://").partition("/")[2].partition("?")
+    return f"/{path}", query
 
 
 def tables(name: str):
@@ -166,10 +176,36 @@ def test_its_numbers_and_its_link_are_those_of_the_live_page(offline, open_page)
         assert float(shown.replace("−", "-")) == pytest.approx(rows["relative_error"].item(), 5e-3)
     accessible(page)
     digest = page.locator(PICTURE).get_attribute("data-digest")
-    address = page.locator(".poster-live").get_attribute("href")
-    path, _, query = address.removeprefix("http://").partition("/")[2].partition("?")
-    live = open_page(f"/{path}", query)
+    live = open_page(*leads(page.locator(".poster-live").get_attribute("href")))
     assert live.locator(PICTURE).first.get_attribute("data-digest") == digest
+
+
+@pytest.fixture(scope="module")
+def hung(posters):
+    """A server that finds the posters."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDPCA_POSTERS", str(posters))
+        with serve(ROOT / "app.py", ROOT) as address:
+            yield address
+
+
+def test_on_a_live_page_it_stands_until_the_first_result(hung, posters, open_page):
+    text = (posters / "ways-40-2000.html").read_text(encoding="utf-8")
+    (view,) = (part for part in picture(text, "ways_to_spend") if isinstance(part, bytes))
+    (live,) = re.findall('poster-live" href="([^"]+)"', text)
+    page = open_page(*leads(unescape(live)), address=hung, wait=False)
+    place = page.locator(".st-key-ways_to_spend_job")
+    mark, table = place.get_by_text(MARK.strip()), page.get_by_label("Ways to spend ε")
+    expect(mark).to_be_visible()
+    stands = place.locator(f"[data-key={header(view)['key']}]")
+    stands.wait_for()
+    digest = stands.get_attribute("data-digest")
+    stands.evaluate("(node) => { window.stood = node; }")
+    expect(table).to_have_count(0)  # what the poster does not have comes with the result
+    expect(table).to_be_visible(timeout=120_000)
+    expect(mark).to_have_count(0)
+    assert stands.get_attribute("data-digest") == digest  # the same numbers
+    assert stands.evaluate("(node) => node === window.stood")  # in the same place
 
 
 def test_epsilon_stands_with_what_gives_it_a_meaning(posters):

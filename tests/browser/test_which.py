@@ -10,13 +10,14 @@ QUICK = {
     **{"features": 8, "clients": 4, "samples": 100, "components": 2, "rounds": 10, "seeds": 1},
     **{"vary": "Nothing", "searches": "false"},
 }
-#: Where a marker of a curve is on the screen.
-_PLACE = """(title) => {
+#: Where a marker of a curve is on the screen, and what the curve's own text there begins with.
+_PLACE = """([title, at]) => {
   const plot = document.querySelector('.st-key-frontier .js-plotly-plot, .js-plotly-plot');
   const curve = plot._fullData.findIndex((one) => one.meta === title);
   const { xaxis, yaxis, _size: size } = plot._fullLayout, box = plot.getBoundingClientRect();
-  const { x, y } = plot._fullData[curve];
-  return { x: box.left + size.l + xaxis.d2p(x[0]), y: box.top + size.t + yaxis.d2p(y[0]) };
+  const { x, y, text } = plot._fullData[curve];
+  return { x: box.left + size.l + xaxis.d2p(x[at]), y: box.top + size.t + yaxis.d2p(y[at]),
+    said: text[at].split("<br>")[0], points: x.length };
 }"""
 #: Whether the chosen configuration is this one.
 _CHOSEN = """(title) => {
@@ -27,17 +28,30 @@ _CHOSEN = """(title) => {
 
 def test_a_click_on_a_marker_shows_that_configuration_and_its_link(open_page):
     page = open_page("/which", QUICK)
-    for title in ("Block Krylov", "One-shot"):
-        page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
-        place = page.evaluate(_PLACE, title)
-        page.mouse.move(place["x"], place["y"])
-        page.wait_for_timeout(200)
-        page.mouse.click(place["x"], place["y"])
-        page.wait_for_function(_CHOSEN, arg=title)
-        settled(page)
+    click(page, "Block Krylov")
+    click(page, "One-shot")
     page.get_by_role("link", name="See it converge").click()
     drawn(page)
     there = urlparse(page.url)
     carried = parse_qs(there.query)
     assert there.path == "/converge" and carried["features"] == ["8"]
     assert carried["method"] == ["One-shot"]
+
+
+def test_a_click_on_the_front_chooses_what_stands_there(open_page):
+    page = open_page("/which", QUICK)
+    found = page.evaluate(_PLACE, ["Pareto front", 0])["points"]
+    assert found > 1
+    for at in (found - 1, 0):
+        click(page, "Pareto front", at, beside=4)  # on the line rather than on the marker
+
+
+def click(page, title: str, at: int = 0, beside: float = 0) -> None:
+    """Click a point of a curve, so many pixels off, and wait for its configuration."""
+    page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
+    place = page.evaluate(_PLACE, [title, at])
+    page.mouse.move(place["x"] + beside, place["y"] + beside)
+    page.wait_for_timeout(200)
+    page.mouse.click(place["x"] + beside, place["y"] + beside)
+    page.wait_for_function(_CHOSEN, arg=place["said"])
+    settled(page)

@@ -34,6 +34,15 @@ def test_the_card_says_what_epsilon_means() -> None:
     assert not silent.exception and not silent.markdown and not silent.expander
 
 
+def test_what_the_card_says_is_not_said_again_in_the_note() -> None:
+    facts = Facts.of(replace(SMALL, epsilon=1.0).build())
+    assert facts.guarantee is not None
+    said = facts.guarantee.sentence()
+    assert said in facts.note and said not in guarantee.data_note(facts.note, facts)
+    left_out = guarantee.data_note(f"{facts.note} Constant, left out: a.", facts)
+    assert said not in left_out and left_out.endswith(" Constant, left out: a.")
+
+
 def test_its_table_has_a_row_for_every_unit() -> None:
     facts = Facts.of(replace(SMALL, epsilon=1.0).build())
     table = guarantee.meanings(facts)

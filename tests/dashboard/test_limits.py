@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -173,3 +175,9 @@ def test_every_preset_is_within_the_limits(name):
     settings = PRESETS[name].settings
     for study in studies_of(settings):
         limits.check(study, settings, None)
+
+
+def test_a_worker_spends_none_of_its_memory_on_arrow_s_addresses():
+    asked = "import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "system"  # in every process that the server starts

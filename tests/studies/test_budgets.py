@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.views.budgets import panels
 from fedpca_core.studies.budgets import BUDGETS, BudgetsAndHeterogeneity, levels, measure_at
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.study import outcome
 
@@ -46,6 +49,15 @@ def test_it_is_one_figure_of_small_multiples_on_common_axes(swept):
     names = [curve.name for curve in found[0].curves]
     assert names[0] == "SSI" and "Block Krylov" in names
     assert "Block Krylov, ε = ∞" not in names  # rounding, far below the axis
+
+
+def test_what_the_data_refuse_is_said_of_no_method():
+    rows = np.random.default_rng(0).normal(size=(60, 5))
+    data = OwnData("own.csv", pd.DataFrame(rows).to_csv(index=False).encode())
+    own = replace(SMALL, problem="table", scaling="standardise")
+    refusals = outcome(STUDY.run(own, data)).refusals
+    assert set(refusals) == set(BUDGETS[:-1])
+    assert all(text.startswith("The records of “own.csv”") for text in refusals.values())
 
 
 def test_it_runs_when_asked_for_only():

@@ -12,7 +12,7 @@ from dashboard.views import scene as drawn
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.scene.scene import LivePicture, Scene
+from fedpca_core.studies.scene.scene import LivePicture, Scene, _sine
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import outcome
 
@@ -97,6 +97,14 @@ def test_every_method_has_a_picture_or_a_sentence(method, secure):
     assert scene.pictures.shape == (scene.rounds + 1, 12, 8, 8)
     assert np.ptp(scene.pictures[-1]) > 0.1
     assert np.isfinite(scene.metrics["sin_theta"]).all()
+
+
+def test_an_angle_has_no_size():
+    factor, private = np.random.default_rng(0).normal(size=(2, 6, 3))
+    angle = _sine(factor, private)
+    with np.errstate(over="raise"):
+        assert _sine(1e200 * factor, 1e-200 * private) == pytest.approx(angle, rel=1e-9)
+    assert _sine(0 * factor, private) == 1.0 and 0.1 < angle < 1
 
 
 def test_participation_is_on_the_stage_and_delays_the_server():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
 from dashboard.views import scene
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
@@ -16,3 +20,18 @@ def test_the_stage_and_every_sentence_mean_the_client_of_the_settings() -> None:
     told = [scene.sentence(found, settings, k) for k in range(1, found.rounds + 1)]
     assert all("client 2" in text for text in (*told, *stage.server[1:]))
     assert scene._truth(found, settings).title == "Records of client 2"
+
+
+def test_a_method_that_secure_sums_exclude_is_shown_without_them() -> None:
+    entry = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
+    app = AppTest.from_file(str(entry), default_timeout=60)
+    link = SceneSettings(method="one_shot", secure_aggregation=True, clients=3).query()
+    for name, value in link.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    assert [box.value for box in app.info] == [
+        "One-shot needs every client's own message, which secure sums would hide: the picture "
+        "shows it without them."
+    ]
+    assert app.get("bidi_component")

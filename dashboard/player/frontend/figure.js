@@ -39,7 +39,8 @@ function curveTrace(panel, curve, theme, round) {
   if (panel.kind === "bars") {
     return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
   }
-  const marker = { color: colour, size: panel.kind === "scatter" ? 8 : 5, symbol: curve.symbol,
+  const alone = curve.x.length === 1 ? 9 : 5; // no line leads the eye to it
+  const marker = { color: colour, size: panel.kind === "scatter" ? 8 : alone, symbol: curve.symbol,
     line: { color: theme.background, width: panel.kind === "scatter" ? 1 : 0 } };
   if (panel.kind === "scatter") return { ...trace, type: "scatter", mode: "markers", marker };
   const line = { color: colour, width: curve.guide ? 1.3 : 2.2, dash: curve.dash };
@@ -221,6 +222,7 @@ function tickLogarithms(axis, [least, most], long, theme) {
   else if (least >= -4 && most <= 6) {
     const format = least >= 0 && most > 4 ? "~s" : "~g";
     Object.assign(axis, { tickformat: format, nticks: long + 2, tickfont: { color: theme.quiet, size: 12 } });
+    if (long === 2 && most - least > 0.8) axis.dtick = "D2"; // else one power of ten stands alone
   }
 }
 

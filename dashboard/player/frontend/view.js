@@ -123,7 +123,8 @@ class View {
       const pictures = row.map((image) => new ImageView(image, this));
       this.pictures.push(...pictures);
       const widest = Math.max(...row.map((image) => image.size));
-      const style = `--fp-count:${row.length};--fp-some:${Math.min(row.length, 3)};--fp-few:${Math.min(row.length, 2)};--fp-size:${widest}px`;
+      const some = row.length === 4 ? 2 : Math.min(row.length, 3); // none is left alone in its line
+      const style = `--fp-count:${row.length};--fp-some:${some};--fp-few:${Math.min(row.length, 2)};--fp-size:${widest}px`;
       return element("div", { class: "fp-row", style }, ...pictures.map((picture) => picture.node));
     });
     this.gallery.replaceChildren(...rows);
@@ -145,6 +146,7 @@ class View {
       }
     }
     this.grid.hidden = wanted.size === 0;
+    this.grid.classList.toggle("fp-four", wanted.size === 4);
     this.data.panels.forEach((panel, at) => {
       if (!this.panels.has(panel.key)) this.panels.set(panel.key, new PanelView(panel.key, this));
       const { node } = this.panels.get(panel.key);

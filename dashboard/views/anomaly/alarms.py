@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Panel, chart, replay
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls
-from dashboard.views.anomaly.common import PER_CENT, THREE, threshold
+from dashboard.views.anomaly.common import threshold, written
 from dashboard.views.anomaly.scatter import scatter
 from fedpca_core.settings import short
 from fedpca_core.studies.detection.alarms import Alarmed
@@ -48,13 +48,10 @@ def draw(found: Alarmed, settings: AnomalySettings) -> None:
         table = found.caught[at]
         chart(key="types_view", panels=[by_type(table)])
         with st.expander("As a table"):
-            st.dataframe(
-                table.assign(caught=100 * table["caught"]).rename(columns=TYPE_COLUMNS),
-                hide_index=True,
-                width="stretch",
-                column_config={"Caught, %": PER_CENT, "AUC": THREE},
-            )
-    one_alarm(found, found.flow(settings), found.thresholds[at])
+            shown = table.assign(caught=100 * table["caught"]).rename(columns=TYPE_COLUMNS)
+            shown = written(shown, {"Flows": 0, "AUC": 3}, 1)
+            layout.small_table(shown, label="Attack types", numbers=list(shown.columns[1:]))
+    one_alarm(found, settings, found.thresholds[at])
     if found.clouds:
         scatter(found.clouds, after=settings.reconstructed)
 
@@ -72,12 +69,14 @@ def explain() -> None:
 TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
 
 
-def one_alarm(found: Alarmed, flow: int, limit: float) -> None:
+def one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> None:
     """Why one flow raised (or did not raise) the alarm."""
     layout.section("What made this score", "Choose a flow of the stream by its number.")
+    flow = found.flow(settings)
+    last = ", the last of the stream," if flow < settings.flow else ""
     value = float(found.scores[flow])
     st.markdown(
-        f"Flow {flow} is **{found.types[flow]}**; its score {short(value, 3)} is "
+        f"Flow {flow}{last} is **{found.types[flow]}**; its score {short(value, 3)} is "
         f"{'above' if value > limit else 'below'} the threshold {short(limit, 3)}: "
         f"**{'alarm' if value > limit else 'no alarm'}**."
     )
@@ -92,16 +91,10 @@ def one_alarm(found: Alarmed, flow: int, limit: float) -> None:
             "standardised": "Standardised",
             "share": "% of score",
         }
-        st.dataframe(
-            table.head(LARGEST).rename(columns=columns),
-            hide_index=True,
-            width="stretch",
-            column_config={
-                "Measured": st.column_config.NumberColumn(format="%.4g"),
-                "Standardised": st.column_config.NumberColumn(format="%.2f"),
-                "% of score": PER_CENT,
-            },
-        )
+        shown = table.head(LARGEST).rename(columns=columns)
+        shown["Measured"] = [short(value, 4) for value in shown["Measured"]]
+        shown = written(shown, {"Standardised": 2}, 1)
+        layout.small_table(shown, label="Features", numbers=list(shown.columns[1:]))
 
 
 def live(found: Alarmed, limit: float) -> Panel:

@@ -12,9 +12,6 @@ from dashboard.shell.controls import Controls
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.own_data import OwnData
 
-PER_CENT = st.column_config.NumberColumn(format="%.1f")
-THREE = st.column_config.NumberColumn(format="%.3f")
-
 #: Colours of what is not a method of the registry.
 _COLOURS: Mapping[str, str] = {
     "Centralised PCA": "centralized",
@@ -51,3 +48,12 @@ def said(settings: AnomalySettings, *, labelled: bool = True) -> str:
 def floor(values: pd.Series) -> np.ndarray:
     """Values for a logarithmic axis: zero becomes rounding."""
     return np.maximum(values.to_numpy(dtype=float), 1e-18)
+
+
+def written(table: pd.DataFrame, digits: Mapping[str, int], others: int) -> pd.DataFrame:
+    """Numbers as texts, with as many decimals as a column asks for."""
+    texts = table.copy()
+    for name in table.select_dtypes("number").columns:
+        decimals = digits.get(name, others)
+        texts[name] = ["–" if pd.isna(value) else f"{value:,.{decimals}f}" for value in table[name]]
+    return texts

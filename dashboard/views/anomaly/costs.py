@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import layout
+from dashboard.views.anomaly.common import written
 from fedpca_core.studies.detection.costs import Spent
 from fedpca_core.studies.detection.settings import AnomalySettings
 
@@ -16,6 +17,9 @@ TITLES = {
     "microseconds_per_flow": "µs a flow",
 }
 
+#: Decimals; two for the others.
+DIGITS = {"Bytes up": 0, "µs a flow": 3}
+
 
 def draw(found: Spent, settings: AnomalySettings) -> None:
     """Bytes and seconds of each method."""
@@ -26,18 +30,8 @@ def draw(found: Spent, settings: AnomalySettings) -> None:
         f"that take part fewer than {found.break_even:.1f} times; here each takes part about "
         f"{found.taken:.0f} times."
     )
-    st.dataframe(
-        found.table.rename(columns=TITLES),
-        hide_index=True,
-        width="stretch",
-        column_config={
-            "Method": st.column_config.TextColumn(width="medium", pinned=True),
-            "Bytes up": st.column_config.NumberColumn(format="localized"),
-            "MB in all": st.column_config.NumberColumn(format="%.2f"),
-            "Training, s": st.column_config.NumberColumn(format="%.2f"),
-            "µs a flow": st.column_config.NumberColumn(format="%.3f"),
-        },
-    )
+    table = written(found.table.rename(columns=TITLES), DIGITS, 2)
+    layout.small_table(table, label="What each method costs", numbers=list(table.columns[1:]))
     st.caption(
         "Bytes up: of one client in one round (once for the first two). MB in all: both "
         "directions, all clients and rounds."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import streamlit as st
 from dashboard.player import Curve, Heat, Panel, chart
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls
-from dashboard.views.anomaly.common import PER_CENT, THREE, colour, said, threshold
+from dashboard.views.anomaly.common import colour, said, threshold, written
 from fedpca_core.studies.detection.detection import Findings
 from fedpca_core.studies.detection.judged import SHARES, level
 from fedpca_core.studies.detection.settings import AnomalySettings
@@ -32,6 +31,8 @@ TITLES = {
     "fpr": "False alarms (FPR)",
     "alarms": "Alarms, %",
 }
+#: Decimals; one for shares.
+DIGITS = {"AUC": 3, "Average precision": 3}
 #: Detectors that somebody would have to pool the clients' records for.
 POOLED = ("Centralised PCA",)
 
@@ -47,8 +48,8 @@ def draw(found: Findings, settings: AnomalySettings) -> None:
         _rates(found, settings)
     else:
         _alarms(found, settings)
-    table = found.summary(settings).rename(columns=TITLES)
-    st.dataframe(table, hide_index=True, width="stretch", column_config=_formats(table.columns))
+    table = written(found.summary(settings).rename(columns=TITLES), DIGITS, 1)
+    layout.small_table(table, label="Every detector", numbers=list(table.columns[1:]))
     if found.local is not None:
         st.markdown(self_learning_story(found))
 
@@ -199,14 +200,6 @@ def self_learning_story(found: Findings) -> str:
         "narrow traffic: at its own 95% quantile between "
         f"{low:.0%} and {high:.0%} of the common normal flows raise a false alarm instead of 5%."
     )
-
-
-def _formats(columns: Iterable[str]) -> dict[str, Any]:
-    wide: dict[str, Any] = {"Detector": st.column_config.TextColumn(width="medium", pinned=True)}
-    areas = ("AUC", "Average precision")
-    return wide | {
-        name: THREE if name in areas else PER_CENT for name in columns if name != "Detector"
-    }
 
 
 def roc_and_precision(found: Findings) -> list[Panel]:

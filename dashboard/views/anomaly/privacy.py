@@ -24,10 +24,9 @@ COVERED = (
 def draw(settings: AnomalySettings, result: Any) -> None:
     """Whose records these are, and the guarantee, or why there is none under a finite ε."""
     if hasattr(result, "facts"):
-        note, promised = result.facts.note, getattr(result.facts, "promised", None)
-        if promised is not None and settings.topic not in ("published", "sweeps"):
-            note = note.removesuffix(promised.guarantee.sentence()).rstrip()  # the card says it
-        st.caption(note)
+        carded = settings.topic not in ("published", "sweeps")
+        promised = getattr(result.facts, "promised", None) if carded else None
+        st.caption(guarantee.data_note(result.facts.note, promised))
     if math.isinf(settings.epsilon):
         return
     if settings.topic == "published":

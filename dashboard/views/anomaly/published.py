@@ -29,13 +29,8 @@ def draw(found: Beside, settings: AnomalySettings) -> None:
             "The paper's Table I covers UNSW-NB15 and TON-IoT. Our runs on these data stand alone.",
             kind="note",
         )
-    st.dataframe(
-        beside(found.table),
-        hide_index=True,
-        width="stretch",
-        height="content",
-        column_config={"AUC": st.column_config.TextColumn(width=110)},
-    )
+    table = beside(found.table)
+    layout.small_table(table, label="Table I beside ours", numbers=list(table.columns[1:]))
     text = "All rates are at the oracle's threshold, as in the paper, not at a training quantile."
     if found.facts.published_as in iot.TABLE_I:
         text += (

@@ -39,11 +39,12 @@ def scatter(clouds: Mapping[str, Cloud], *, after: bool) -> None:
         )
     figure.update_layout(
         scene={
-            "xaxis_title": "first direction",
-            "yaxis_title": "second direction",
+            # Short, and from a distance: a phone has no more room.
+            "xaxis_title": "direction 1",
+            "yaxis_title": "direction 2",
             # The same height before and after, so that what falls away can be seen.
             "zaxis": {"title": "distance", "range": [0.0, 1.05 * highest]},
-            "camera": {"eye": {"x": 1.5, "y": 1.5, "z": 0.8}},
+            "camera": {"eye": {"x": 1.8, "y": 1.8, "z": 0.9}},
         },
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
         legend={"orientation": "h", "y": 1.02, "itemsizing": "constant"},

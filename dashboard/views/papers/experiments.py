@@ -55,7 +55,9 @@ def draw(found: Shown, settings: PapersSettings) -> None:
     for one in found.cells:
         fold = st.expander(f"What every method needed, at {SIZES[one]}", expanded=one == size)
         with fold:
-            st.dataframe(summary(found.summary(one)), hide_index=True, width="stretch")
+            table = summary(found.summary(one))
+            figures = [str(name) for name in table if name not in ("Value", "Method")]
+            layout.small_table(table, label="What every method needed", numbers=figures)
             st.caption(f"Medians over the seeds; {entry.described(one)}.")  # type: ignore[arg-type]
     for one, made in found.origins.items():
         st.caption(

@@ -72,36 +72,33 @@ def _why_not(found: Judged) -> None:
 
 
 def draw(found: Judged, settings: PapersSettings) -> None:
-    """The rows of one paper or with one verdict, by verdict, to sort and search."""
+    """The rows of one paper or with one verdict, by verdict, and any of them closely."""
     listed = found.only(settings.paper, settings.verdict).by_verdict()
     table = texts(listed)
     if table.empty:
         layout.sentence("No row has this verdict; choose another.", kind="note")
         return
-    event = st.dataframe(
-        table[["Verdict", "Paper", "Place", "Claim", "Published", "Ours", "Why"]],
-        # Another list is another table: a selected row of the last one is none of this.
-        key=f"papers_{settings.paper}_{settings.verdict}",
-        on_select="rerun",
-        selection_mode="single-row",
-        hide_index=True,
-        width="stretch",
-        height=min(38 + 35 * len(table), 600),
-        column_config={
-            "Verdict": st.column_config.TextColumn(width=140),
-            "Paper": st.column_config.TextColumn(width=84),
-            "Place": st.column_config.TextColumn(width=130),
-            "Claim": st.column_config.TextColumn(width=310),
-            "Published": st.column_config.TextColumn(width=85),
-            "Ours": st.column_config.TextColumn(width=210),
-        },
+    place = table["Paper"] + ", " + table["Place"]
+    columns = ("Place", "Claim", "Published", "Ours", "Why")
+    shown = table.assign(Place=place, Why=table["Why"].replace("", "–"))
+    layout.small_table(
+        shown[["Verdict", *columns]],
+        label="Every number of the papers",
+        wrapped=columns,
+        tall=True,
     )
-    chosen = event.selection.rows
-    if not chosen:
-        st.caption("Select a row for its run, its formulas and its citation.")
-        return
-    name, verdict = list(listed.verdicts.items())[chosen[0]]
-    _one(Judged({name: verdict}), settings)
+    names = dict(zip(place + ": " + table["Claim"], listed.verdicts, strict=True))
+    chosen = st.selectbox(
+        "One row closely",
+        list(names),
+        index=None,
+        key=f"papers_{settings.paper}_{settings.verdict}",
+        placeholder="Choose a row, or type words of its claim",
+        help="Its run, its formulas and its citation.",
+    )
+    if chosen is not None:
+        name = names[chosen]
+        _one(Judged({name: listed.verdicts[name]}), settings)
 
 
 def _one(found: Judged, settings: PapersSettings) -> None:

@@ -36,11 +36,12 @@ def draw(settings: PrivacySettings, result: Budget) -> None:
         )
     chart(key="privacy_budget", panels=panels)
     st.caption(
-        f"Left: an ablation, four runs that share every random draw, each with one effect more; "
-        f"mean of {result.repetitions}; sin² θ itself falls from {short(result.squared[0], 2)} to "
-        f"{short(result.squared[-1], 2)}. An effect can also help: decreases are drawn as zero"
+        "The squared distance: an ablation, four runs that share every random draw, each with one "
+        f"effect more; mean of {result.repetitions}; sin² θ itself falls from "
+        f"{short(result.squared[0], 2)} to {short(result.squared[-1], 2)}. An effect can also "
+        "help: decreases are drawn as zero"
         + (f" (largest here: {short(-result.lowest, 2)})" if result.lowest < -5e-4 else "")
-        + ". Right: one run, an identity that holds to rounding; terms that are exactly zero "
+        + ". One average: one run, an identity that holds to rounding; terms that are exactly zero "
         "(E and H at single products with everybody) are not drawn. Both need raw data."
     )
     if result.identity is not None and not lines:

@@ -235,14 +235,16 @@ def _held_errors(states: list[Held], private: Array) -> Array:
 
 def _sine(factor: Array, private: Array) -> float:
     """Of the angle between factor factorᵀ and private privateᵀ, in the space of all matrices."""
-    # In the coordinates of both spans, so that no matrix of features × features is formed.
-    small: Array = np.asarray(np.linalg.qr(np.hstack([factor, private]), mode="r"))
+    sizes = [float(np.abs(one).max(initial=0.0)) for one in (factor, private)]
+    if 0.0 in sizes:
+        return 1.0
+    # In the coordinates of both spans, so that no matrix of features × features is formed; what a
+    # method that diverges sends has no squares.
+    both = np.hstack([factor / sizes[0], private / sizes[1]])
+    small: Array = np.asarray(np.linalg.qr(both, mode="r"))
     held, own = small[:, : factor.shape[1]], small[:, factor.shape[1] :]
     held, own = held @ held.T, own @ own.T
-    size, true = float(np.linalg.norm(held)), float(np.linalg.norm(own))
-    if size == 0.0 or true == 0.0:
-        return 1.0
-    held, own = held / size, own / true
+    held, own = held / np.linalg.norm(held), own / np.linalg.norm(own)
     return min(float(np.linalg.norm(own - float((held * own).sum()) * held)), 1.0)
 
 

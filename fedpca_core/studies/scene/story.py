@@ -94,7 +94,7 @@ def _needs(tables: Tables, settings: SceneSettings, facts: Facts | None = None) 
     size = rounds["bytes_up"].iloc[found] / settings.clients
     return (
         f"{found} messages, {size / 1e3:.3g} kB from each client, and the answer is within "
-        f"{NEAR:g}°: nobody has sent a record."
+        f"{NEAR:g}°. Nobody has sent a record; now look at what the server holds."
     )
 
 

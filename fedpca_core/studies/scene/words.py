@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from fedpca_core.settings import short
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.pca_settings import ConvergeSettings
 
@@ -31,7 +32,7 @@ def degrees(sine: float) -> float:
 def angle(sine: float) -> str:
     """The largest angle to the true subspace, in degrees while one can see it."""
     found = degrees(sine)
-    return f"{found:.1f}°" if found >= 0.05 else f"{found:.0e}°".replace("e-0", "e-")
+    return f"{found:.1f}°" if found >= 0.05 else f"{short(found, 1)}°"
 
 
 def within(rounds: pd.DataFrame, limit: float) -> int | None:
