@@ -29,6 +29,9 @@ from fedpca_core.studies.study import outcome
 
 Array = np.ndarray
 
+#: Random clients of each kind of data, and attempts of each kind that must fail.
+RANDOM_CLIENTS, ATTEMPTS = 100, 1000
+
 
 def sources() -> Iterator[tuple[str, Problem, int]]:
     """Every kind of data, with the records of a client for the hundred random clients."""
@@ -56,6 +59,12 @@ def colour(side: int = 16) -> Problem:
     step = np.full(len(mean), 1.0 / (255.0 * (32 // side) ** 2))
     facts = PublicFacts(step, mean, len(pixels))
     return from_blocks(np.array_split((pixels - mean).T, 4, axis=1), announced=facts)
+
+
+def pooled(problem: Problem) -> tuple[Array, PublicFacts]:
+    """Everybody's records, and what is public about them."""
+    assert problem.blocks is not None and problem.announced is not None
+    return np.hstack(problem.blocks), problem.announced
 
 
 def raw(block: Array, facts: PublicFacts) -> Array:
@@ -91,14 +100,13 @@ def faces(per_client: int, clients: int, rounds: int, dtype: str = "float64") ->
     )
 
 
-def random_clients(name: str, problem: Problem, size: int, count: int = 100) -> str:
+def random_clients(name: str, problem: Problem, size: int) -> str:
     """Random clients: how many are certified, and whether these are exact."""
-    pool, facts = np.hstack(problem.blocks or ()), problem.announced
-    assert facts is not None
+    pool, facts = pooled(problem)
     generator = np.random.default_rng(0)
     certified = exact = unique = several = 0
     seconds = []
-    for _ in range(count):
+    for _ in range(RANDOM_CLIENTS):
         block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
         factor = attacks.low_rank(messages(block, size), 0)
         begun = time.perf_counter()
@@ -109,8 +117,8 @@ def random_clients(name: str, problem: Problem, size: int, count: int = 100) -> 
         unique += found.certificate is not None and found.certificate.unique
         several += not found.certified and "sets of whole records" in found.note
     return (
-        f"{name:24} {size:3} records: {certified:3} of {count} certified, {exact:3} exact, "
-        f"{unique:3} unique, {several} with several "
+        f"{name:24} {size:3} records: {certified:3} of {RANDOM_CLIENTS} certified, "
+        f"{exact:3} exact, {unique:3} unique, {several} with several "
         f"solutions, {np.median(seconds):.2f} s (at most {max(seconds):.2f} s)"
     )
 
@@ -124,8 +132,7 @@ def messages(block: Array, size: int) -> Transcript:
 
 def joining(problem: Problem, count: int, *, secure: bool) -> str:
     """Records that join between two runs of SSI."""
-    pool, facts = np.hstack(problem.blocks or ()), problem.announced
-    assert facts is not None
+    pool, facts = pooled(problem)
     parts = np.array_split(pool, 5, axis=1)
     before = [parts[0][:, count:], *parts[1:]]
     runs = [
@@ -162,14 +169,13 @@ def masked(name: str, size: int, rounds: int, side: int | None = None) -> str:
     )
 
 
-def attempts_that_must_fail(count: int = 1000) -> str:
+def attempts_that_must_fail() -> str:
     """Noise, too many records, a wrong grid, a wrong mean: nothing may be certified."""
-    problem = fp.problems.images("digits")
-    pool, facts = np.hstack(problem.blocks or ()), problem.announced
-    assert facts is not None and facts.mean is not None
+    pool, facts = pooled(fp.problems.images("digits"))
+    assert facts.mean is not None
     generator = np.random.default_rng(1)
     false = {kind: 0 for kind in ("noise", "too many", "wrong grid", "wrong mean")}
-    for number in range(count):
+    for number in range(ATTEMPTS):
         kind = list(false)[number % 4]
         size = int(generator.integers(3, 20)) if kind != "too many" else 61
         block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
@@ -187,13 +193,12 @@ def attempts_that_must_fail(count: int = 1000) -> str:
             attacks.factor_of(matrix, size), grid, mean, facts.records_total, budget=1e9
         )
         false[kind] += found.certified
-    return f"certified in {count} attempts that must fail: {false}"
+    return f"certified in {ATTEMPTS} attempts that must fail: {false}"
 
 
 def kept_back(name: str, problem: Problem, sizes: tuple[int, ...], count: int) -> str:
     """Differences between the records of random clients whose mean nobody tells."""
-    pool, facts = np.hstack(problem.blocks or ()), problem.announced
-    assert facts is not None
+    pool, facts = pooled(problem)
     generator = np.random.default_rng(3)
     certified = right = unique = 0
     for size in np.repeat(sizes, count):
@@ -210,15 +215,13 @@ def kept_back(name: str, problem: Problem, sizes: tuple[int, ...], count: int) -
     )
 
 
-def differences_that_must_fail(count: int = 1000) -> str:
+def differences_that_must_fail() -> str:
     """The same where the mean is kept back; a perturbed matrix may give the truth, nothing else."""
-    problem = fp.problems.images("digits")
-    pool, facts = np.hstack(problem.blocks or ()), problem.announced
-    assert facts is not None
+    pool, facts = pooled(fp.problems.images("digits"))
     generator = np.random.default_rng(2)
     false = {kind: 0 for kind in ("perturbed", "too many", "wrong grid", "real values")}
     right = 0
-    for number in range(count):
+    for number in range(ATTEMPTS):
         kind = list(false)[number % 4]
         size = int(generator.integers(3, 31)) if kind != "too many" else 61
         block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
@@ -239,7 +242,7 @@ def differences_that_must_fail(count: int = 1000) -> str:
             )
             right, false[kind] = right + true, false[kind] + (not true)
     return (
-        f"differences falsely certified in {count} attempts: {false}; {right} of the perturbed "
+        f"differences falsely certified in {ATTEMPTS} attempts: {false}; {right} of the perturbed "
         "ones are right"
     )
 

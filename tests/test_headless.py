@@ -137,12 +137,12 @@ def trace_file(folder: Path) -> bytes:
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """What has a size of its own, cut down; a registry of jobs and memories of their own."""
-    monkeypatch.setattr(recovery, "FEATURES", (20, 30))
+    monkeypatch.setattr(recovery.Recovery, "along", ("features", (20, 30)))
     monkeypatch.setattr(recovery, "DRAWS", 1)
     smallest = next(iter(at_risk.ROWS))
     monkeypatch.setattr(at_risk, "ROWS", {smallest: at_risk.ROWS[smallest]})
-    monkeypatch.setattr(at_risk, "NOISE", (0.0, 1e-2))
-    monkeypatch.setattr(at_risk, "RECORDS", (5.0, 10.0))
+    monkeypatch.setattr(at_risk.NoiseAtRisk, "along", ("upload_noise", (0.0, 1e-2)))
+    monkeypatch.setattr(at_risk.AtRisk, "along", ("records_per_client", (5.0, 10.0)))
     monkeypatch.setattr(membership, "TESTS", 8)
     made = partial(traffic.synthetic, normal=2000, test=800)
     monkeypatch.setattr(task, "synthetic", made)

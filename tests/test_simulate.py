@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,7 @@ import fedpca_core as fp
 from bench import timing
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg import stiefel
-from fedpca_core.linalg.threads import one_thread
+from fedpca_core.linalg.threads import LARGE, one_thread, share_out
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import run as any_run
 
@@ -152,8 +153,8 @@ def test_a_transcript_knows_what_was_on_the_wire(
         assert np.cumsum([0, *down]).tolist() == trace.bytes_down.tolist()
         for exchange in transcript.exchanges:
             assert exchange.upload_bytes == matrix
-            assert exchange.download_bytes == 2 * matrix + width  # Z, the penalty, the new Z
             assert exchange.bytes_up == 2 * matrix
+            assert exchange.bytes_down == 2 * (2 * matrix + width)  # Z, the penalty, the new Z
         drawn = sum(1 in exchange.participants for exchange in transcript.exchanges)
         assert transcript.sent(1) == drawn * matrix
         assert transcript.until(1).sent(1) in (0, matrix)
@@ -369,3 +370,54 @@ def test_run_refusals(problem: fp.problems.Problem, options, words: str) -> None
 def test_more_components_than_features_is_refused(problem: fp.problems.Problem) -> None:
     with pytest.raises(InvalidInput, match="12 components do not fit 10 features"):
         fp.simulate(problem, fp.SSI(12), rounds=5)
+
+
+def test_large_work_is_shared_out_and_small_work_is_not() -> None:
+    names: dict[int, str] = {}
+    seen: set[int] = set()
+
+    def work(index: int) -> None:
+        names[index] = threading.current_thread().name
+        seen.add(timing.threads())
+
+    here = threading.current_thread().name
+    with threadpool_limits(limits=2, user_api="blas"):
+        if timing.threads() != 2:
+            pytest.skip("this linear-algebra library does not take a second thread")
+        share_out(work, 5, LARGE - 1)
+        assert names == dict.fromkeys(range(5), here)
+        names.clear()
+        seen.clear()
+        with one_thread():  # a round of many clients
+            share_out(work, 5, LARGE)
+        assert sorted(names) == list(range(5))
+        assert here not in names.values()
+        assert seen == {1}
+        with pytest.raises(ZeroDivisionError):
+            share_out(lambda index: 1 // (index - 3), 5, LARGE)
+        assert timing.threads() == 2
+    with threadpool_limits(limits=1, user_api="blas"):
+        names.clear()
+        share_out(work, 5, LARGE)  # who asks for one thread gets one
+        assert names == dict.fromkeys(range(5), here)
+
+
+def test_products_in_threads_are_those_of_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    blocks = [rng.standard_normal((600, count)) for count in (300, 280, 310)]
+    frames = rng.standard_normal((3, 600, 25))
+    data = ClientData.from_blocks(blocks, keep="factors")
+    results = []
+    for limit in (1, 2):
+        with threadpool_limits(limits=limit, user_api="blas"):
+            results.append(data.apply(frames))
+    assert np.allclose(results[0], results[1], rtol=0, atol=1e-11)
+    assert np.allclose(results[0], data.dense() @ frames, rtol=0, atol=1e-9)
+    assert np.allclose(
+        data.spectral_norms(), np.linalg.norm(data.dense(), 2, axis=(1, 2)), rtol=1e-13
+    )
+
+
+def test_a_large_matrix_of_zeros_has_norm_zero() -> None:
+    data = ClientData.from_grams(np.stack([np.zeros((250, 250)), np.eye(250)]), np.array([5, 5]))
+    assert np.array_equal(data.spectral_norms(), [0.0, 1.0])

@@ -68,7 +68,7 @@ def test_every_part_of_a_trace_comes_back(algorithm, options):
             assert_equal_arrays(getattr(here, name), getattr(there, name))
         for name in ("participants", "weights", "sum_weights"):
             np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
-        for name in ("round", "recorded", "bytes_up", "upload_bytes", "download_bytes"):
+        for name in ("round", "recorded", "bytes_up", "upload_bytes"):
             assert getattr(here, name) == getattr(there, name)
 
 

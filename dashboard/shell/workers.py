@@ -9,6 +9,7 @@ place. What a worker may use of the memory is limited.
 from __future__ import annotations
 
 import atexit
+import gc
 import multiprocessing
 import os
 import pickle
@@ -30,6 +31,7 @@ from typing import Any
 from dashboard.shell import limits
 from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.remembered import forget_everything
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import RUNNABLE
 from fedpca_core.studies.divided import Divided
@@ -390,6 +392,23 @@ def serve(line: Connection, memory_mb: int, nice: int) -> None:
 def _answer(
     line: Connection, key: str, settings: Settings, data: OwnData | None
 ) -> tuple[str, Any]:
+    for _ in range(2):
+        try:
+            return _ran(line, key, settings, data)
+        except MemoryError:
+            pass  # after this clause nothing holds what the run had made
+        # What earlier studies left may be what it lacks.
+        if not forget_everything():
+            break
+        gc.collect()
+    return "refusal", (
+        "The computation took more memory than this server gives one "
+        f"({limits.LIMITS.megabytes:,} MB, FEDPCA_MAX_MB); choose smaller sizes, or "
+        f"{limits.ELSEWHERE}."
+    )
+
+
+def _ran(line: Connection, key: str, settings: Settings, data: OwnData | None) -> tuple[str, Any]:
     run = RUNNABLE[key].run(settings, data)
     told = time.monotonic()
     try:
@@ -408,11 +427,7 @@ def _answer(
     except InvalidInput as refusal:
         return "refusal", str(refusal)
     except MemoryError:
-        return "refusal", (
-            "The computation took more memory than this server gives one "
-            f"({limits.LIMITS.megabytes:,} MB, FEDPCA_MAX_MB); choose smaller sizes, or "
-            f"{limits.ELSEWHERE}."
-        )
+        raise
     except Exception as error:
         return "failure", f"{type(error).__name__}: {error}"
 

@@ -210,8 +210,9 @@ def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floa
     losses = (difference**2).mean(axis=(1, 2))
     slope = difference * (2.0 / (batch.shape[1] * batch.shape[2]))
     result = np.empty_like(flat)
+    slots = _split(layers, result)
     for index in range(len(matrices) - 1, -1, -1):
-        matrix, offset = _split(layers, result)[index]
+        matrix, offset = slots[index]
         matrix[...] = activations[index].swapaxes(1, 2) @ slope
         offset[...] = slope.sum(axis=1, keepdims=True)
         if index:

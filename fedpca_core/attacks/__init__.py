@@ -9,19 +9,16 @@ from fedpca_core.attacks import baselines, personal, scores, simulation_only, st
 from fedpca_core.attacks.adversaries import ADVERSARIES, Adversary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
-from fedpca_core.attacks.joined import joined, joined_matrices
+from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
 from fedpca_core.attacks.low_rank import Factor, Reading, factor_of, low_rank
 from fedpca_core.attacks.membership import (
     empirical_auc,
     matrix_scores,
     membership_score,
-    membership_scores,
     membership_separation,
     permitted_auc,
     permitted_roc,
-    released_matrices,
-    source_scores,
     theoretical_auc,
 )
 from fedpca_core.attacks.pooled import pooled, pooled_rounds
@@ -50,13 +47,11 @@ __all__ = [
     "empirical_auc",
     "factor_of",
     "joined",
-    "joined_matrices",
     "linear",
     "linear_rounds",
     "low_rank",
     "matrix_scores",
     "membership_score",
-    "membership_scores",
     "membership_separation",
     "permitted_auc",
     "permitted_roc",
@@ -68,13 +63,11 @@ __all__ = [
     "records_behind",
     "records_without_mean",
     "recover_samples",
-    "released_matrices",
     "replay",
     "ridge",
     "ridge_rounds",
     "scores",
     "simulation_only",
-    "source_scores",
     "stationary",
     "symmetric",
     "symmetric_rounds",

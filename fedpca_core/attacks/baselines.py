@@ -13,11 +13,6 @@ from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import uniform_frame
 
 
-def zero(features: int) -> Array:
-    """The zero matrix: its relative error is 1 by definition."""
-    return np.zeros((features, features))
-
-
 def scaled_identity(features: int, trace: float) -> Array:
     """``c I`` with the stated trace: the most even guess and the default prior of the attacks."""
     require(

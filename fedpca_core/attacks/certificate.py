@@ -107,9 +107,7 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
     elif not lattice.same_length:
         repeats = np.maximum(np.rint(measured**2), 1.0).astype(np.int64)
         lengths = np.sqrt(repeats)
-    residues = lattice.residues
-    shifts = np.zeros(len(lattice.rows)) if residues is None else residues / lattice.total
-    stages = [(lattice.rows, shifts), (question.rows, question.mean)]
+    stages = [(lattice.rows, lattice.shifts), (question.rows, question.mean)]
     settled = settle(stages, attempt.directions, lengths)
     expected = lengths
     if question.steps is not None:

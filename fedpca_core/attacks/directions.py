@@ -211,10 +211,8 @@ def _dual_units(basis: Array, off: float) -> Array | None:
 
 def _on_grid(lattice: Lattice, units: Array) -> Array:
     """Those unit vectors under which every row, or its opposite, is whole."""
-    residues = lattice.residues
-    shifts = np.zeros(len(lattice.rows)) if residues is None else residues / lattice.total
-    seen = lattice.rows @ units.T
-    both = np.stack([seen + shifts[:, None], shifts[:, None] - seen])
+    shifts, seen = lattice.shifts[:, None], lattice.rows @ units.T
+    both = np.stack([seen + shifts, shifts - seen])
     whole: BoolArray = (np.abs(both - np.rint(both)).max(axis=1) < TOLERANCE).any(axis=0)
     return units[whole]
 

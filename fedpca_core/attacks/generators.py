@@ -53,6 +53,13 @@ class Lattice:
     error: float
     same_length: bool = True
 
+    @property
+    def shifts(self) -> Array:
+        """The mean of every row, next to zero; zeros without one."""
+        if self.residues is None:
+            return np.zeros(len(self.rows))
+        return np.asarray(self.residues / self.total)
+
     def extended(self, chosen: IntArray) -> Array:
         """Generators from these rows."""
         rows = self.rows[chosen]

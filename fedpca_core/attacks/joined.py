@@ -18,7 +18,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.differencing import records_behind
 from fedpca_core.attacks.linear_system import LinearSystem, read
-from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers
+from fedpca_core.attacks.low_rank import Factor, from_answers
 from fedpca_core.attacks.pooled import mean_system
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Transcript
@@ -87,27 +87,6 @@ def joined(
     # What cancels in the difference leaves its rounding and its noise behind.
     left = float(np.sqrt((answers**2).mean()))
     return from_answers(system, change, noise=noise, magnified=size / left if left else 1.0)
-
-
-def joined_matrices(
-    before: Array, after: Array, records_before: int, records_after: int, *, error: float = 0.0
-) -> Factor:
-    """The same from two reconstructed matrices, of `attacks.pooled` or `attacks.replay` say.
-
-    ``error`` is the known size of the error of an entry of either matrix.
-    """
-    change = abs(records_after - records_before)
-    require(
-        change > 0,
-        f"Both matrices stand for {records_before} records; compare two runs between which records "
-        "joined or left.",
-    )
-    sign = 1.0 if records_after > records_before else -1.0
-    difference = sign * (records_after * after - records_before * before) / change
-    rounding = float(np.finfo(float).eps) * float(np.abs(after).max())
-    return factor_of(
-        difference, change, error=max(error, rounding) * (records_before + records_after) / change
-    )
 
 
 def _system(run: Transcript, client: int, rounds: int | None) -> LinearSystem:

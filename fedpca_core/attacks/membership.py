@@ -67,64 +67,7 @@ def membership_separation(
     return float(np.sqrt(squared) / noise)
 
 
-def membership_scores(
-    transcript: Transcript, first: Array, second: Array, noise: Array, rounds: int | None = None
-) -> Array:
-    """`membership_score` of every client at once, with candidates that are the same for all.
-
-    Parameters
-    ----------
-    noise : (clients,) float64
-        Standard deviation of each client's noise.
-
-    Returns
-    -------
-    (clients,) float64
-    """
-    _check_noise(float(np.min(noise)))
-    for candidate in (first, second):
-        check_prior(candidate, transcript.features)
-    middle, difference = 0.5 * (first + second), first - second
-    scores = np.zeros(transcript.clients)
-    for exchange in transcript.until(rounds).exchanges:
-        transcript.seen(int(exchange.participants[0]))  # refuses sums and unrecorded messages
-        assert exchange.uploads is not None
-        answers, probe = exchange.uploads["product"], exchange.downlink["frame"]
-        scores[exchange.participants] += np.tensordot(
-            answers - middle @ probe, difference @ probe, axes=2
-        )
-    result: Array = scores / np.asarray(noise) ** 2
-    return result
-
-
-def released_matrices(transcript: Transcript) -> Array:
-    """What clients hand over in the one-round covariance, (participants, features, features).
-
-    With noise at the source these are the M_i = S_i + E_i, and an attack on any other method can
-    at best recover the same.
-
-    Raises
-    ------
-    InvalidInput
-        Another method's messages, or sums only.
-    """
-    exchange = transcript.exchanges[0]
-    transcript.seen(int(exchange.participants[0]))  # refuses sums and unrecorded messages
-    assert exchange.uploads is not None
-    if "covariance" not in exchange.uploads:
-        raise InvalidInput(
-            f"This attack reads whole matrices, but round {exchange.round} carried "
-            f"{sorted(exchange.uploads)}; run the one-round covariance."
-        )
-    upper = np.triu_indices(transcript.features)
-    sent = exchange.uploads["covariance"]
-    matrices = np.zeros((len(sent), transcript.features, transcript.features))
-    matrices[:, upper[0], upper[1]] = sent
-    matrices[:, upper[1], upper[0]] = sent
-    return matrices
-
-
-def source_scores(transcript: Transcript, first: Array, second: Array, noise: Array) -> Array:
+def matrix_scores(released: Array, first: Array, second: Array, noise: Array) -> Array:
     """Log-likelihood ratio of two candidates for S_i from each client's released ``S_i + E_i``.
 
     E_i has variance nu^2 on the diagonal and nu^2/2 off it, so every entry of the whole matrix
@@ -133,22 +76,16 @@ def source_scores(transcript: Transcript, first: Array, second: Array, noise: Ar
 
     Parameters
     ----------
-    transcript : Transcript
-        Of a run in which clients upload their matrices (the one-round covariance); every other
-        method's messages are made from the same matrices and cannot say more.
+    released : (clients, features, features) float64
+        What clients hand over in the one-round covariance; every other method's messages are made
+        from the same matrices and cannot say more.
+    noise : (clients,) float64
+        nu_i.
 
     Returns
     -------
-    (participants,) float64
+    (clients,) float64
     """
-    for candidate in (first, second):
-        check_prior(candidate, transcript.features)
-    spread = np.asarray(noise, dtype=float)[transcript.exchanges[0].participants]
-    return matrix_scores(released_matrices(transcript), first, second, spread)
-
-
-def matrix_scores(released: Array, first: Array, second: Array, noise: Array) -> Array:
-    """`source_scores` of the matrices themselves, (clients, features, features)."""
     _check_noise(float(np.min(noise)))
     off = released - 0.5 * (first + second)
     result: Array = np.tensordot(off, first - second, axes=2) / np.asarray(noise) ** 2

@@ -109,23 +109,13 @@ def frame(
     return _solve(wanted, *messages[wanted], guess=None)
 
 
-def frames(
-    transcript: Transcript,
-    algorithm: PersonalizedPCA,
-    client: int = 0,
-    rounds: int | None = None,
-) -> list[Recovered]:
-    """Track U_i through all uploads; see `track`."""
-    return list(track(transcript, algorithm, client, rounds))
-
-
 def track(
     transcript: Transcript,
     algorithm: PersonalizedPCA,
     client: int = 0,
     rounds: int | None = None,
 ) -> Iterator[Recovered]:
-    """Solve one upload after the other for U_i, each from the answer before.
+    """Follow U_i through all uploads, solving one after the other, each from the answer before.
 
     With a common start the first frame is the first broadcast itself, so round 0 is known and the
     natural branch is followed from there.
@@ -158,7 +148,7 @@ def second_moment(
     fixes the multiple and, by least rank, the part that was not covered; otherwise the trace
     expected by the public model fixes it.
 
-    ``tracked`` are the answers of `frames` where they are known already. ``noisy`` says that
+    ``tracked`` are the answers of `track` where they are known already. ``noisy`` says that
     clients put noise on their matrices (public knowledge): then none is singular, and the multiple
     of the identity is a guess.
 
@@ -174,7 +164,7 @@ def second_moment(
         f"Solving for S_i of {features} features takes too long; use at most {LARGEST}.",
     )
     seen = transcript.until(rounds)
-    known = frames(seen, algorithm, client) if tracked is None else tracked
+    known = list(track(seen, algorithm, client)) if tracked is None else tracked
     equations = _equations(seen, algorithm, client, known)
     require(
         len(equations) > 0,
@@ -244,35 +234,6 @@ def _completed(moment: Array, covered: Array, samples: int, expected_trace: floa
     root_inverse = vectors[:, kept] / np.sqrt(values[kept])
     factor = covered @ (vectors[:, kept] * np.sqrt(values[kept])) + across @ root_inverse
     return np.asarray(factor @ factor.T, dtype=float)
-
-
-def records(
-    transcript: Transcript,
-    algorithm: PersonalizedPCA,
-    client: int = 0,
-    rounds: int | None = None,
-) -> Array:
-    """Recover a client's records up to a rotation among them; a single record up to its sign.
-
-    Returns
-    -------
-    (features, samples) float64
-        ``Y`` with ``Y Y^T / samples`` equal to the recovered S_i.
-    """
-    count = int(transcript.samples[client])
-    require(
-        count < transcript.features,
-        f"Client {client} has {count} records and {transcript.features} features; records are "
-        "recovered only when there are fewer of them than features.",
-    )
-    return factor(second_moment(transcript, algorithm, client, rounds).matrix, count)
-
-
-def factor(moment: Array, samples: int) -> Array:
-    """Records ``Y`` (features, samples) with ``Y Y^T / samples`` equal to a matrix of that rank."""
-    values, vectors = np.linalg.eigh(moment)
-    kept = np.sqrt(samples * np.clip(values[::-1][:samples], 0, None))
-    return np.asarray(vectors[:, ::-1][:, :samples] * kept, dtype=float)
 
 
 # ---------------------------------------------------------------------- solving

@@ -25,9 +25,10 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.least_squares import Fit
-from fedpca_core.attacks.linear_system import check_client, check_prior
+from fedpca_core.attacks.linear_system import check_client
 from fedpca_core.attacks.replay_search import Search, Stage
 from fedpca_core.attacks.replay_setup import Setup
+from fedpca_core.attacks.symmetric import symmetric_prior
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
@@ -241,9 +242,9 @@ def _uncertainty(setup: Setup, fit: Fit) -> float:
 
 
 def _prior(prior: Array | None, trace: float | None, features: int) -> Array:
-    known = check_prior(prior, features)
+    known = symmetric_prior(prior, features)
     if known is not None:
-        return 0.5 * (known + known.T)
+        return known
     if trace is None:
         raise InvalidInput(
             "A replay starts from a public guess: state the trace of S_i (the guess is then cI) "

@@ -81,15 +81,11 @@ class Setup:
         In the guesses' coordinates.
     trace : float
         Of the random starts.
-    rounds : int
-        Rounds of the client.
     tolerance : float
         Relative residual that counts as explained.
     first, every : sequence of Guides or Shrinkage
         Extra equations of the first fit, and of all fits.
     leak : Leak or None
-    components : int
-    fit_frame, fit_penalty : bool
     """
 
     model: FapsReplay
@@ -98,15 +94,10 @@ class Setup:
     reach: int
     prior: Array
     trace: float
-    rounds: int
     tolerance: float
     first: Sequence[Extra]
     every: Sequence[Extra]
     leak: Leak | None
-    components: int
-    penalty_factor: float
-    fit_frame: bool = False
-    fit_penalty: bool = False
 
     @classmethod
     def of(
@@ -169,29 +160,24 @@ class Setup:
             reach=reach,
             prior=turned,
             trace=float(np.trace(prior)) if trace is None else trace,
-            rounds=len(messages),
             tolerance=_tolerance(single, noise),
             first=[guides] if seeded else [],
             every=_shrinkage(noise, model.target(len(messages)), turned),
             leak=leak,
-            components=algorithm.components,
-            penalty_factor=algorithm.penalty_factor,
-            fit_frame=algorithm.private_start,
-            fit_penalty=fit_penalty,
         )
 
     @property
-    def equations_per_round(self) -> float:
-        """Scalar equations one round contributes."""
-        return len(self.model.target(self.rounds)) / self.rounds
+    def rounds(self) -> int:
+        """Rounds of the client."""
+        return len(self.model.messages)
 
     def stages(self) -> list[int]:
         """Rounds to fit one after the other: few, enough to determine S, twice these, all."""
         # Of a round's upload, Z^T Y is symmetric: p (p - 1)/2 entries say nothing new.
-        repeated = self.components * (self.components - 1) / 2
-        enough = int(np.ceil(self.model.size / (self.equations_per_round - repeated))) + 1
+        model, p = self.model, self.model.components
+        enough = int(np.ceil(model.size / (model.features * p - p * (p - 1) / 2))) + 1
         # A hidden start takes up most of what two rounds say.
-        few = 3 if self.fit_frame else 2
+        few = 3 if model.fit_frame else 2
         return sorted({min(count, self.rounds) for count in (few, enough, 2 * enough, self.rounds)})
 
     def guess(self, start: int, seed: int) -> Guess:
@@ -207,10 +193,11 @@ class Setup:
         penalty, frame = None, None
         if self.leak is not None:
             matrix, penalty = self.leak.impose(matrix, self.asked), self.leak.penalty
-        elif self.fit_penalty:
-            penalty = self.penalty_factor * float(np.linalg.norm(matrix, 2))
-        if self.fit_frame:
-            frame = uniform_frame(generator, features, self.components)
+        elif self.model.fit_penalty:
+            norm = float(np.linalg.norm(matrix, 2))
+            penalty = self.model.algorithm.penalty_factor * norm
+        if self.model.fit_frame:
+            frame = uniform_frame(generator, features, self.model.components)
         return Guess(matrix, penalty, frame)
 
 

@@ -29,20 +29,20 @@ class ImageScore(NamedTuple):
 
 def relative_error(estimate: Array, truth: Array) -> float:
     """``||S_hat - S_i||_F / ||S_i||_F``; 1 is what guessing zero achieves."""
-    size = float(np.linalg.norm(truth))
-    require(
-        size > 0, "The true matrix is zero, so no relative error exists; choose another client."
-    )
-    return float(np.linalg.norm(estimate - truth)) / size
+    return float(np.linalg.norm(estimate - truth)) / _size(truth)
 
 
 def relative_errors(estimates: Array, truth: Array) -> Array:
     """`relative_error` of a stack (rounds + 1, features, features): one number a round."""
+    return np.asarray(np.linalg.norm(estimates - truth, axis=(1, 2)) / _size(truth), dtype=float)
+
+
+def _size(truth: Array) -> float:
     size = float(np.linalg.norm(truth))
     require(
         size > 0, "The true matrix is zero, so no relative error exists; choose another client."
     )
-    return np.asarray(np.linalg.norm(estimates - truth, axis=(1, 2)) / size, dtype=float)
+    return size
 
 
 def leading_eigenvectors(matrix: Array, components: int) -> Array:

@@ -116,13 +116,6 @@ def participations(
     return result
 
 
-def replayed_dual(
-    transcript: Transcript, algorithm: Algorithm, client: int = 0, rounds: int | None = None
-) -> Array:
-    """Y_i after the last participation, (features, components), though it never travels."""
-    return participations(transcript, algorithm, client, rounds)[-1].dual_after
-
-
 def outside_path(
     transcript: Transcript, algorithm: Algorithm, client: int = 0
 ) -> list[tuple[int, Array, Array]]:

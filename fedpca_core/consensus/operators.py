@@ -82,13 +82,17 @@ def augmented_errors(
     return np.array(sizes), first
 
 
+def _average(problem: Quadratic) -> Array:
+    """P, (clients * features, clients * features)."""
+    zeros = np.zeros_like(problem.hessians)
+    return _mixed(zeros, zeros + np.eye(problem.features))
+
+
 def _augmented(problem: Quadratic, penalty: float) -> tuple[Array, Array]:
-    size = problem.clients * problem.features
-    ones = np.zeros((problem.clients, problem.features, problem.features))
-    average = _mixed(ones, ones + np.eye(problem.features))
+    average = _average(problem)
     values, vectors = problem.spectrum
     hessian = _function(vectors, values)
-    system = _mixed(hessian, hessian) + penalty * (np.eye(size) - average)
+    system = _mixed(hessian, hessian) + penalty * (np.eye(len(average)) - average)
     return average, np.asarray(np.linalg.inv(system), dtype=float)
 
 
@@ -122,9 +126,8 @@ def matrix_step_norm(problem: Quadratic, penalty: float) -> float:
 def proxskip_norm(problem: Quadratic, method: ProxSkip) -> float:
     """Largest expected Psi_{k+1}/Psi_k (squared norm) of one ProxSkip step, over all states."""
     _check(problem)
-    size = problem.clients * problem.features
-    zeros = np.zeros((problem.clients, problem.features, problem.features))
-    average = _mixed(zeros, zeros + np.eye(problem.features))
+    average = _average(problem)
+    size = len(average)
     centring = np.eye(size) - average
     values, vectors = problem.spectrum
     hessian = _function(vectors, values)

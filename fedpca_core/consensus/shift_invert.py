@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from fedpca_core.arrays import Array
+from fedpca_core.consensus import bounds
 from fedpca_core.consensus.methods import InexactUzawa, State
 from fedpca_core.consensus.problems import Quadratic
 from fedpca_core.errors import require
@@ -89,8 +90,8 @@ def exhibit(matrices: Array, *, rounds: int = 300, accuracy: float = 1e-10) -> E
     terms = Quadratic("inner", shift * identity - matrices, np.zeros(matrices.shape[:2]), False)
     low = shift - excess if shift > excess else shift - leading
     high = float(terms.spectrum[0].max())
-    steps = max(1, round(float(np.sqrt(high / low))))
-    penalty = float(np.sqrt(low * high))
+    scaffnew = bounds.scaffnew(high, bounds.best_local_steps(low, high))
+    admm = bounds.admm(float(np.sqrt(low * high)))
 
     def record(iterate: Callable[[], tuple[int, Array | None]]) -> Course:
         spent, course, sines = 0, [0], [_sine(start, target)]
@@ -103,23 +104,15 @@ def exhibit(matrices: Array, *, rounds: int = 300, accuracy: float = 1e-10) -> E
             sines.append(_sine(vector, target))
         return Course(np.array(course, dtype=float), np.array(sines), False)
 
-    budget = rounds
-    inner = {
-        "Shift-and-invert with conjugate gradients": _conjugate(
-            shift * identity - mean, start, budget
-        ),
-        "Shift-and-invert with Scaffnew": _consensus(
-            terms, InexactUzawa(0.0, high / steps, steps, 1 / high), start, shift, mean, budget
-        ),
-        "Shift-and-invert with ADMM": _consensus(
-            terms, InexactUzawa(penalty, penalty), start, shift, mean, budget
-        ),
+    matrix = shift * identity - mean
+    methods = {
+        "Power method": _power(mean, start),
+        "Lanczos": _lanczos(mean, start),
+        "Shift-and-invert with conjugate gradients": _conjugate(matrix, start, rounds),
+        "Shift-and-invert with Scaffnew": _consensus(terms, scaffnew, start, matrix, rounds),
+        "Shift-and-invert with ADMM": _consensus(terms, admm, start, matrix, rounds),
     }
-    courses = {
-        "Power method": record(_power(mean, start)),
-        "Lanczos": record(_lanczos(mean, start)),
-    }
-    courses |= {name: record(iterate) for name, iterate in inner.items()}
+    courses = {name: record(iterate) for name, iterate in methods.items()}
     return Exhibit(shift > excess, excess / leading, 1 - float(values[-2]) / leading, courses)
 
 
@@ -185,9 +178,8 @@ def _closeness(x: Array, matrix: Array) -> float:
 
 
 def _consensus(
-    terms: Quadratic, method: InexactUzawa, start: Array, shift: float, mean: Array, budget: int
+    terms: Quadratic, method: InexactUzawa, start: Array, matrix: Array, budget: int
 ) -> Callable[[], tuple[int, Array | None]]:
-    matrix = shift * np.eye(len(mean)) - mean
     state = [start]
 
     def iterate() -> tuple[int, Array | None]:

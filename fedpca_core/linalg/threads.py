@@ -1,12 +1,15 @@
-"""One BLAS thread while small matrices are multiplied, and the caller's setting back afterwards.
+"""Where threads help: none within a product of small matrices, and one a client of large ones.
 
 A product of small matrices is over before a second thread has woken up. Where other work keeps the
-cores busy, the thread that has to be waited for makes a run several times slower, not faster.
+cores busy, the thread that has to be waited for makes a run several times slower, not faster; so
+threads that share the clients among them, and wait for each other once, bear such work better than
+threads that share every product. BLAS has the caller's setting back afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from threading import Lock
@@ -16,6 +19,8 @@ from threadpoolctl import ThreadpoolController
 
 #: Up to this many features a second thread gains little on idle cores and costs much on busy ones.
 SMALL = 256
+#: Multiplications worth a thread of their own, about a quarter of a millisecond.
+LARGE = 4_000_000
 
 
 class _Limit:
@@ -35,6 +40,16 @@ class _Limit:
                 self.before = [(each, each.get_num_threads()) for each in _libraries()]
                 _set((each, 1) for each, threads in self.before if threads != 1)
             self.users += 1
+
+    def allowed(self) -> int:
+        """How many threads BLAS may use where nothing limits it."""
+        with self.lock:
+            counts = (
+                [threads for _, threads in self.before]
+                if self.users
+                else [each.get_num_threads() for each in _libraries()]
+            )
+        return max(counts, default=1)
 
     def leave(self) -> None:
         with self.lock:
@@ -57,9 +72,26 @@ def _libraries() -> list[Any]:
 _LIMIT = _Limit()
 
 
-def one_thread(features: int) -> AbstractContextManager[None]:
-    """Use one BLAS thread inside, if matrices of so many ``features`` are small; may be nested."""
+def one_thread(features: int = 0) -> AbstractContextManager[None]:
+    """Use one BLAS thread inside, if matrices of so many ``features`` are small; may be nested.
+
+    `share_out` takes all threads even so.
+    """
     return _Limited(features <= SMALL)
+
+
+def share_out(work: Callable[[int], None], count: int, multiplications: int) -> None:
+    """Call ``work(0) ... work(count - 1)``, in threads where a call makes many multiplications.
+
+    There are as many threads as the caller lets BLAS use, and BLAS uses one in each.
+    """
+    threads = min(count, _LIMIT.allowed())
+    if threads <= 1 or multiplications < LARGE:
+        for index in range(count):
+            work(index)
+        return
+    with one_thread(), ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(count)))  # raises what a call has raised
 
 
 class _Limited(AbstractContextManager[None]):

@@ -1,4 +1,4 @@
-"""Differential privacy of single records: clipping, calibration, accounting, guarantees."""
+"""Differential privacy of single records: calibration, accounting, audits, guarantees."""
 
 from fedpca_core.guarantee import (
     CLIENT,
@@ -12,7 +12,6 @@ from fedpca_core.guarantee import (
 from fedpca_core.privacy.accounting import (
     account,
     accountable,
-    expected_releases,
     noisy,
     releases_made,
     spent,
@@ -22,7 +21,6 @@ from fedpca_core.privacy.accounting import (
 from fedpca_core.privacy.audit import (
     Audit,
     gaussian_audit,
-    one_run_audit,
     plain_audit,
     ranking_audit,
 )
@@ -37,7 +35,6 @@ from fedpca_core.privacy.calibration import (
     true_epsilon,
     warn_delta,
 )
-from fedpca_core.privacy.clipping import clip, normalise, treated
 
 __all__ = [
     "CALIBRATIONS",
@@ -50,15 +47,11 @@ __all__ = [
     "Unit",
     "account",
     "accountable",
-    "clip",
     "exact_multiplier",
     "exact_sensitivity",
-    "expected_releases",
     "gaussian_audit",
     "guarantee",
     "noisy",
-    "normalise",
-    "one_run_audit",
     "plain_audit",
     "published_multiplier",
     "published_sensitivity",
@@ -67,7 +60,6 @@ __all__ = [
     "renyi_multiplier",
     "spent",
     "together",
-    "treated",
     "true_epsilon",
     "unbounded",
     "warn_delta",

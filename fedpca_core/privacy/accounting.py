@@ -279,22 +279,11 @@ def releases_made(trace: Trace) -> IntArray:
     return made
 
 
-def expected_releases(algorithm: FedPower, setting: Setting) -> Array:
-    """Expected products each client releases under the algorithm's sampling, (clients,).
-
-    ``T (1 - (1 - w_i)^K)`` for draws with replacement; the reference machine always makes all T.
-    Exact when the run ends with a communication.
-    """
-    drawn = algorithm.drawn(setting)
-    if drawn is None:
-        return np.full(setting.clients, float(algorithm.products))
-    share = 1.0 - (1.0 - setting.weights) ** drawn
-    share[0] = 1.0
-    return algorithm.products * share
-
-
 def spent(trace: Trace, algorithm: FedPower, *, delta: float, clip_norm: float = 1.0) -> Array:
-    """Epsilon each client has really spent in a finished run, (clients,); well below 1 ms."""
+    """Epsilon each client has really spent in a finished run, (clients,); well below 1 ms.
+
+    A noisy mean that was paid for before the run is in it, also for clients that were never drawn.
+    """
     setting = trace.setting
     return true_epsilon(
         algorithm.noise * setting.samples.mean() / setting.samples,
@@ -303,4 +292,5 @@ def spent(trace: Trace, algorithm: FedPower, *, delta: float, clip_norm: float =
         algorithm.width,
         setting.samples,
         clip_norm,
+        before=0.0 if setting.paid_mean is None else setting.paid_mean.mu,
     )

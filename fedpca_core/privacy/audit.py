@@ -11,15 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
-from scipy.stats import beta, binom, rankdata
+from scipy.stats import beta, rankdata
 from scipy.stats import t as student
 
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-
-#: Where one-run audits look for epsilon.
-_LARGEST_EPSILON = 60.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Audit:
         At least this, with the stated confidence.
     delta, confidence : float
     runs : int
-        Runs (or canaries) it rests on.
+        Runs it rests on.
     way : str
         How the bound was found.
     """
@@ -156,56 +153,11 @@ def ranking_audit(first: Array, second: Array, delta: float, *, confidence: floa
     )
 
 
-def one_run_audit(
-    canaries: int, guesses: int, correct: int, delta: float, *, confidence: float = 0.95
-) -> Audit:
-    """Audit of a whole method by a single run with many records that were tossed for.
-
-    Each canary is one record or its neighbour by a fair coin; the adversary guesses some of the
-    coins from the messages. (Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training
-    run", 2023, Theorem 5.2 and appendix D.)
-
-    Parameters
-    ----------
-    canaries, guesses, correct : int
-        Coins tossed, coins guessed, and guesses that were right.
-    """
-    require(
-        0 <= correct <= guesses <= canaries and canaries >= 1,
-        f"{correct} right guesses of {guesses} about {canaries} canaries do not fit together.",
-    )
-    require(0 <= delta < 1, f"The failure probability δ must lie in [0, 1), not {delta:g}.")
-    _check_confidence(confidence)
-    low, high = 0.0, _LARGEST_EPSILON
-    if _chance(canaries, guesses, correct, 0.0, delta) >= 1.0 - confidence:
-        high = 0.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        excluded = _chance(canaries, guesses, correct, middle, delta) < 1.0 - confidence
-        low, high = (middle, high) if excluded else (low, middle)
-    return Audit(low, delta, confidence, canaries, "one run, a coin for each of so many records")
-
-
-def _chance(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
-    """Bound on the chance of so many right guesses under (epsilon, delta)."""
-    rate = 1.0 / (1.0 + np.exp(-epsilon))
-    tail = float(binom.sf(correct - 1, guesses, rate))
-    if delta == 0:
-        return tail
-    below = np.cumsum(binom.pmf(correct - np.arange(1, correct + 1), guesses, rate))
-    slope = float((below / np.arange(1, correct + 1)).max(initial=0.0))
-    return min(1.0, tail + 2.0 * canaries * delta * slope)
-
-
 def _check(first: Array, second: Array, confidence: float) -> None:
     require(
         len(first) > 0 and len(second) > 0,
         f"An audit needs runs of both kinds, not {len(first)} and {len(second)}.",
     )
-    _check_confidence(confidence)
-
-
-def _check_confidence(confidence: float) -> None:
     require(
         0 < confidence < 1,
         f"The confidence lies between 0 and 1, not {confidence}; 0.95 is usual.",

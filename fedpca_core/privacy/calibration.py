@@ -115,11 +115,14 @@ def true_epsilon(
     columns: int,
     samples: ArrayLike,
     clip_norm: float = 1.0,
+    *,
+    before: float = 0.0,
 ) -> Array:
     """The epsilon that noise nu really gives, by exact sensitivity and composition.
 
     ``noise``, ``releases`` and ``samples`` may hold one value per client. Infinite without noise;
-    0 for a client that released nothing.
+    0 for a client that released nothing. ``before`` is the GDP parameter of what every client had
+    released before, a noisy mean say.
     """
     step = exact_sensitivity(columns, samples, clip_norm)
     spread = np.asarray(noise, dtype=float)
@@ -134,7 +137,7 @@ def true_epsilon(
     noisy = spread > 0
     mu[noisy] = np.sqrt(count[noisy]) * step[noisy] / spread[noisy]
     mu[count == 0] = 0.0
-    return gaussian.epsilon_of(mu, delta)
+    return gaussian.epsilon_of(np.hypot(mu, before), delta)
 
 
 def warn_delta(delta: float, samples: IntArray) -> str | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.linalg.threads import share_out
 
 #: Below this many bytes per matrix, gathering a batch costs less than a loop of BLAS calls.
 _GATHER_BYTES = 256 * 1024
@@ -195,15 +196,16 @@ class ClientData:
         if self._whole:
             np.add(self.products, 1, out=self.products)
         else:
-            np.add.at(self.products, members, 1)
+            self.charge(np.ones(len(members), dtype=np.int64))
         return self._multiply(frames)
 
-    def charge(self, active: BoolArray) -> None:
-        """Meter one more product for some clients of this view, (clients,) bool.
+    def charge(self, products: BoolArray | IntArray) -> None:
+        """Meter so many products more for each client of this view, (clients,).
 
-        For columns that travelled along with other products: p of them cost as much as one.
+        For columns that travelled along with other products (p of them cost as much as one), and
+        for products that were made without `apply`.
         """
-        np.add.at(self.products, self.members[active], 1)
+        np.add.at(self.products, self.members, products)
 
     def _multiply(self, frames: Array) -> Array:
         members = self.members
@@ -213,20 +215,39 @@ class ClientData:
                 rows = held.reshape(-1, self.features) @ frames
                 return rows.reshape(len(members), self.features, frames.shape[1])
             return np.matmul(held, frames)
-        if self.grams is not None:
-            stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
-            result = np.empty(stacked.shape)
-            # One BLAS call a client: at this size a single product outweighs the loop, and
-            # gathering the matrices would copy more memory than the product reads.
-            for row, member in enumerate(members):
-                result[row] = _tall_product(self.grams[member], stacked[row])
-            return result
-        assert self.factors is not None
+        grams, factors = self.grams, self.factors
         stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
         result = np.empty(stacked.shape)
-        for row, member in enumerate(members):
-            result[row] = _thin_product(self.factors[member], stacked[row])
+
+        # One BLAS call a client: at this size a single product outweighs the loop, and gathering
+        # the matrices would copy more memory than the product reads.
+        def one(row: int) -> None:
+            if grams is not None:
+                result[row] = _tall_product(grams[members[row]], stacked[row])
+            elif factors is not None:
+                result[row] = _thin_product(factors[members[row]], stacked[row])
+
+        width = self.features if grams is not None else int(self.samples[members].max(initial=0))
+        share_out(one, len(members), self.features * width * frames.shape[-1])
         return result
+
+    def coordinates(self, row: int) -> tuple[Array, Array]:
+        """F and F^T F of a client of this view, whose ``S_i = F F^T`` is held as its factor F.
+
+        In coordinates of its records, products with S_i are products with the smaller F^T F, which
+        is kept.
+
+        Returns
+        -------
+        (features, m_i) float64
+        (m_i, m_i) float64
+        """
+        assert self.factors is not None
+        member = int(self.members[row])
+        key = f"record_gram/{member}"
+        if key not in self.facts:
+            self.facts[key] = self.factors[member].T @ self.factors[member]
+        return self.factors[member], self.facts[key]
 
     # ------------------------------------------------------------------ properties of S_i
     def dense(self) -> Array:
@@ -288,14 +309,21 @@ class ClientData:
                 return np.asarray(np.linalg.eigvalsh(self.grams)[:, -1], dtype=float)
             return np.array([_largest_eigenvalue(matrix) for matrix in self.grams])
         assert self.factors is not None
+        factors = self.factors
+        everyone = replace(self, members=np.arange(len(self.samples), dtype=np.int64))
+        norms = np.empty(len(self.samples))
+
         # The Gram matrix of the shorter side has the same largest eigenvalue and costs less than
         # the singular values of the factor.
-        return np.array(
-            [
-                _largest_eigenvalue(f.T @ f if f.shape[0] > f.shape[1] else f @ f.T)
-                for f in self.factors
-            ]
-        )
+        def one(row: int) -> None:
+            factor = factors[row]
+            tall = factor.shape[0] > factor.shape[1]
+            norms[row] = _largest_eigenvalue(
+                everyone.coordinates(row)[1] if tall else factor @ factor.T
+            )
+
+        share_out(one, len(norms), self.features * int(self.samples.max()) ** 2)
+        return norms
 
     def top_eigenvectors(self, components: int) -> tuple[Array, Array]:
         """Leading eigenpairs of every S_i.
@@ -308,8 +336,13 @@ class ClientData:
         if self.grams is None and self.factors is not None:
             values = np.empty((len(self.members), components))
             vectors = np.empty((len(self.members), self.features, components))
-            for row, member in enumerate(self.members):
-                values[row], vectors[row] = _thin_eigenpairs(self.factors[member], components)
+            factors = self.factors
+
+            def one(row: int) -> None:
+                factor = factors[self.members[row]]
+                values[row], vectors[row] = _thin_eigenpairs(factor, components)
+
+            share_out(one, len(values), self.features * int(self.samples.max()) ** 2)
             return values, vectors
         values, vectors = np.linalg.eigh(self.dense())
         return values[:, ::-1][:, :components], np.ascontiguousarray(
@@ -332,7 +365,7 @@ class ClientData:
             return own._multiply(vector[:, None])[0, :, 0] - centre @ vector
 
         operator = LinearOperator((self.features, self.features), matvec=difference, dtype=float)
-        start = np.cos(np.arange(self.features) * 1.7)  # fixed, so that the result is repeatable
+        start = _fixed_vector(self.features)
         try:
             found = eigsh(operator, k=1, which="LM", v0=start, return_eigenvectors=False)
         except ArpackNoConvergence:
@@ -378,11 +411,24 @@ def _thin_product(factor: Array, frame: Array) -> Array:
 
 
 def _largest_eigenvalue(matrix: Array) -> float:
-    from scipy.linalg import eigh
+    """Of a positive semidefinite matrix, by Lanczos iteration where it is large."""
+    from scipy.sparse.linalg import ArpackError, eigsh
 
-    last = matrix.shape[0] - 1
-    value = eigh(matrix, eigvals_only=True, subset_by_index=(last, last), check_finite=False)
-    return float(value[0])
+    size = len(matrix)
+    if size > _DENSE_FEATURES:
+        try:
+            found = eigsh(
+                matrix, k=1, which="LA", v0=_fixed_vector(size), return_eigenvectors=False
+            )
+            return float(found[0])
+        except ArpackError:
+            pass  # no convergence, or a zero matrix
+    return float(np.linalg.eigvalsh(matrix)[-1])
+
+
+def _fixed_vector(size: int) -> Array:
+    """Where Lanczos iterations start, so that results are repeatable."""
+    return np.cos(np.arange(size) * 1.7)
 
 
 def _thin_eigenpairs(factor: Array, components: int) -> tuple[Array, Array]:

@@ -370,18 +370,8 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
     blocks[client] = np.delete(blocks[client], record, axis=1)
     share, counts = problem.client_data.weights, problem.client_data.samples
     by_records = bool(np.allclose(share, counts / counts.sum(), rtol=1e-9))
-    return from_blocks(
-        blocks,
-        weights="records" if by_records else [float(weight) for weight in share],
-        name=problem.name,
-        image_shape=problem.image_shape,
-        client_names=problem.client_names,
-        feature_names=problem.feature_names,
-        note=problem.note,
-        own_mean=problem.own_mean,
-        own_scale=problem.own_scale,
-        announced=problem.announced,
-    )
+    data = ClientData.from_blocks(blocks, None if by_records else share / share.sum())
+    return replace(problem, client_data=data, blocks=tuple(blocks), spectrum=None)
 
 
 def client_weights(weights: str | Sequence[float], clients: int) -> Array | None:

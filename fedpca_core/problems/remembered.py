@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 Result = TypeVar("Result")
+_everywhere: WeakSet[Remembered[Any]] = WeakSet()
+
+
+def forget_everything() -> bool:
+    """Make room where memory is short; whether anything was remembered."""
+    known = [one for one in _everywhere if len(one) > 0]
+    for one in known:
+        one.forget()
+    return len(known) > 0
 
 
 class Remembered(Generic[Result]):
@@ -21,6 +31,11 @@ class Remembered(Generic[Result]):
     def __init__(self, size: int) -> None:
         self._size = size
         self._results: OrderedDict[Hashable, Result] = OrderedDict()
+        _everywhere.add(self)
+
+    def forget(self) -> None:
+        """Let go of all results."""
+        self._results.clear()
 
     def __len__(self) -> int:
         return len(self._results)

@@ -187,13 +187,20 @@ def clean_table(
 def _named(
     frame: pd.DataFrame, columns: Sequence[str] | None, client_column: str | None
 ) -> pd.DataFrame:
-    """The table with text names, all of them different, and every wanted column among them."""
-    names = [str(column) for column in frame.columns]
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-    require(not repeated, f"Several columns are called {listed(repeated)}; rename them.")
+    """The table with names of their own, and every wanted column among them."""
+    named = distinctly_named(frame)
+    names = list(named.columns)
     wanted = [*(columns or ()), *(() if client_column is None else (client_column,))]
     for name in wanted:
         require(name in names, f"There is no column “{name}”; the columns are {listed(names)}.")
+    return named
+
+
+def distinctly_named(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as names, all of them different."""
+    names = [str(column) for column in frame.columns]
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+    require(not repeated, f"Several columns are called {listed(repeated)}; rename them.")
     return frame.set_axis(names, axis=1)
 
 

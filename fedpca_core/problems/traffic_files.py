@@ -12,6 +12,7 @@ import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
+from fedpca_core.problems.image_files import data_folder
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 
 _PARQUET = {
@@ -91,13 +92,18 @@ class Traffic:
                 "missed; choose a file or a label column that tells both apart, or no labels.",
             )
 
+    @property
+    def attack_types(self) -> list[str]:
+        """Types of attack among the test records, in alphabetical order."""
+        return sorted({str(name) for name in self.types[self.attack]})
+
 
 def available(folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
     """Keys of the real data sets that can be read from ``folder`` (default: FEDPCA_DATA)."""
-    root = _folder(folder)
-    if root is None:
-        return ()
-    return tuple(k for k, names in _PARQUET.items() if all((root / n).is_file() for n in names))
+    where = data_folder(folder)
+    root = Path(where)
+    every = _PARQUET.items() if where else ()
+    return tuple(key for key, names in every if all((root / n).is_file() for n in names))
 
 
 def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
@@ -119,13 +125,12 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
         f"There is no data set called {key!r}; choose one of {', '.join(SCHEMAS)}.",
     )
     schema = SCHEMAS[key]
-    root = _folder(folder)
     require(
-        root is not None and key in available(folder),
+        key in available(folder),
         f"{schema.title} was not found: FEDPCA_DATA must name a folder that holds "
         f"{' and '.join(_PARQUET[key])}; or choose “Your own file”.",
     )
-    assert root is not None
+    root = Path(data_folder(folder))
     # Rows of no split (duplicates, further attacks) are never read.
     kept: dict[str, list[tuple[str, str, Any]]] = {
         "unsw": [("paper_test", "==", True)],
@@ -153,8 +158,3 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
         types=types,
         note=_NOTES[key],
     )
-
-
-def _folder(folder: str | os.PathLike[str] | None) -> Path | None:
-    name = os.environ.get("FEDPCA_DATA") if folder is None else folder
-    return Path(name) if name else None

@@ -6,16 +6,15 @@ of any other table the numeric columns are the features.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.errors import require
-from fedpca_core.problems.table_cleaning import client_name, listed
+from fedpca_core.problems.table_cleaning import client_name, distinctly_named, listed
 from fedpca_core.problems.table_file import read_table
 from fedpca_core.problems.traffic_files import Traffic
 from fedpca_core.problems.traffic_schemas import HEADERLESS, Schema, attacks_in, recognise
@@ -49,15 +48,13 @@ class _Rows:
 
     def only(self, chosen: np.ndarray, story: str) -> _Rows:
         """Some of the rows."""
-        return _Rows(
-            self.names,
-            self.split_key,
-            self.values[chosen],
-            self.attack[chosen],
-            self.types[chosen],
-            self.labelled,
-            self.story + story,
-            None if self.owners is None else self.owners[chosen],
+        return replace(
+            self,
+            values=self.values[chosen],
+            attack=self.attack[chosen],
+            types=self.types[chosen],
+            story=self.story + story,
+            owners=None if self.owners is None else self.owners[chosen],
         )
 
 
@@ -97,11 +94,11 @@ def read_traffic(
         Not a table, unknown columns, text in numbers, too few usable rows, only one class.
     """
     content = _with_header(content)
-    table = _named(read_table(content, name))
+    table = distinctly_named(read_table(content, name))
     schema = None if columns else recognise(table.columns)
     if schema is not None:
         # In these files a dash is a value ("does not apply"), not a gap.
-        table = schema.spelled(_named(read_table(content, name, missing=())))
+        table = schema.spelled(distinctly_named(read_table(content, name, missing=())))
     rows = _usable(table, schema, columns, label_column, normal_value, client_column, name)
     rows = _thinned(rows, Streams(seed).generator("data", 1))
     normal = np.flatnonzero(~rows.attack)
@@ -139,13 +136,6 @@ def _with_header(content: bytes) -> bytes:
     return content
 
 
-def _named(table: pd.DataFrame) -> pd.DataFrame:
-    names = [str(column) for column in table.columns]
-    twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    require(not twice, f"Several columns are called {listed(twice)}; rename them.")
-    return table.set_axis(names, axis=1)
-
-
 def _usable(
     table: pd.DataFrame,
     schema: Schema | None,
@@ -170,7 +160,7 @@ def _usable(
         require(
             client_column in table,
             f"{name} has no column “{client_column}” of clients; its columns are "
-            f"{_some(table.columns)}.",
+            f"{listed(list(table.columns))}.",
         )
         table = table[table[client_column].notna()]
     if known_label:
@@ -180,7 +170,7 @@ def _usable(
         require(
             label_column in table,
             f"{name} has no column “{label_column}” of labels; its columns are "
-            f"{_some(table.columns)}.",
+            f"{listed(list(table.columns))}.",
         )
         table = table[table[label_column].notna()]
         attack, types, said = attacks_in(table[label_column], normal_value, guess=True)
@@ -221,7 +211,7 @@ def _features(
     for column in columns:
         require(
             column in table,
-            f"{name} has no column “{column}”; its columns are {_some(table.columns)}.",
+            f"{name} has no column “{column}”; its columns are {listed(list(table.columns))}.",
         )
     offered = [column for column in columns or table.columns if column not in labels]
     numeric = [
@@ -242,7 +232,7 @@ def _features(
         "but at least 2 features are needed; choose other columns or another file.",
     )
     left_out = [column for column in offered if column not in kept]
-    story = f"Left out, not numeric or mere row numbers: {_some(left_out)}." if left_out else ""
+    story = f"Left out, not numeric or mere row numbers: {listed(left_out)}." if left_out else ""
     return tuple(kept), table[kept].to_numpy(dtype=float, na_value=np.nan), story
 
 
@@ -261,9 +251,3 @@ def _thinned(rows: _Rows, generator: np.random.Generator) -> _Rows:
         chosen,
         f" {len(chosen):,} are kept (at most {MAX_RECORDS:,} of each class, drawn at random).",
     )
-
-
-def _some(names: Iterable[str]) -> str:
-    """A list of names, cut where it grows long."""
-    found = list(names)
-    return ", ".join(found[:8]) + (", …" if len(found) > 8 else "")

@@ -75,7 +75,6 @@ class Mailbox:
         self.bytes_up = 0
         self.bytes_down = 0
         self.exchanges: list[Exchange] = []
-        self._download = 0  # bytes down to one client since the last record
         self._recorded = (0, 0)  # bytes up and down by then
         self._recorded_bytes = 0
         self._last: dict[str, Array] = {}
@@ -87,7 +86,6 @@ class Mailbox:
         received = {name: self._travel(array) for name, array in messages.items()}
         size = sum(self._size(array) for array in received.values())
         self.bytes_down += recipients * size
-        self._download += size
         return received
 
     # ------------------------------------------------------------------ up
@@ -175,9 +173,8 @@ class Mailbox:
             bytes_up=up,
             bytes_down=down,
             upload_bytes=up // max(1, len(plan.participants)),
-            download_bytes=self._download,
         )
-        self._recorded, self._download = (self.bytes_up, self.bytes_down), 0
+        self._recorded = self.bytes_up, self.bytes_down
         self.exchanges.append(exchange)
         return exchange
 

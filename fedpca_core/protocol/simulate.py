@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from fedpca_core.arrays import Arrays, put, take
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Channel
@@ -78,9 +79,10 @@ class Simulation(Run):
         answers = LinearAnswers(members, plan) if self.sums_only else None
         if answers is not None:
             members = answers.as_data()
-        uplink, stepped = self.algorithm.client(
-            members, take(self.clients, present), plan, downlink, self.streams
-        )
+        with one_thread():  # the clients of a round share the threads among them
+            uplink, stepped = self.algorithm.client(
+                members, take(self.clients, present), plan, downlink, self.streams
+            )
         if answers is not None:
             answers.check(uplink)
 

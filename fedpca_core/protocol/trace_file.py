@@ -34,15 +34,7 @@ _CURVES = ("estimates", "bytes_up", "bytes_down", "local_products", "seconds")
 _WHO = ("participants", "weights", "sum_weights")
 #: Parts of an exchange that are named arrays; the last three may be None.
 _MESSAGES = ("downlink", "uploads", "sums", "feedback")
-_NUMBERS = (
-    "round",
-    "local_steps",
-    "recorded",
-    "bytes_up",
-    "bytes_down",
-    "upload_bytes",
-    "download_bytes",
-)
+_NUMBERS = ("round", "local_steps", "recorded", "bytes_up", "bytes_down", "upload_bytes")
 _SCALARS = ("features", "clients", "participation", "absent", "record_norm", "own_moments")
 
 

@@ -36,8 +36,8 @@ class Exchange:
     bytes_up, bytes_down : int
         Bytes on the wire in this round, over all senders and recipients, at the wire's precision.
         They are counted whether or not the messages are recorded.
-    upload_bytes, download_bytes : int
-        The same for one client that takes part: its upload; the broadcast and the feedback.
+    upload_bytes : int
+        The same of one client's upload.
     """
 
     round: int
@@ -53,7 +53,6 @@ class Exchange:
     bytes_up: int
     bytes_down: int
     upload_bytes: int
-    download_bytes: int
 
 
 @dataclass(frozen=True)

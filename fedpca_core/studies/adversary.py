@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,16 +23,6 @@ RUN = frozenset(
     name for name, described in AttackSettings.parameters().items() if not described.view
 ) - {"methods"}
 
-_KNOWN = {entry.key: entry for entry in attacks.ADVERSARIES}
-#: The adversaries under the keys of the settings.
-ADVERSARIES: Mapping[str, attacks.Adversary] = {
-    "linear": _KNOWN["linear"],
-    "symmetric": _KNOWN["symmetric"],
-    "ridge": _KNOWN["ridge"],
-    "pooled": _KNOWN["sums"],
-    "collude": _KNOWN["collusion"],
-}
-
 
 @dataclass(frozen=True)
 class Onlooker:
@@ -41,7 +31,7 @@ class Onlooker:
     Attributes
     ----------
     key : str
-        Of `ADVERSARIES`.
+        Of `attacks.ADVERSARIES`.
     colluders : int
     note : str
         Why it is not the chosen one; empty if it is.
@@ -54,7 +44,7 @@ class Onlooker:
     @property
     def adversary(self) -> attacks.Adversary:
         """What it knows and does."""
-        return ADVERSARIES[self.key]
+        return attacks.ADVERSARIES[self.key]
 
 
 def onlooker(settings: AttackSettings, clients: int) -> Onlooker:
@@ -66,7 +56,7 @@ def onlooker(settings: AttackSettings, clients: int) -> Onlooker:
     clients : int
         Of the problem, which may have another number than the settings say (a table).
     """
-    chosen = ADVERSARIES[settings.attack]
+    chosen = attacks.ADVERSARIES[settings.attack]
     if settings.secure_aggregation and chosen.needs_single_uploads:
         return Onlooker(
             "pooled",

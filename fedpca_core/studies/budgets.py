@@ -43,23 +43,16 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
 
     key: ClassVar[str] = "budgets"
     title: ClassVar[str] = "ε against heterogeneity"
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", BUDGETS)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("budgets", True)
     settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: ConvergeSettings) -> bool:
-        return settings.budgets
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
         size = costs.Size.of(settings, data)
         levels_ = costs.prepare(size).times(len(BUDGETS) * len(levels(settings)))
         runs = len(BUDGETS) * len(levels(settings)) * settings.starts * len(settings.methods)
         return levels_ + costs.run(size, settings).times(runs)
-
-    def parameter(self, settings: ConvergeSettings) -> str:
-        return "epsilon"
-
-    def values(self, settings: ConvergeSettings) -> Sequence[Value]:
-        return BUDGETS
 
     def seeds(self, settings: ConvergeSettings) -> Sequence[int]:
         return range(settings.starts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from fedpca_core.problems.images import LIVE_RESOLUTION
 from fedpca_core.protocol.channel import Channel
@@ -44,15 +45,15 @@ class Size:
     records: float
 
     @classmethod
-    def of(cls, settings: ConvergeSettings, data: OwnData | None = None) -> Size:
-        """The size that settings and file promise; nothing is drawn or parsed."""
+    def of(cls, settings: Any, data: OwnData | None = None) -> Size:
+        """The size that a page's settings and file promise; nothing is drawn or parsed."""
         c = settings
         if c.problem == "table" and data is not None:
             rows, columns = data.shape
             return cls(len(c.columns) or columns, c.clients, rows)
         if c.problem in LIVE_RESOLUTION:
-            records = min(_IMAGES, c.clients * c.records_per_client)
-            side = c.resolution or LIVE_RESOLUTION[c.problem]
+            records = min(_IMAGES, c.clients * getattr(c, "records_per_client", math.inf))
+            side = getattr(c, "resolution", 0) or LIVE_RESOLUTION[c.problem]
             return cls(side**2, c.clients, records)
         return cls(c.features, c.clients, c.clients * c.samples)
 
@@ -114,11 +115,7 @@ def private(
 ) -> Cost:
     """Drawing the data, and so many runs; ``repetition`` adds seconds to each."""
     c = settings
-    size = Size(c.features, c.clients, c.clients * c.samples)
-    if c.problem in LIVE_RESOLUTION:
-        size = Size(LIVE_RESOLUTION[c.problem] ** 2, c.clients, _IMAGES)
-    elif c.problem == "table" and data is not None:
-        size = Size(data.shape[1], c.clients, data.shape[0])
+    size = Size.of(c, data)
     n = size.features
     product = c.clients * 2 * n**2 * (c.components + c.surplus) * _SLOW + _ROUND
     # Every record is drawn or read, measured and clipped.
@@ -130,9 +127,7 @@ def private(
 def personal(settings: PersonaliseSettings, data: OwnData | None, runs: float = 1.0) -> Cost:
     """Drawing or reading the clients, and so many runs of personalised PCA with its measures."""
     c = settings
-    size = Size(c.features, c.clients, c.clients * c.samples)
-    if c.problem == "table" and data is not None:
-        size = Size(len(c.columns) or data.shape[1], c.clients, data.shape[0])
+    size = Size.of(c, data)
     n = size.features
     round_ = c.clients * 6 * n**2 * c.components * _SLOW + _ROUND
     once = prepare(size) + Cost(_mb(8 * c.clients * n * c.components), c.rounds * round_)

@@ -12,6 +12,7 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.adversary import private_matrix, stated_trace
 from fedpca_core.studies.build import attacked_run, build_problem
@@ -55,12 +56,10 @@ class Defences(Study[AttackSettings, pd.DataFrame]):
 
     key: ClassVar[str] = "defences"
     title: ClassVar[str] = "Every defence of FAPS"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("defences", True)
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = READS - set(_CLEAN)
     seconds: ClassVar[float] = 1200.0
-
-    def wanted(self, settings: AttackSettings) -> bool:
-        return settings.defences
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
         size = costs.Size.of(settings, data)

@@ -16,6 +16,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, together
 from fedpca_core.problems import Problem, without_record
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs, pictures
 from fedpca_core.studies.adversary import RUN, Onlooker, attack, onlooker
 from fedpca_core.studies.build import build_problem, with_noise
@@ -107,11 +108,9 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
 
     key: ClassVar[str] = "differencing"
     title: ClassVar[str] = "One more record"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("differencing", True)
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {"record"}
-
-    def wanted(self, settings: AttackSettings) -> bool:
-        return settings.differencing
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
         size = costs.Size.of(settings, data)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem, from_table
+from fedpca_core.problems.table_cleaning import distinctly_named
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
 from fedpca_core.studies.limits import Cost
@@ -72,12 +73,7 @@ class OwnTable(Study[Settings, TableFacts]):
         yield Step(0.0, "Reading your file")
         if data is None:
             raise InvalidInput("There is no file to read; choose one.")
-        table = data.table
-        repeated = table.columns[table.columns.duplicated()]
-        if len(repeated):
-            raise InvalidInput(
-                f"Several columns are called “{str(repeated[0])[:80]}”; rename them."
-            )
+        table = distinctly_named(data.table)
         yield Step(0.8, "Looking at its columns")
         return TableFacts.of(table)
 

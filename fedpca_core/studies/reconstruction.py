@@ -213,7 +213,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
                 "adversary": result.by.key,
                 "error": [one.last for one in found.values()],
                 "error_to_what_was_released": [one.released for one in found.values()],
-                "complete_after_round": [_or_nan(one.complete) for one in found.values()],
+                "complete_after_round": np.array([one.complete for one in found.values()], float),
                 "method_sine": [one.angle_of_method(-1) for one in found.values()],
             }
         )
@@ -243,10 +243,6 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
             "errors": _stacked(errors),
             "messages": _stacked(messages),
         }
-
-
-def _or_nan(round_: int | None) -> float:
-    return np.nan if round_ is None else float(round_)
 
 
 def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -316,7 +312,7 @@ def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[
     matrices, weights = honest.dense(), honest.weights
     others = simulation_only.mean_of_others(matrices, weights, settings.client)
     tried = (
-        ("guessing zero", baselines.zero(features), False),
+        ("guessing zero", np.zeros((features, features)), False),
         ("guessing a scaled identity", baselines.scaled_identity(features, trace), False),
         (
             "random subspace",

@@ -34,6 +34,7 @@ class Recovery(Sweep[AttackSettings]):
 
     key: ClassVar[str] = "recovery"
     title: ClassVar[str] = "Rounds to recovery against features"
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("features", FEATURES)
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     most: ClassVar[Cost] = Cost(megabytes=150, seconds=90)
     reads: ClassVar[frozenset[str]] = RUN - {
@@ -64,12 +65,6 @@ class Recovery(Sweep[AttackSettings]):
 
     def wanted(self, settings: AttackSettings) -> bool:
         return settings.growth and not self.obstacle(settings)
-
-    def parameter(self, settings: AttackSettings) -> str:
-        return "features"
-
-    def values(self, settings: AttackSettings) -> Sequence[Value]:
-        return FEATURES
 
     def seeds(self, settings: AttackSettings) -> Sequence[int]:
         return tuple((settings.seed + draw) % 100_000 for draw in range(DRAWS))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pandas as pd
 
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, Value
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 
@@ -59,6 +59,9 @@ class Study(ABC, Generic[S, R]):
     title : str
     settings : type of Settings
         What it runs from; several studies of a page share one class.
+    opened_by : tuple of str and value, or None
+        The field of the settings that opens it on its page, and the value that does; None: it is
+        always shown.
     seconds : float
         When a page gives up on it.
     most : Cost
@@ -71,12 +74,16 @@ class Study(ABC, Generic[S, R]):
     settings: ClassVar[type[Settings]]
     #: Fields that the run reads; None stands for all that are not of the view.
     reads: ClassVar[frozenset[str] | None] = None
+    opened_by: ClassVar[tuple[str, Value] | None] = None
     seconds: ClassVar[float] = 120.0
     most: ClassVar[Cost]
 
     def wanted(self, settings: S) -> bool:
-        """Whether the page shows this study with these settings (all of them, by default)."""
-        return True
+        """Whether the page shows this study with these settings."""
+        if self.opened_by is None:
+            return True
+        name, value = self.opened_by
+        return bool(getattr(settings, name) == value)
 
     def cost(self, settings: S, data: OwnData | None = None) -> Cost:
         """What a run from these settings will take, estimated without running anything."""

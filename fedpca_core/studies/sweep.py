@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -77,15 +77,23 @@ class Swept:
 
 
 class Sweep(Study[S, Swept], Generic[S]):
-    """A study of one parameter; subclasses say which values and what to measure there."""
+    """A study of one parameter; subclasses say which values and what to measure there.
 
-    @abstractmethod
+    Class attributes
+    ----------------
+    along : tuple of str and values
+        The field that varies and its values, unless the settings choose them.
+    """
+
+    along: ClassVar[tuple[str, Sequence[Value]]]
+
     def parameter(self, settings: S) -> str:
         """The field that varies."""
+        return self.along[0]
 
-    @abstractmethod
     def values(self, settings: S) -> Sequence[Value]:
         """Its values, in the order they are computed."""
+        return self.along[1]
 
     @abstractmethod
     def measure(self, settings: S, data: OwnData | None) -> Part[Measured]:

@@ -115,8 +115,10 @@ def test_without_record_leaves_out_that_one_and_keeps_everything_else():
     np.testing.assert_array_equal(BEFORE.blocks[1], np.delete(AFTER.blocks[1], 7, axis=1))
     np.testing.assert_array_equal(BEFORE.blocks[0], AFTER.blocks[0])
     np.testing.assert_allclose(BEFORE.client_data.weights, np.array([60, 59, 60, 60]) / 239)
-    equal = from_blocks(UNEQUAL, weights="equal")
-    np.testing.assert_allclose(without_record(equal, 0, 0).client_data.weights, 0.25)
+    equal = from_blocks(UNEQUAL, weights="equal", record_norm=9.0)
+    left = without_record(equal, 0, 0)
+    np.testing.assert_allclose(left.client_data.weights, 0.25)
+    assert left.record_norm == 9.0
 
 
 def test_refusals_say_what_does_not_fit():

@@ -68,15 +68,7 @@ def test_means_of_their_own_are_added_back():
     assert recovered_records(result.values, raw.blocks[1][:, :7], raw.announced.grid) == 7
 
 
-def test_two_reconstructed_matrices_do_as_well():
-    matrices = [problem.client_data.dense()[1] for problem in (before(9), DIGITS)]
-    factor = attacks.joined_matrices(*matrices, 141, 150)
-    assert found(factor) == 9
-
-
 def test_runs_of_as_many_records_are_refused():
     runs = [transcript(DIGITS, fp.SSI(4), 1)] * 2
     with pytest.raises(InvalidInput, match="Both runs stand for 150 records"):
         attacks.joined(*runs, client=1)
-    with pytest.raises(InvalidInput, match="Both matrices stand for 150 records"):
-        attacks.joined_matrices(np.eye(3), np.eye(3), 150, 150)

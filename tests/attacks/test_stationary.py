@@ -43,9 +43,8 @@ NAMES = ["FedPG", "FedPE", "printed", "reset", "uniform"]
 def test_duals_never_travel_and_are_known_all_the_same(problem, algorithm):
     trace = run(problem, algorithm, 30)
     for client in (0, 7):
-        dual = stationary.replayed_dual(trace.transcript, algorithm, client)
-        np.testing.assert_allclose(dual, trace.state("dual")[-1, client], atol=1e-9)
         last = stationary.participations(trace.transcript, algorithm, client)[-1]
+        np.testing.assert_allclose(last.dual_after, trace.state("dual")[-1, client], atol=1e-9)
         np.testing.assert_allclose(last.end, trace.frames[-1, client], atol=1e-12)
 
 
@@ -96,11 +95,11 @@ def test_one_participation_is_not_enough_and_noise_hurts(problem):
 def test_refusals_say_what_to_do(problem):
     trace = run(problem, fp.FedPG(2), 6)
     with pytest.raises(fp.InvalidInput, match="replays the duals of FedPE and FedPG, but SSI"):
-        stationary.replayed_dual(trace.transcript, fp.SSI(2))
+        stationary.participations(trace.transcript, fp.SSI(2))
     with pytest.raises(fp.InvalidInput, match="no client 10; choose one of 0 to 9"):
         stationary.fit_runs(trace.transcript, fp.FedPG(2), 10)
     summed = run(problem, fp.FedPG(2), 6, channel=fp.Channel(secure_aggregation=True))
     with pytest.raises(fp.InvalidInput, match="under secure aggregation"):
         stationary.outside_path(summed.transcript, fp.FedPG(2), 3)
     with pytest.raises(fp.InvalidInput, match="took part in none of the 1 rounds"):
-        stationary.replayed_dual(trace.transcript, fp.FedPG(2), 3, rounds=1)
+        stationary.participations(trace.transcript, fp.FedPG(2), 3, rounds=1)

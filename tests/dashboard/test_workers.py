@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import resource
@@ -18,11 +19,12 @@ from dashboard.shell import workers
 from dashboard.shell.limits import LIMITS
 from dashboard.shell.workers import Pieces, Pool, together
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.remembered import Remembered
 from fedpca_core.studies.catalogue import STUDIES
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import outcome
+from fedpca_core.studies.study import Step, outcome
 
 STUDY = STUDIES["convergence"]
 TINY = ConvergeSettings(features=12, clients=3, components=2, rounds=30, starts=1, decay=1.3)
@@ -225,3 +227,27 @@ def test_a_worker_that_was_ended_is_never_used_again(pool, monkeypatch):
     assert not worker.alive
     run.close()
     assert outcome(pool.run(STUDY, TINY, None)).complete
+
+
+def test_what_earlier_studies_left_makes_room_for_one_that_lacks_memory(monkeypatch):
+    kept: Remembered[int] = Remembered(1)
+    tries = []
+
+    class Hungry:
+        def run(self, settings, data):
+            tries.append(len(kept))
+            if len(kept) or settings == LONG:
+                kept.get("its own", lambda: 2)
+                raise MemoryError
+            yield Step(0.5, "half")
+            return "fed"
+
+    monkeypatch.setitem(workers.RUNNABLE, "hungry", Hungry())
+    here, _there = multiprocessing.Pipe()
+    kept.get("earlier", lambda: 1)
+    assert workers._answer(here, "hungry", TINY, None) == ("result", "fed")
+    assert tries == [1, 0]
+    kind, sentence = workers._answer(here, "hungry", LONG, None)
+    assert kind == "refusal"
+    assert "more memory than this server gives" in sentence
+    assert tries == [1, 0, 0, 0]  # a second time, no third

@@ -68,6 +68,9 @@ def test_a_node_refuses_a_run_beyond_its_own_epsilon(budget, tmp_path):
         node["memory"] += str(client)
     with pytest.raises(InvalidInput, match=r"takes part up to ε = 1\.5 only, and the run"):
         run(LocalGrid(strict, {}), Job(fp.SSI(3), CLIENTS, rounds=2, budget=budget))
+    careless = Job(fp.SSI(3), CLIENTS, rounds=2, budget={**BUDGET, "delta": 0.5})
+    with pytest.raises(InvalidInput, match=r"one over its records, and the run asks for 0\.5"):
+        run(LocalGrid(strict, {}), careless)
     run(LocalGrid(strict, {}), Job(fp.SSI(3), CLIENTS, rounds=2, budget=BUDGET))
 
 

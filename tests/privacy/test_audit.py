@@ -17,12 +17,10 @@ from scipy.stats import binom
 import fedpca_core as fp
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.attacks import (
+    matrix_scores,
     membership_score,
-    membership_scores,
     permitted_auc,
     permitted_roc,
-    released_matrices,
-    source_scores,
     theoretical_auc,
 )
 from fedpca_core.errors import InvalidInput
@@ -31,13 +29,13 @@ from fedpca_core.guarantee import Guarantee
 from fedpca_core.privacy import account, noisy
 from fedpca_core.privacy.audit import (
     gaussian_audit,
-    one_run_audit,
     plain_audit,
     ranking_audit,
     rate_bound,
 )
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
 
 FEATURES, COMPONENTS, RECORDS, EPSILON, DELTA = 6, 2, 8, 1.0, 1e-6
@@ -60,10 +58,22 @@ def replicas(each: int) -> Problem:
     return Problem("replicas", data, record_norm=1.0)
 
 
+def membership_scores(run: Transcript, noise: np.ndarray) -> np.ndarray:
+    """`membership_score` of all clients at once."""
+    first, second = neighbours()
+    found = np.zeros(run.clients)
+    for exchange in run.exchanges:
+        assert exchange.uploads is not None
+        probe = exchange.downlink["frame"]
+        off = exchange.uploads["product"] - 0.5 * (first + second) @ probe
+        found += np.tensordot(off, (first - second) @ probe, axes=2)
+    return np.asarray(found / noise**2)
+
+
 def scores(algorithm: Noisy, each: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood ratios of clients with S and of clients with S'."""
     run = fp.simulate(replicas(each), algorithm, rounds=algorithm.products, seed=seed).transcript
-    found = membership_scores(run, *neighbours(), np.full(2 * each, algorithm.noise))
+    found = membership_scores(run, np.full(2 * each, algorithm.noise))
     return found[:each], found[each:]
 
 
@@ -71,7 +81,12 @@ def source(each: int, seed: int, epsilon: float = EPSILON) -> tuple[np.ndarray, 
     private = replicas(each).private(epsilon, DELTA, 1.0, Streams(seed))
     assert private.source is not None
     run = fp.simulate(private, fp.Centralized(COMPONENTS), rounds=1).transcript
-    found = source_scores(run, *neighbours(), private.source.noise)
+    released = private.client_data.dense()
+    sent = run.exchanges[0].uploads
+    assert sent is not None
+    rows, columns = np.triu_indices(FEATURES)
+    assert np.array_equal(sent["covariance"], released[:, rows, columns])
+    found = matrix_scores(released, *neighbours(), private.source.noise)
     return found[:each], found[each:]
 
 
@@ -91,7 +106,7 @@ def hockey_stick(loss: np.ndarray, epsilon: float) -> tuple[float, float]:
 def test_scores_of_all_clients_are_those_of_each() -> None:
     run = fp.simulate(replicas(3), noisy(fp.SSI(COMPONENTS), 0.1, 3), rounds=3).transcript
     spread = np.linspace(0.1, 0.2, 6)
-    found = membership_scores(run, *neighbours(), spread)
+    found = membership_scores(run, spread)
     for client in range(6):
         one = membership_score(run, *neighbours(), spread[client], client)
         assert found[client] == pytest.approx(one)
@@ -208,39 +223,6 @@ def test_rates_are_those_of_clopper_and_pearson() -> None:
     assert np.mean([rate_bound(int(c), 60, 0.9) >= 0.3 for c in counts]) >= 0.9
 
 
-def test_one_run_with_many_canaries() -> None:
-    """Randomised response at epsilon: the bound is below it in 95 % of runs, and not by much."""
-    generator = np.random.default_rng(2)
-    for epsilon in (0.5, 2.0):
-        rate = 1 / (1 + np.exp(-epsilon))
-        correct = generator.binomial(1000, rate, 60)
-        found = np.array([one_run_audit(1000, 1000, int(c), 0.0).epsilon for c in correct])
-        assert (found <= epsilon).mean() >= 0.93
-        assert np.median(found) > 0.7 * epsilon
-    assert one_run_audit(100, 100, 50, 0.0).epsilon == 0.0
-    assert one_run_audit(100, 100, 90, 0.0).epsilon > one_run_audit(100, 100, 90, 1e-3).epsilon
-    with pytest.raises(InvalidInput, match="do not fit together"):
-        one_run_audit(10, 20, 5, 0.0)
-
-
-def test_a_whole_method_audited_by_one_run() -> None:
-    """Canaries in one client's data, guessed from the S_i + E_i that every method works on."""
-    features, samples = 200, 100
-    generator = np.random.default_rng(3)
-    coins = generator.integers(0, 2, samples)
-    pairs = np.eye(features).reshape(samples, 2, features)
-    records = pairs[np.arange(samples), coins].T
-    problem = fp.problems.from_blocks([records, records])
-    private = problem.private(8.0, DELTA, 1.0, Streams(4))
-    run = fp.simulate(private, fp.Centralized(2), rounds=1).transcript
-    matrix = released_matrices(run)[0]
-    assert np.array_equal(matrix, private.client_data.dense()[0])
-    said = np.diff(np.diagonal(matrix).reshape(samples, 2), axis=1)[:, 0] > 0
-    right = int((said == coins.astype(bool)).sum())
-    found = one_run_audit(samples, samples, right, DELTA)
-    assert 0.5 < found.epsilon < 8.0
-
-
 # ---------------------------------------------------------------------- ceilings
 def test_both_ceilings_of_membership() -> None:
     """At epsilon = 1 Gaussian noise permits an area of .567, the budget alone .731."""
@@ -280,5 +262,5 @@ def test_a_server_that_repeats_its_probe_pays_where_the_clients_allow_it() -> No
     found = account(run, trace.setting, delta=DELTA)
     assert isinstance(found, Guarantee)
     assert found.mu == pytest.approx(np.sqrt(3) * np.sqrt(2) / (RECORDS * 0.1))
-    loss = membership_scores(trace.transcript, *neighbours(), np.full(800, 0.1))[:400]
+    loss = membership_scores(trace.transcript, np.full(800, 0.1))[:400]
     assert loss.mean() <= found.mu**2 / 2

@@ -7,22 +7,21 @@ import pandas as pd
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.errors import InvalidInput
+from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.privacy import (
     Calibration,
     Guarantee,
     Refusal,
     account,
-    clip,
-    expected_releases,
     guarantee,
-    normalise,
     releases_made,
     spent,
-    treated,
 )
+from fedpca_core.problems.perturbation import Budget
+from fedpca_core.problems.records import clip, normalise
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.streams import Streams
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +130,21 @@ def test_each_machine_pays_for_the_rounds_it_uploaded(problem: fp.problems.Probl
     assert np.all(paid[made < 10] < 2.0) and np.all(paid[made == 0] == 0)
 
 
+def test_what_was_spent_holds_the_noisy_mean() -> None:
+    blocks = np.random.default_rng(0).standard_normal((10, 15, 200))
+    budget = Budget(2.0, 1e-5, 1.0, mean_share=0.2)
+    bounded = fp.problems.from_blocks(list(blocks)).bounded(budget, Streams(0))
+    noise = float(Calibration("exact", budget.for_products, 1e-5, 10, 3).noise(200))
+    algorithm = fp.FedPower(2, 3, noise=noise, period=4, draws=2)
+    trace = fp.simulate(bounded, algorithm, rounds=99, seed=2)
+    made, paid = releases_made(trace), spent(trace, algorithm, delta=1e-5)
+    stated = account(algorithm, trace.setting, delta=1e-5)
+    assert isinstance(stated, Guarantee)
+    assert paid[made == 10] == pytest.approx(stated.epsilon) and stated.epsilon == pytest.approx(2)
+    mean = np.sqrt(0.2) * budget.mu
+    assert made.min() == 0 and paid[made == 0] == pytest.approx(float(epsilon_of(mean, 1e-5)))
+
+
 def test_expected_releases_match_the_draws(problem: fp.problems.Problem, setting: Setting) -> None:
     algorithm = run(draws=4)
     made = np.mean(
@@ -140,8 +154,8 @@ def test_expected_releases_match_the_draws(problem: fp.problems.Problem, setting
         ],
         axis=0,
     )
-    assert np.allclose(made, expected_releases(algorithm, setting), rtol=0.18)
-    assert np.all(expected_releases(run(), setting) == 10)
+    expected = 10 * (1 - (1 - setting.weights) ** 4)
+    assert made[0] == 10 and np.allclose(made[1:], expected[1:], rtol=0.18)
 
 
 def test_a_run_without_its_last_communication_still_costs_all_products(
@@ -163,10 +177,13 @@ def test_norms_are_bounded_before_second_moments_are_formed() -> None:
     short = np.linalg.norm(block, axis=0) <= 1
     assert np.array_equal(clipped[:, short], block[:, short])
     raw = fp.problems.from_blocks([block, 2 * block])
-    for treatment in ("clipped", "normalised"):
-        safe = treated(raw, treatment, 0.5)
-        assert safe.record_norm == 0.5
-        assert np.all(safe.client_data.traces() <= 0.25 + 1e-12)
+    safe = bounded(raw, 0.5)
+    assert safe.record_norm == 0.5
+    assert np.all(safe.client_data.traces() <= 0.25 + 1e-12)
+
+
+def bounded(problem: fp.problems.Problem, norm: float) -> fp.problems.Problem:
+    return problem.bounded(Budget(1.0, 1e-5, norm), Streams(0))
 
 
 def public(problem: fp.problems.Problem) -> Setting:
@@ -192,13 +209,13 @@ def test_no_epsilon_for_records_without_a_bound(method: fp.FedPower) -> None:
 @pytest.mark.parametrize("method", NOISY)
 def test_no_epsilon_for_records_longer_than_the_clip_norm(method: fp.FedPower) -> None:
     """Noise that suits records of norm 1 protects nothing of one of norm 7."""
-    clipped_at_seven = treated(long_records(), "clipped", 7.0)
+    clipped_at_seven = bounded(long_records(), 7.0)
     found = account(method, public(clipped_at_seven), delta=1e-5)
     assert isinstance(found, Refusal) and "norm 7, above the clip norm 1" in found.reason
     assert isinstance(
         account(method, public(clipped_at_seven), delta=1e-5, clip_norm=7.0), Guarantee
     )
-    safe = treated(long_records(), "clipped", 1.0)
+    safe = bounded(long_records(), 1.0)
     assert isinstance(account(method, public(safe), delta=1e-5), Guarantee)
     spiked = fp.problems.spiked_covariance(15, 200, 3, treatment="raw")
     found = account(method, public(spiked), delta=1e-5)
@@ -212,15 +229,8 @@ def test_no_epsilon_for_records_scaled_by_their_own_moments(scaling: str) -> Non
     own = from_table(frame, clients=3, scaling=scaling)
     found = account(fp.FedPower(2, noise=0.1), public(own), delta=1e-5)
     assert isinstance(found, Refusal) and "moments of their own" in found.reason
-    with pytest.raises(InvalidInput, match="moments of their own"):
-        treated(own, "clipped")
-    plain = treated(from_table(frame, clients=3, scaling="none"), "clipped")
+    plain = bounded(from_table(frame, clients=3, scaling="none"), 1.0)
     assert isinstance(account(fp.FedPower(2, noise=0.1), public(plain), delta=1e-5), Guarantee)
-
-
-def test_second_moments_cannot_be_clipped_afterwards(problem: fp.problems.Problem) -> None:
-    with pytest.raises(InvalidInput, match="cannot be clipped after"):
-        treated(problem, "clipped")
 
 
 def test_a_row_of_a_network_is_half_of_an_edge() -> None:

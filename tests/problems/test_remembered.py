@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fedpca_core.problems.remembered import Remembered
+from fedpca_core.problems.remembered import Remembered, forget_everything
 
 
 def test_results_are_made_once_and_the_oldest_is_forgotten():
@@ -25,3 +25,14 @@ def test_a_result_of_zero_is_remembered():
     memory: Remembered[int] = Remembered(2)
     assert memory.get("key", lambda: 0) == 0
     assert memory.get("key", lambda: 1) == 0
+
+
+def test_everything_is_forgotten_at_once_and_made_anew():
+    first: Remembered[int] = Remembered(2)
+    second: Remembered[int] = Remembered(2)
+    first.get("a", lambda: 1)
+    second.get("b", lambda: 2)
+    assert forget_everything()
+    assert len(first) == len(second) == 0
+    assert not forget_everything()
+    assert first.get("a", lambda: 3) == 3

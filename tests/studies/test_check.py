@@ -148,6 +148,15 @@ def test_what_the_draws_do_not_agree_on_is_said_as_a_share():
     assert verdict.answer == "partly" and verdict.got.seen == pytest.approx(0.6625)
 
 
+def test_an_epsilon_does_not_cover_a_mean_that_nobody_paid_for():
+    formal = CheckSettings(epsilon=1.0, repeats=True)
+    for target in ("membership", "newcomer"):
+        for centring in ("own", "pooled", "secret"):
+            why = expected(replace(formal, centring=centring))[target].why
+            assert why.endswith("is outside it and has to be paid for")
+        assert "outside" not in expected(replace(formal, centring="none"))[target].why
+
+
 def test_an_epsilon_of_fedpower_is_for_the_records_as_they_were_clipped():
     settings = CheckSettings(method="fedpower", epsilon=1.0, rounds=3, samples=40)
     problem, _ = drawn(settings, 0)

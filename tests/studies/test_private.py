@@ -14,7 +14,9 @@ import fedpca_core as fp
 from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
+from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.privacy import Guarantee, Refusal, account
+from fedpca_core.problems.perturbation import source_guarantee
 from fedpca_core.studies.catalogue import STUDIES, read_settings, studies_of
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.fedpower import FIGURES, Figure
@@ -388,6 +390,32 @@ def test_a_curious_client_knows_its_own_noise() -> None:
     rows = promised(replace(SMALL, unit="person", held=5, epsilon=5.0)).others
     assert rows["a person with 5 records"].epsilon == pytest.approx(5.0)
     assert rows["one record"].epsilon < 1.2
+
+
+def test_one_record_of_the_smallest_client_has_the_most_to_lose(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A whole client's epsilon at the source: ten records share at one what 200 do at the other."""
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((210, 4)), columns=list("abcd"))
+    table["who"] = ["small"] * 10 + ["large"] * 200
+    data = OwnData("table.csv", table.to_csv(index=False).encode())
+    c = PrivacySettings(
+        problem="table", client_column="who", scaling="none", unit="client", calibration="source",
+        components=2, method="ssi", products=2, epsilon=5.0, delta=1e-5, view="attacks",
+    )  # fmt: skip
+    public = build.public_setting(c, data)
+    noise = source_guarantee(public.samples, public.weights, build.budget(c))[0]
+    spent = float(epsilon_of(np.sqrt(2) / 10 / noise[0], c.delta))
+    rows = promised(c, data).others
+    assert rows["one record"].epsilon == pytest.approx(spent)
+    assert rows["a person with 10 records"].epsilon == pytest.approx(5.0)
+    assert rows["a client (all 200 records)"].epsilon == pytest.approx(5.0)
+    monkeypatch.setattr(membership, "TESTS", 2)
+    found = outcome(RecordMembership().run(c, data))
+    assert found is not None
+    assert found.promised["source"] == pytest.approx(spent)
+    assert found.promised["source"] > 3 * found.promised["exact"]
+    assert np.all(found.expected["source"] <= found.gaussian + 1e-9)
 
 
 def test_shared_noise_needs_sums_and_says_so() -> None:

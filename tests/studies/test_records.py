@@ -162,8 +162,8 @@ def test_noise_is_never_certified() -> None:
 def test_the_map_says_where_it_ends(monkeypatch) -> None:
     name = "Digits, 8 × 8"
     monkeypatch.setattr(at_risk, "ROWS", {name: at_risk.ROWS[name]})
-    monkeypatch.setattr(at_risk, "RECORDS", (10.0, 80.0))
-    monkeypatch.setattr(at_risk, "NOISE", (1e-6, 1e-2))
+    monkeypatch.setattr(AtRisk, "along", ("records_per_client", (10.0, 80.0)))
+    monkeypatch.setattr(NoiseAtRisk, "along", ("upload_noise", (1e-6, 1e-2)))
     for study, end in ((AtRisk(), at_risk.RANK), (NoiseAtRisk(), at_risk.PRECISION)):
         swept = outcome(study.run(SMALL))
         assert swept is not None

@@ -11,7 +11,7 @@ import pytest
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import Settings, Value, parameter
-from fedpca_core.studies.catalogue import STUDIES, read_settings, studies_of
+from fedpca_core.studies.catalogue import RUNNABLE, STUDIES, read_settings, studies_of
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.study import Part, Run, Step, Study, outcome, part, registered
@@ -131,6 +131,22 @@ def test_two_studies_never_share_a_key():
     with pytest.raises(ValueError, match="share a key"):
         registered(Counting(), Counting())
     assert all(key == study.key for key, study in STUDIES.items())
+
+
+def test_what_opens_a_study_or_varies_is_a_value_of_a_field():
+    found = set()
+    for study in RUNNABLE.values():
+        described = study.settings.parameters()
+        named = [study.opened_by] if study.opened_by else []
+        name, grid = getattr(study, "along", ("", ()))
+        named += [(name, value) for value in grid]
+        for name, value in named:
+            assert described[name].check(value) == value
+            found.add(study.key)
+        if study.opened_by:
+            opened = replace(study.settings(), **dict([study.opened_by]))
+            assert study.wanted(opened) or hasattr(study, "obstacle")
+    assert {"price_of_products", "noise_at_risk", "detection-sweep", "defences"} <= found
 
 
 def test_files_of_any_kind_find_their_studies():

@@ -100,5 +100,7 @@ def test_papers_are_cited():
     for one in SOURCES.values():
         assert one.bibtex.startswith(f"@{one.kind}{{{one.key},") and one.title in one.bibtex
         assert one.link or one.unsure
+    dfl = source("dfl")
+    assert "author =" not in dfl.bibtex and "this is no citation" in dfl.bibtex
     assert source("faps").link == "https://arxiv.org/abs/2012.03461"
     assert software_bibtex().startswith("@software{")

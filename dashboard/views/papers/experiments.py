@@ -30,6 +30,9 @@ TITLES = {
     "recovered": "Rounds until recovered",
     "converged": "Rounds until converged",
     "least_error": "The server's least error",
+    "precision_at_recall": "Precision at the printed recall, %",
+    "times_composed": "Times exact composition",
+    "farthest": "Farthest in the second half",
     "seeds": "Seeds",
 }
 
@@ -58,8 +61,8 @@ def draw(found: Shown, settings: PapersSettings) -> None:
         st.caption(
             f"Results at {SIZES[one]}: made on {made['finished'][:10]} by `python -m fedpca_core "
             f"reproduce {entry.key}{' --paper-size' if one == 'paper' else ''}`, commit "
-            f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}, "
-            f"at most {made['peak_memory_mb']:.0f} MB."
+            f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}"
+            + (f", at most {made['peak_memory_mb']:.0f} MB." if made["peak_memory_mb"] else ".")
         )
 
 

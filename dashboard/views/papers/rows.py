@@ -11,7 +11,7 @@ from dashboard.shell import layout
 from dashboard.shell.controls import packed
 from fedpca_core.settings import short
 from fedpca_core.studies.papers.page import Judged, PapersSettings
-from fedpca_core.studies.papers.row import Verdict
+from fedpca_core.studies.papers.row import KINDS, Verdict
 from fedpca_core.studies.papers.sources import source
 
 #: Pages by the kind of the settings that open an experiment there, with their formulas.
@@ -42,6 +42,32 @@ def counts(found: Judged) -> None:
             for word, many in found.counts.items()
         ],
         columns=6,
+    )
+    _why_not(found)
+
+
+def _why_not(found: Judged) -> None:
+    """A line for each paper: what keeps its rows from being reproduced."""
+    many = found.why_not
+    table = pd.DataFrame(
+        {
+            "Paper": many.index,
+            "Not reproduced": many["all"].to_numpy(),
+            "Why not": [
+                ", ".join(f"{number} × {kind}" for kind, number in line.items() if number)
+                for line in many.drop(columns="all").to_dict("records")
+            ],
+        }
+    )
+    layout.small_table(
+        table,
+        label="Why rows are not reproduced, by paper",
+        numbers=("Not reproduced",),
+        wrapped=("Why not",),
+    )
+    layout.about(
+        "What these reasons mean",
+        "\n".join(f"- **{kind.capitalize()}.** {says}" for kind, says in KINDS.items()),
     )
 
 

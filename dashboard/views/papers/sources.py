@@ -22,5 +22,5 @@ def section() -> None:
 def _said(one: Source) -> str:
     title = f"[{one.title}]({one.link})" if one.link else one.title
     where = f"{one.venue}, {one.year}" if one.venue else str(one.year)
-    authors = ", ".join(one.authors) or "Authors not verified"
+    authors = ", ".join(one.authors) or "Authors not found"
     return f"**{one.name}.** {authors}: {title}. {where}. {one.unsure}".strip()

@@ -54,6 +54,14 @@ class Member:
             limit is None or (budget is not None and budget["epsilon"] <= float(limit)),
             f"Client {self.client} takes part up to ε = {limit} only, and the run {asked}.",
         )
+        if limit is not None and budget is not None:
+            # Any ε is next to no noise where δ is large.
+            most, delta = 1.0 / int(self.own_data().samples[0]), budget["delta"]
+            require(
+                delta < most,
+                f"Client {self.client} takes part with δ below {most:.2g} only, one over its "
+                f"records, and the run asks for {delta:g}; choose a smaller δ.",
+            )
         noisy = budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
         require(
             not noisy or memory.on_disk or self.simulated,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fedpca_core.algorithms.faps.in_coordinates import fits, iterate_in_coordinates
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, BoolArray
@@ -48,6 +49,15 @@ def image_under_h(state: ClientState, received: Array) -> Callable[[Array, Array
 
 def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
     """Advance X_i, S_i X_i and W_i in ``state`` by this round's iterations ``X <- orth(H X)``."""
+    if fits(rule, data):
+        left = iterate_in_coordinates(rule, data, state, received)
+        rule = rule.without(~left)
+    iterate(rule, data, state, received)
+    state.multiplier = multiplier(state.frame, state.product)
+
+
+def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
+    """Put X_i after this round's iterations and S_i X_i into ``state``."""
     ends = set(rule.budget.tolist())  # steps after which some client may stop
     most = max(ends, default=0)
     if most == 0:
@@ -91,7 +101,6 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
         if not running.any():
             break
     state.frame, state.product = frames, products
-    state.multiplier = multiplier(frames, products)
 
 
 def join(data: ClientData, state: ClientState, received: Array | None) -> None:

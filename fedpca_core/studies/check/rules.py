@@ -33,11 +33,6 @@ class Expected:
     why: str
 
 
-def summed(settings: CheckSettings) -> bool:
-    """Whether the server sees sums only."""
-    return settings.secure_aggregation
-
-
 def asked(settings: CheckSettings) -> int:
     """Columns that the client answers in the whole run, at least, in 99 of 100 draws."""
     rounds = 1 if settings.method.startswith("one_shot") else settings.rounds
@@ -71,7 +66,7 @@ def _covariance(c: CheckSettings) -> Expected:
     q, r, n = asked(c), rank(c), c.features
     if c.formal:
         return Expected(None, "the server gets the noisy matrix; how near it is depends on m and ε")
-    if summed(c):
+    if c.secure_aggregation:
         return Expected(
             None,
             "sums hold the pooled matrix; a client is as open as it is like all others, and "
@@ -112,7 +107,7 @@ def _covariance(c: CheckSettings) -> Expected:
 def _leading(c: CheckSettings, whole: Expected) -> Expected:
     if whole.open:
         return Expected(True, "it follows from the covariance")
-    alone = not summed(c) and not c.formal and c.upload_noise <= FAINT
+    alone = not c.secure_aggregation and not c.formal and c.upload_noise <= FAINT
     if alone and c.method.startswith("one_shot"):
         return Expected(True, "the client sends its own leading space")
     return Expected(None, "as far as the covariance is known")
@@ -128,7 +123,7 @@ def _records(c: CheckSettings, whole: Expected) -> Expected:
         )
     if c.formal:
         return Expected(False, "the noise at the source buries the grid")
-    if summed(c) and c.participation == 1:
+    if c.secure_aggregation and c.participation == 1:
         return Expected(False, "sums over all clients hold more records than features")
     if c.centring == "own":
         return Expected(False, "a mean of its own takes one direction away, and with it the order")
@@ -141,7 +136,7 @@ def _records(c: CheckSettings, whole: Expected) -> Expected:
 
 def _membership(c: CheckSettings, whole: Expected) -> Expected:
     if c.formal:
-        return Expected(None, "as often as ε permits, whatever the attack")
+        return Expected(None, f"as often as ε permits, whatever the attack{_outside(c)}")
     if whole.open and c.samples - (c.centring == "own") < c.features:
         return Expected(
             True, "fewer records than features: a member lies in the matrix's space, nobody else"
@@ -154,9 +149,17 @@ def _membership(c: CheckSettings, whole: Expected) -> Expected:
     return Expected(None, "the fewer records for each feature, the more a member stands out")
 
 
+def _outside(c: CheckSettings) -> str:
+    """What no noise on matrices covers."""
+    if c.centring == "none":
+        return ""
+    return "; the mean that was subtracted without noise is outside it and has to be paid for"
+
+
 def _newcomer(c: CheckSettings) -> Expected:
     if c.formal:
-        return Expected(False, "every run has noise of its own, and the ε of two covers it")
+        why = f"every run has noise of its own, and the ε of two covers it{_outside(c)}"
+        return Expected(False, why)
     if c.upload_noise > FAINT:
         return Expected(None, "the difference of two runs carries the noise of both")
     if c.method in ("ssi", "block_krylov") and c.participation == 1:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from fedpca_core.settings import Settings, parameter
 from fedpca_core.studies.frontier.settings import CANDIDATES
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.pca_settings import narrowed
 from fedpca_core.studies.world import shared
 
 
@@ -64,13 +64,7 @@ class CheckSettings(Settings):
     upload_noise: float = shared("upload_noise")
     epsilon: float = shared("epsilon")
     delta: float = shared("delta")
-    dtype: str = parameter(
-        "float64",
-        key="precision",
-        label="Message precision",
-        help=ConvergeSettings.parameters()["dtype"].help,
-        choices=ConvergeSettings.parameters()["dtype"].choices,
-    )
+    dtype: str = narrowed("dtype", default="float64")
     seed: int = shared("seed")
 
     @property

@@ -13,6 +13,7 @@ from fedpca_core.anomaly.evaluation import caught_by_type
 from fedpca_core.anomaly.scores import contributions, reconstruct, score
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.problems.traffic import DetectionTask
+from fedpca_core.settings import Value
 from fedpca_core.streams import Streams
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.judged import Level, judge, level
@@ -109,7 +110,7 @@ class Alarms(Topic[Alarmed]):
 
     key: ClassVar[str] = "alarms"
     title: ClassVar[str] = "Alarms"
-    topic: ClassVar[str] = "alarms"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "alarms")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
@@ -169,7 +170,7 @@ def stream(on: DetectionTask, seed: int = 0) -> np.ndarray:
     if not on.source.labelled:
         return np.arange(min(FLOWS, len(on.attack)))
     generator = Streams(seed).generator("data", 4)
-    types = sorted({str(name) for name in on.types[on.attack]})
+    types = on.source.attack_types
     burst = max(2, min(FLOWS // (2 * len(types)), FIRST_BURST))
     calm = np.flatnonzero(~on.attack)
     lead = FIRST_BURST - burst // 2

@@ -11,6 +11,7 @@ import pandas as pd
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import Detector
 from fedpca_core.problems.traffic import DetectionTask
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
@@ -57,7 +58,7 @@ class Costs(Topic[Spent]):
 
     key: ClassVar[str] = "detection-costs"
     title: ClassVar[str] = "Costs"
-    topic: ClassVar[str] = "costs"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "costs")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:

@@ -12,6 +12,7 @@ import pandas as pd
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import SelfLearning
 from fedpca_core.anomaly.evaluation import always_alarm
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.judged import SHARES, Judged, judge, level
 from fedpca_core.studies.detection.settings import AnomalySettings
@@ -108,7 +109,7 @@ class Detection(Topic[Findings]):
 
     key: ClassVar[str] = "detection"
     title: ClassVar[str] = "Detection"
-    topic: ClassVar[str] = "detection"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "detection")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:

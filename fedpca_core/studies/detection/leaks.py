@@ -16,6 +16,7 @@ from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task, task, with_noise
@@ -89,7 +90,7 @@ class Leaks(Topic[Leaked]):
 
     key: ClassVar[str] = "leaks"
     title: ClassVar[str] = "Leaks"
-    topic: ClassVar[str] = "leaks"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "leaks")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"client"}
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:

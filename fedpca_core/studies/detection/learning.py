@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pandas as pd
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.fedpe import FedPE
-from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
@@ -54,7 +53,7 @@ class Learning(Topic[Learnt]):
 
     key: ClassVar[str] = "learning"
     title: ClassVar[str] = "Learning"
-    topic: ClassVar[str] = "learning"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "learning")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
@@ -99,17 +98,10 @@ class Learning(Topic[Learnt]):
 
 def variants(settings: AnomalySettings) -> dict[str, ConsensusADMM]:
     """The corrected and the printed rules with the settings' parameters, by name."""
-    shared = settings.algorithm()
-    common = {
-        name: getattr(shared, name)
-        for name in (
-            *("components", "penalty_factor", "step_factor", "local_steps"),
-            *("local_start", "sampling", "initial"),
-        )
-    }
+    fedpg = replace(settings, method="fedpg", average="mean", projection="stiefel")
     return {
-        "FedPG, corrected": FedPG(**common),
-        "FedPE, corrected": FedPE(**common),
-        "FedPG, printed average": FedPG(**common, average="printed"),
-        "FedPG, printed projection": FedPG(**common, projection="printed"),
+        "FedPG, corrected": fedpg.algorithm(),
+        "FedPE, corrected": replace(fedpg, method="fedpe").algorithm(),
+        "FedPG, printed average": replace(fedpg, average="printed").algorithm(),
+        "FedPG, printed projection": replace(fedpg, projection="printed").algorithm(),
     }

@@ -17,9 +17,10 @@ from fedpca_core.errors import require
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, attack_types, labelled
+from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, labelled, source
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -96,7 +97,7 @@ class AttackTypes(Topic[tuple[str, ...]]):
 
     key: ClassVar[str] = "attack-types"
     title: ClassVar[str] = "Types of attack"
-    topic: ClassVar[str] = "poisoning"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
@@ -104,7 +105,7 @@ class AttackTypes(Topic[tuple[str, ...]]):
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[tuple[str, ...]]:
         yield Step(0.0, "Reading the records")
-        return tuple(attack_types(settings, data))
+        return tuple(source(settings, data).attack_types)
 
     def tables(self, result: tuple[str, ...], settings: AnomalySettings) -> dict[str, pd.DataFrame]:
         return {"types": pd.DataFrame({"type": result})}
@@ -115,7 +116,7 @@ class Poisoned(Topic[Courses]):
 
     key: ClassVar[str] = "poisoned"
     title: ClassVar[str] = "Poisoning"
-    topic: ClassVar[str] = "poisoning"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
@@ -154,7 +155,7 @@ def hidden_type(settings: AnomalySettings, on: DetectionTask) -> str:
     InvalidInput
         There is none of that name.
     """
-    types = sorted({str(name) for name in on.types[on.attack]})
+    types = on.source.attack_types
     hidden = settings.hidden or preferred(types)
     require(
         hidden in types,

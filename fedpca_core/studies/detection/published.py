@@ -12,6 +12,7 @@ import pandas as pd
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.evaluation import always_alarm, area_pair, evaluate
 from fedpca_core.anomaly.thresholds import best_for_labels
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import TASK, TaskFacts, labelled
@@ -58,7 +59,7 @@ class Published(Topic[Beside]):
 
     key: ClassVar[str] = "published"
     title: ClassVar[str] = "Table I beside ours"
-    topic: ClassVar[str] = "published"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "published")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:

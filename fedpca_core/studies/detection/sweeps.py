@@ -40,12 +40,10 @@ class Sweeps(Sweep[AnomalySettings]):
 
     key: ClassVar[str] = "detection-sweep"
     title: ClassVar[str] = "Sweep"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "sweeps")
     settings: ClassVar[type[AnomalySettings]] = AnomalySettings
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"sweep", "seeds"}
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: AnomalySettings) -> bool:
-        return settings.topic == "sweeps"
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
         points = [self.at(settings, value, settings.seed) for value in self.values(settings)]

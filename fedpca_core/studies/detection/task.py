@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
+from fedpca_core.anomaly.evaluation import always_alarm
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import check_components
 from fedpca_core.problems.remembered import Remembered
@@ -96,7 +97,7 @@ class TaskFacts:
     @property
     def always_alarm_f1(self) -> float:
         """F1 of always raising the alarm."""
-        return 2.0 * self.attack_share / (1.0 + self.attack_share)
+        return always_alarm(self.attack_share)["f1"]
 
 
 def present(problem: str) -> bool:
@@ -214,12 +215,6 @@ def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> D
         "column of labels; choose one under “Label column”, or other traffic.",
     )
     return found
-
-
-def attack_types(settings: AnomalySettings, data: OwnData | None = None) -> list[str]:
-    """The types of attack among the tested records, in alphabetical order."""
-    traffic = source(settings, data)
-    return sorted({str(name) for name in traffic.types[traffic.attack]})
 
 
 def _fields(settings: AnomalySettings) -> frozenset[str]:

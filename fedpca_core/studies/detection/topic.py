@@ -24,11 +24,6 @@ class Topic(Study[AnomalySettings, R]):
     """A study that the page shows while its topic is open."""
 
     settings: ClassVar[type[AnomalySettings]] = AnomalySettings
-    #: Key of the topic.
-    topic: ClassVar[str]
-
-    def wanted(self, settings: AnomalySettings) -> bool:
-        return settings.topic == self.topic
 
 
 def told(fractions: Generator[float, None, T], text: str) -> Part[T]:

@@ -7,6 +7,7 @@ can tell.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -22,7 +23,7 @@ from fedpca_core.attacks.low_rank import Factor, factor_of
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.transcript import Transcript
-from fedpca_core.studies.adversary import private_matrix, stated_trace
+from fedpca_core.studies.adversary import private_matrix, replaying, stated_trace
 from fedpca_core.studies.frontier.runs import Made, made
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.records.held import Held, held
@@ -137,23 +138,15 @@ def _attacks(
     if "linear" not in METHODS[method].attacks and method != "fedpower":
         yield "model", lambda: _matrix(_last(transcript, method, settings).factor)
     if search and isinstance(run.algorithm, FAPS):
-        algorithm = run.algorithm
-        yield (
-            "replay",
-            lambda: (
-                attacks.replay(
-                    transcript,
-                    algorithm,
-                    client,
-                    trace=stated,
-                    seeded=settings.seeded,
-                    noise=settings.upload_noise,
-                    evaluations=settings.budget,
-                ).estimate
-            ),
-        )
+        yield "replay", lambda: _replayed(run, settings, transcript).estimate
     if search and isinstance(run.algorithm, ConsensusADMM):
         yield "fit", lambda: stationary.fit_runs(transcript, run.algorithm, client)
+
+
+def _replayed(run: Made, settings: FrontierSettings, transcript: Transcript) -> attacks.Replay:
+    search = replaying(run.problem, transcript, settings)
+    deque(search, maxlen=0)
+    return search.result
 
 
 def _last(transcript: Transcript, method: str, settings: FrontierSettings) -> Held:
@@ -255,15 +248,7 @@ def whole_factor(
         read = attacks.low_rank(transcript, client, noise=noise)
         return read if read.complete else None
     if isinstance(run.algorithm, FAPS):
-        stated = stated_trace(run.problem, client)
-        found = attacks.replay(
-            transcript,
-            run.algorithm,
-            client,
-            trace=stated,
-            noise=noise,
-            evaluations=settings.budget,
-        )
+        found = _replayed(run, settings, transcript)
         samples = int(transcript.samples[client])
         size = float(np.linalg.norm(found.estimate)) / transcript.features
         return factor_of(found.estimate, samples, error=size * found.residual)

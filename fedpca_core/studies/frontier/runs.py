@@ -143,7 +143,7 @@ def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made
     _, noisy, trace = best
     said = account(noisy, public, delta=settings.delta, clip_norm=bound)
     assert isinstance(said, Guarantee)
-    note = f"{noisy.products} products, the best of {', '.join(map(str, LENGTHS))}"
+    note = f"{noisy.products} products, in hindsight the best of {', '.join(map(str, LENGTHS))}"
     return Made(clipped, noisy, trace, metrics.frame(trace, clipped), said, note)
 
 

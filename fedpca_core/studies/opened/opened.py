@@ -121,8 +121,7 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         try:
             states = yield from part(_states(trace, method, settings), 0.1, 0.6)
         except InvalidInput as refusal:
-            nothing = Held(np.zeros((view.features, 0)), None, "nothing")
-            states, note = [nothing] * (trace.rounds + 1), str(refusal)
+            states, note = [Held.nothing(view.features)] * (trace.rounds + 1), str(refusal)
         taken = TakenApart()
         if settings.grid != "real":
             step = GRIDS[settings.grid]

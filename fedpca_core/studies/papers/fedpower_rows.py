@@ -14,7 +14,15 @@ import pandas as pd
 from fedpca_core.studies.papers.experiment import Experiment
 from fedpca_core.studies.papers.fedpower import FIGURES, RAW_PANELS, Figure
 from fedpca_core.studies.papers.fedpower_runs import FixedGaps, Noise, Panels
-from fedpca_core.studies.papers.row import Agreement, Ours, Row, at_most, number, ratio
+from fedpca_core.studies.papers.row import (
+    Agreement,
+    Ours,
+    Row,
+    at_most,
+    number,
+    ratio,
+    usually_at_least,
+)
 
 #: The published picture by experiment: Model I, Model II as stated, and what shows it for Model II.
 _MODEL_1 = [one for one in FIGURES if one.key in ("3a", "3b", "3c")]
@@ -35,15 +43,11 @@ _NOT_STATED = (
     "every curve stays near 1."
 )
 _RAW = "Rows are left as they are, so that the stated noise protects nothing."
+_WHY_RAW = (
+    "A reading of ours that the text does not give. Without normalisation the budgets come out "
+    "apart as in the figure; p = 4 at ε = 0.5 and K = 8 still end far from the leading space."
+)
 _MANY_NETWORKS = "64 networks a machine in place of one, and the exact calibration."
-
-
-def usually_at_least(limit: float) -> Agreement:
-    """A claim about shapes: most seeds reach a limit."""
-    return Agreement(
-        f"at least {limit:g} in the median over the seeds",
-        lambda published, ours: bool(np.median(ours) >= limit),
-    )
 
 
 def usually_near(factor: float) -> Agreement:
@@ -125,7 +129,8 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
         _shape(
             f"{key}-draws",
             f"{place}(c)",
-            "Drawing fewer machines makes no significant difference.",
+            "Drawing fewer machines makes no significant difference"
+            + ("." if a.key == "3a" else " to a run that finds the leading space."),
             key,
             drawn_few,
             agreement,
@@ -171,9 +176,16 @@ ROWS: tuple[Row, ...] = (
         usually_at_most(1.1),
         unit="final error of K = m over that of all machines",
         why="Drawn with replacement, about 36% of the machines are left out of a round.",
+        kind="false as printed",
     ),
     *_panels("fedpower-figure-4", *_MODEL_2, why=_NOT_STATED),
-    *_panels("fedpower-figure-4-raw", *RAW_PANELS, correction=_RAW, why=_RAW),
+    *_panels(
+        "fedpower-figure-4-raw",
+        *RAW_PANELS,
+        correction=_RAW,
+        why=_WHY_RAW,
+        kind="our own check",
+    ),
     _shape(
         "figure-4-many",
         "Figure 4(b)",
@@ -200,21 +212,20 @@ ROWS: tuple[Row, ...] = (
         for words in ("Model I", "Model II")
         for part in ("0.5",)
     ),
-    *(
-        Row(
-            f"fedpower-theorem-6-tight-{words}",
-            "fedpower",
-            "Theorem 6, remark",
-            f"The composition is tight, {words}.",
-            experiment="fedpower-noise",
-            ours=number(words, "times_exact", "0.5"),
-            unit="times the exact noise at ε = 0.5",
-            agreement=at_most(1.1),
-            why="The sensitivity is counted column by column, and the Rényi bound is halved where "
-            "it could be solved.",
-            explained="privacy",
-        )
-        for words in ("Model I", "Model II")
+    Row(
+        "fedpower-theorem-6-tight",
+        "fedpower",
+        "Theorem 6, remark",
+        "The composition is tight.",
+        experiment="fedpower-noise",
+        ours=number("Model I", "times_composed", "0.5"),
+        unit="times the noise of exact composition at ε = 0.5, same sensitivity",
+        agreement=at_most(1.1),
+        why="The Rényi bound is halved where it could be solved, and is itself above the exact "
+        "composition of Gaussian releases. The sensitivity, counted column by column, is another "
+        "factor of 3.2 in Model I and 2 in Model II.",
+        kind="false as printed",
+        explained="privacy",
     ),
     _shape(
         "drift-quiet",
@@ -222,7 +233,7 @@ ROWS: tuple[Row, ...] = (
         "The drift of the clients stays of the order of their heterogeneity η, without noise.",
         _GAPS,
         number(f"{_QUIET}aligned", "drift_over_eta", "4"),
-        usually_at_most(20.0),
+        usually_at_most(10.0),
         unit="times η at p = 4",
     ),
     _shape(
@@ -231,10 +242,11 @@ ROWS: tuple[Row, ...] = (
         "The drift of the clients stays of the order of their heterogeneity η, at ε = 0.5.",
         _GAPS,
         number(f"{_HALF}aligned", "drift_over_eta", "4"),
-        usually_at_most(20.0),
+        usually_at_most(10.0),
         unit="times η at p = 4",
         why="The proofs treat the hidden local steps as free of noise; with it the drift reaches "
         "its maximum √2, and the bound says nothing.",
+        kind="false as printed",
     ),
     _shape(
         "gaps-effect",

@@ -15,7 +15,11 @@ from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy import Calibration
-from fedpca_core.privacy.calibration import true_epsilon
+from fedpca_core.privacy.calibration import (
+    exact_multiplier,
+    published_multiplier,
+    true_epsilon,
+)
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
@@ -186,8 +190,12 @@ class Noise(Experiment):
         published = float(bought.noise(samples))
         exact = float(replace(bought, kind="exact").noise(samples))
         true = float(true_epsilon(published, DELTA, PRODUCTS, model.columns, samples))
+        composed = published_multiplier(epsilon, DELTA, PRODUCTS)
         return [
             Number(cell.series, "nu", published),
             Number(cell.series, "times_exact", published / exact),
+            Number(
+                cell.series, "times_composed", composed / exact_multiplier(epsilon, DELTA, PRODUCTS)
+            ),
             Number(cell.series, "true_over_stated", true / epsilon),
         ]

@@ -6,6 +6,9 @@ import pandas as pd
 
 from fedpca_core.studies.papers.experiment import Experiment
 from fedpca_core.studies.papers.iot import FEDBIGAN, QUOTED, TABLE_I
+from fedpca_core.studies.papers.iot_recall import (
+    AtRecall,
+)
 from fedpca_core.studies.papers.iot_runs import (
     DATA,
     READINGS,
@@ -17,6 +20,7 @@ from fedpca_core.studies.papers.iot_runs import (
     Printed,
     TableI,
 )
+from fedpca_core.studies.papers.iot_table import TABLE_ROWS
 from fedpca_core.studies.papers.quoted import Quoted
 from fedpca_core.studies.papers.row import (
     Agreement,
@@ -27,50 +31,18 @@ from fedpca_core.studies.papers.row import (
     at_most,
     number,
     ratio,
-    within,
     within_factor,
 )
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     *(TableI(data) for data in DATA),
+    *(AtRecall(data) for data in DATA),
     Consistency(),
     Bytes(),
     Learning(),
     Printed(),
     *(OneVaried(name) for name in ("penalty_factor", "components", "clients")),
 )
-
-#: Points in per cent, and areas, within which numbers agree.
-POINTS, AREA = 2.0, 0.02
-_UNSW = (
-    "At this rank the numbers are those of the length of a record: nothing that was learnt enters "
-    "them, and the true subspace of rank 2 does worse."
-)
-_WORDS = {"auc": "area under the ROC curve", "average_precision": "average precision"}
-
-
-def _printed(one: Quoted) -> Row:
-    """One number of Table I, beside ours in the reading that the public scripts use."""
-    data, method = one.name.split("/")[2], one.row.split(",")[0]
-    part = next(iter(READINGS[data]))
-    common = {
-        "name": one.name.replace("/", "-"),
-        "source": "iot",
-        "place": f"{one.place}, {DATA[data]}",
-        "claim": f"{method} reaches this {_WORDS.get(one.measure, one.measure)} ({part}; the "
-        "paper names neither).",
-        "quoted": one,
-        "explained": "anomaly",
-    }
-    if "BiGAN" in method:
-        return Row(**common, out_of_scope=FEDBIGAN)  # type: ignore[arg-type]
-    return Row(
-        **common,  # type: ignore[arg-type]
-        experiment=f"iot-table-1-{data}",
-        ours=number(method, one.measure, part),
-        agreement=within(POINTS if one.unit else AREA),
-        why=_UNSW if data == "unsw" and method in ("FedPE", "FedPG") else "",
-    )
 
 
 def _bytes(one: Quoted) -> Row:
@@ -91,6 +63,7 @@ def _bytes(one: Quoted) -> Row:
         experiment="iot-bytes",
         ours=number(rival, "ratio", f"k = {UPLOADED[0]}"),
         agreement=within_factor(1.25),
+        kind="setting not given",
         why=f"The printed ratio is that of about rank {UPLOADED[1]}, which the paper does not "
         "state; one covariance matrix, sent once, is as much as ten uploads of rank 2.",
     )
@@ -106,6 +79,10 @@ def _beats(data: str, part: str, others: tuple[str, ...], method: str = "FedPG")
     return ours
 
 
+_LARGER = (
+    "The autoencoders as they are trained here have the larger area. The paper names no rank and "
+    "prints FedPG's area only."
+)
 _BASELINES = ("Norm only", "Random subspace")
 _LEARNT = ("Self-learning PCA", "FedAE", "FedAE-2")
 
@@ -126,6 +103,8 @@ def _areas() -> list[Row]:
                     ours=_beats(data, part, _LEARNT),
                     unit="area beyond the best other's",
                     agreement=above(0.0),
+                    why=_LARGER,
+                    kind="setting not given",
                     explained="anomaly",
                 ),
                 Row(
@@ -137,6 +116,9 @@ def _areas() -> list[Row]:
                     ours=_beats(data, part, _BASELINES),
                     unit="area beyond a record's length or a random subspace",
                     agreement=at_least(0.01),
+                    why="The length of a record tells the attacks as well as what is left of it "
+                    "beyond the subspace, to a hundredth, or better.",
+                    kind="our own check",
                     explained="anomaly",
                 ),
             ]
@@ -145,11 +127,12 @@ def _areas() -> list[Row]:
 
 def _claim(
     name: str, place: str, claim: str, key: str, ours: Ours, agreement: Agreement, unit: str,
-    why: str = "", correction: str = "",
+    why: str = "", correction: str = "", kind: str = "false as printed",
 ) -> Row:  # fmt: skip
     return Row(
         f"iot-{name}", "iot", place, claim, experiment=key, ours=ours, unit=unit, why=why,
-        agreement=agreement, correction=correction, scale_free=True, explained="anomaly",
+        agreement=agreement, correction=correction, kind=kind, scale_free=True,
+        explained="anomaly",
     )  # fmt: skip
 
 
@@ -164,14 +147,14 @@ def spread(series: str, measure: str) -> Ours:
     return ours
 
 
-_DISTANCE = "distance to centralised PCA at the end (mean sine)"
+_DISTANCE = "largest distance to centralised PCA over the second half of the run (mean sine)"
 _TIMES = {
     "iot/time/ton/fedpg": "FedPG trains up to so many times faster than its rivals.",
     "iot/score/fedpg": "FedPG scores a record in so much time.",
 }
 
 ROWS: tuple[Row, ...] = (
-    *map(_printed, (one for one in QUOTED if one.place == "Table I")),
+    *TABLE_ROWS,
     *map(_bytes, (one for one in QUOTED if one.measure == "ratio" and "bytes" in one.name)),
     *(
         Row(
@@ -186,6 +169,7 @@ ROWS: tuple[Row, ...] = (
             why="The printed rates of this row cannot belong to one threshold."
             if method == "FedPE"
             else "",
+            kind="false as printed",
             explained="anomaly",
         )
         for data, rows in TABLE_I.items()
@@ -195,20 +179,25 @@ ROWS: tuple[Row, ...] = (
     *(
         _claim(
             f"faster-{start}",
-            "Figures on the loss",
+            "Figures on the loss" + " (another start)" * (start == "orthonormal"),
             f"FedPG needs many times fewer rounds than FedPE ({start} start).",
             "iot-learning",
             ratio(number("FedPE", "rounds", start), number("FedPG", "rounds", start)),
             at_least(5.0),
             "times FedPG's rounds until the subspace is near",
-            why="From an orthonormal start both are of the same order; the printed factor comes "
-            "from the uniform start of the authors' scripts.",
+            why="From an orthonormal start both are of the same order: the printed factor is that "
+            "of the uniform start of the authors' scripts.",
+            kind="our own check",
         )
         for start in ("orthonormal", "uniform")
     ),
     _claim(
         "penalty", "Figure on ρ", "The penalty ρ has a small effect on detection.", "iot-penalty",
         spread("federated", "auc"), at_most(0.05), "largest less smallest area",
+        why="The range here is 200-fold, and the area moves at its ends, where the run has not "
+        "converged: from 1 to 16 times the largest eigenvalue it moves by less than 0.04. The "
+        "paper names no range, and its ρ = 1 lies below ours.",
+        kind="setting not given",
     ),
     _claim(
         "rank", "Figure on the rank", "A larger rank does not make detection worse.", "iot-rank",
@@ -222,27 +211,27 @@ ROWS: tuple[Row, ...] = (
     _claim(
         "projection-printed", "Algorithm 2, projection",
         "With the projection as printed FedPG converges to the subspace.", "iot-printed",
-        number("projection as printed", "distance"), at_most(0.01), _DISTANCE,
+        number("projection as printed", "farthest"), at_most(1e-3), _DISTANCE,
         why="The printed projection deletes the only force that turns a client's basis back on "
         "the average: the run comes near and then drifts away.",
     ),
     _claim(
         "projection", "Algorithm 2, projection",
         "With the tangent projection of orthonormal bases FedPG converges.", "iot-printed",
-        number("projection corrected", "distance"), at_most(0.01), _DISTANCE,
+        number("projection corrected", "farthest"), at_most(1e-3), _DISTANCE,
         correction="The projection on the tangent space of orthonormal bases.",
     ),
     _claim(
         "average-printed", "Equation 8, server's average",
         "With the average as printed and a tenth of the clients a round, FedPG converges.",
-        "iot-printed", number("average as printed", "distance"), at_most(1e-3), _DISTANCE,
+        "iot-printed", number("average as printed", "farthest"), at_most(1e-3), _DISTANCE,
         why="It makes the duals of those present sum to zero; at the solution only those of all "
         "clients do.",
     ),
     _claim(
         "average", "Equation 8, server's average",
         "With the mean of the uploads and a tenth of the clients a round, FedPG converges.",
-        "iot-printed", number("average corrected", "distance"), at_most(1e-3), _DISTANCE,
+        "iot-printed", number("average corrected", "farthest"), at_most(1e-3), _DISTANCE,
         correction="The mean of the uploads, without the duals.",
     ),
     _claim(
@@ -251,7 +240,9 @@ ROWS: tuple[Row, ...] = (
         ratio(
             number("projection corrected", "rounds"), number("50 local steps", "rounds")
         ), at_least(5.0), "rounds at C = 10 over rounds at C = 50",
-        why="The rate is that of an accelerated method, and FedPG has no momentum.",
+        why="The rate promises twenty-five times. It is that of an accelerated method, and FedPG "
+        "has no momentum.",
+        kind="differs as described",
     ),
     *(
         Row(

@@ -14,7 +14,7 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS, experiment
 from fedpca_core.studies.papers.reproduce import reproduce
 from fedpca_core.studies.papers.results import origin, shipped, summary
-from fedpca_core.studies.papers.row import WORDS, Row, Verdict, judge
+from fedpca_core.studies.papers.row import KINDS, WORDS, Row, Verdict, judge
 from fedpca_core.studies.papers.sources import SOURCES
 from fedpca_core.studies.study import Run, Step, Study
 
@@ -107,6 +107,17 @@ class Judged:
         words = [found.word for _, found in self.rows]
         return {word: words.count(word) for word in WORDS}
 
+    @property
+    def why_not(self) -> pd.DataFrame:
+        """How many rows of each paper are not reproduced, by kind: papers x (kinds, then all)."""
+        table = pd.DataFrame(
+            0, index=[one.name for one in SOURCES.values()], columns=[*KINDS, "all"]
+        )
+        for row, found in self.rows:
+            if found.word == "not reproduced":
+                table.loc[SOURCES[row.source].name, [row.kind, "all"]] += 1
+        return table
+
     def table(self) -> pd.DataFrame:
         """All that is known of each row; NaN and empty where there is nothing."""
         return pd.DataFrame(
@@ -123,6 +134,7 @@ class Judged:
                     "seeds": found.seeds,
                     "size": found.size,
                     "verdict": found.word,
+                    "kind": row.kind if found.word == "not reproduced" else "",
                     "agreement": "" if row.agreement is None else row.agreement.sentence,
                     "why": reason(row, found),
                     "experiment": row.experiment,
@@ -142,13 +154,26 @@ def reason(row: Row, found: Verdict) -> str:
             "Run at no size yet" if row.scale_free else "Judged at the paper's size, not run yet"
         )
         texts.insert(0, f"{where}{long}.")
+    if found.word == "not reproduced":
+        texts.insert(0, f"{row.kind.capitalize()}.")
     return " ".join(text for text in texts if text)
 
 
 def judged(results: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> Judged:
     """Every row with its verdict, from the shipped results or from others by experiment."""
     tables = {key: shipped(key) for key in EXPERIMENTS} if results is None else results
-    return Judged({row.name: judge(row, tables.get(row.experiment, {})) for row in ROWS})
+    return Judged({row.name: judge(row, _cells(row, tables)) for row in ROWS})
+
+
+def _cells(
+    row: Row, tables: Mapping[str, Mapping[str, pd.DataFrame]]
+) -> Mapping[str, pd.DataFrame]:
+    """The cells that a row reads, by size; of several experiments where all have that size."""
+    if not row.across:
+        return tables.get(row.experiment, {})
+    found = [tables.get(key, {}) for key in row.across]
+    common = set.intersection(*(set(one) for one in found))
+    return {size: pd.concat([one[size] for one in found]) for size in common}
 
 
 class PaperRows(Study[PapersSettings, Judged]):

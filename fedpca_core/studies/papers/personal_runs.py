@@ -45,7 +45,8 @@ LIVE_CLIENTS = 30
 LONG, LONGEST = 600, 400
 #: A run has settled when its error moves by less than this in twenty rounds.
 SETTLED, OVER = 1e-5, 20
-#: Arrived: within this of the last value.
+#: Arrived: so much of the way from the first error to the last is left. A share of the way, since
+#: small errors with a slow tail stay far from their end by a share of themselves.
 NEAR = 0.01
 
 
@@ -108,7 +109,8 @@ class Collaborating(Experiment):
     def _numbers(self, cell: Cell, curves: Mapping[str, Sequence[float]]) -> Sequence[Number]:
         numbers = []
         for measure, errors in curves.items():
-            arrived = int(np.argmax(np.abs(np.asarray(errors) - errors[-1]) <= NEAR * errors[-1]))
+            left = np.abs(np.asarray(errors) - errors[-1])
+            arrived = int(np.argmax(left <= NEAR * left[0]))
             numbers += [
                 Number(cell.series, measure, errors[-1]),
                 Number(cell.series, f"{measure}_rounds", float(arrived)),

@@ -17,7 +17,8 @@ How to add a row
    ``quoted=quote...``, the experiment's key, ``ours=number(series, measure, part)`` (or `ratio`,
    `averaged`, or any function from the table of cells to one number a seed), and what counts as
    agreement (`within_factor`, `within`, `at_least`, `at_most`). The verdict follows from the
-   numbers. ``correction`` says what we do differently for it to hold; ``why`` what explains it;
+   numbers. ``correction`` says what we do differently for it to hold; ``why`` what explains it, and
+   ``kind`` which of `KINDS` that is where it does not come out;
    ``unreadable`` or ``out_of_scope`` the reason, where there is nothing to compare with or to run.
    A claim that does not depend on the size is ``scale_free`` and may be judged at live size.
 4. *The results.* ``python -m fedpca_core reproduce KEY --seeds 5 --out DIR`` (``--paper-size``),

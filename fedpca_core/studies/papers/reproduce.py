@@ -26,6 +26,7 @@ from fedpca_core.studies.papers.experiment import (
     Size,
     tidy,
 )
+from fedpca_core.studies.papers.results import commit, peak_memory
 from fedpca_core.studies.study import Run, Step, part
 
 
@@ -89,6 +90,8 @@ def keep(file: Path, cell: Cell, numbers: Sequence[Number], seconds: float) -> N
         **cell.described,
         "seconds": seconds,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "peak_memory_mb": peak_memory(),
         "numbers": [[one.series, one.measure, one.x, one.result] for one in numbers],
     }
     write_whole(file, json.dumps(content))

@@ -6,7 +6,7 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -34,7 +34,7 @@ def provenance() -> dict[str, Any]:
             **{name: version(name) for name in _PACKAGES},
         },
         "machine": f"{platform.system()} {platform.machine()}",
-        "peak_memory_mb": _peak_memory(),
+        "peak_memory_mb": peak_memory(),
     }
 
 
@@ -60,7 +60,7 @@ def commit() -> str:
     return said[0] + ("+" if said[1] else "")
 
 
-def _peak_memory() -> float | None:
+def peak_memory() -> float | None:
     """Largest memory of this process so far, MB; None where the system does not say."""
     if sys.platform == "win32":
         return None
@@ -75,6 +75,8 @@ def write_results(
 ) -> tuple[str, ...]:
     """Write the tidy table as CSV and Parquet, and a JSON file that says where it comes from.
 
+    Cells kept from earlier runs count: their commits, and the largest memory of all.
+
     Returns
     -------
     tuple of str
@@ -83,12 +85,14 @@ def write_results(
     name = f"{experiment.key}-{size}"
     packed = BytesIO()
     table.to_parquet(packed, index=False)
+    seeds = sorted({int(seed) for seed in table["seed"]})
     content = {
         "experiment": experiment.key,
         "size": size,
         "described": experiment.described(size),
-        "seeds": sorted({int(seed) for seed in table["seed"]}),
+        "seeds": seeds,
         **provenance(),
+        **_made(out / "cells" / name, seeds),
     }
     files: Mapping[str, str | bytes] = {
         f"{name}.csv": table.to_csv(index=False, float_format="%.6g"),
@@ -98,6 +102,21 @@ def write_results(
     for file, written in files.items():
         write_whole(out / file, written)
     return tuple(files)
+
+
+def _made(folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
+    """Commits and largest memory of the cells in a folder; None for what some do not say."""
+    files = sorted(folder.glob("*.json"))
+    cells = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    made = [one for one in cells if one["seed"] in seeds]
+    if not made:
+        return {}
+    commits = sorted({one.get("commit", "unknown") for one in made} - {""})
+    memory = [one.get("peak_memory_mb") for one in made]
+    return {
+        "commit": ", ".join(commits),
+        "peak_memory_mb": None if None in memory else max(memory),
+    }
 
 
 def summary(cells: pd.DataFrame) -> pd.DataFrame:

@@ -28,6 +28,18 @@ Word = Literal[
 #: The verdicts, in the order in which the page offers them as a filter.
 WORDS: tuple[Word, ...] = get_args(Word)
 
+#: Why a row is not reproduced, in the order in which the page counts them: a short name, and what
+#: it says.
+KINDS: Mapping[str, str] = {
+    "setting not given": "The paper does not name a setting that decides the number; ours is one "
+    "reading.",
+    "false as printed": "A counterexample, arithmetic or a run shows that it cannot hold as "
+    "printed.",
+    "differs as described": "Run as the paper describes it, it comes out otherwise here.",
+    "fewer records": "Ours are fewer records than the paper's, and the method depends on them.",
+    "our own check": "The paper does not claim it; it is looked at beside what it claims.",
+}
+
 #: One number a seed, from the cells of an experiment (`fedpca_core.studies.papers.experiment`).
 Ours = Callable[[pd.DataFrame], "pd.Series[float]"]
 
@@ -78,6 +90,14 @@ def above(limit: float) -> Agreement:
     )
 
 
+def usually_at_least(limit: float) -> Agreement:
+    """The median of ours reaches a limit: for a claim about who leads, or about shapes."""
+    return Agreement(
+        f"at least {limit:g} in the median over the seeds",
+        lambda published, ours: bool(np.median(ours) >= limit),
+    )
+
+
 def at_most(limit: float) -> Agreement:
     """Every seed of ours stays below a limit: for a claim in words."""
     return Agreement(
@@ -103,6 +123,8 @@ class Row:
         The printed number; None for a claim in words or a figure without readable values.
     experiment : str
         Key of the experiment whose cells give ours; empty where nothing is run.
+    across : tuple of str
+        Keys of several experiments whose cells are read together, in place of ``experiment``.
     ours : callable or None
         One number a seed from those cells (`number`, `ratio`, `averaged`).
     unit : str
@@ -113,6 +135,8 @@ class Row:
         correction".
     why : str
         What explains the verdict.
+    kind : str
+        Which of `KINDS` it is, where it is not reproduced.
     unreadable, out_of_scope : str
         The reason, where there is nothing to compare with, or nothing is run.
     scale_free : bool
@@ -129,11 +153,13 @@ class Row:
     claim: str
     quoted: Quoted | None = None
     experiment: str = ""
+    across: tuple[str, ...] = ()
     ours: Ours | None = None
     unit: str = ""
     agreement: Agreement | None = None
     correction: str = ""
     why: str = ""
+    kind: str = "differs as described"
     unreadable: str = ""
     out_of_scope: str = ""
     scale_free: bool = False
@@ -142,6 +168,7 @@ class Row:
 
     def __post_init__(self) -> None:
         source(self.source)
+        require(self.kind in KINDS, f"“{self.kind}” is no reason; give one of {', '.join(KINDS)}.")
         judged = self.ours is not None and self.agreement is not None
         require(
             judged or bool(self.unreadable or self.out_of_scope),
@@ -234,11 +261,6 @@ def ratio(top: Ours, bottom: Ours) -> Ours:
 def largest_over_parts(top: tuple[str, str], bottom: tuple[str, str]) -> Ours:
     """The largest ratio of two (series, measure) over the parts, for each seed."""
     return lambda cells: _ratios(cells, top, bottom).groupby("seed").max()
-
-
-def least_over_parts(top: tuple[str, str], bottom: tuple[str, str]) -> Ours:
-    """The smallest ratio of two (series, measure) over the parts, for each seed."""
-    return lambda cells: _ratios(cells, top, bottom).groupby("seed").min()
 
 
 def _ratios(cells: pd.DataFrame, top: tuple[str, str], bottom: tuple[str, str]) -> pd.Series[float]:

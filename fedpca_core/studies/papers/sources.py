@@ -133,8 +133,8 @@ SOURCES: Mapping[str, Source] = {
             "Deterministic federated learning as an inexact Uzawa method",
             "",
             2023,
-            unsure="The title describes the subject; authors, exact title and identifier not "
-            "verified.",
+            unsure="The title is a description of ours: authors, title, venue and identifier of "
+            "this paper could not be found, so that this is no citation.",
         ),
     )
 }

@@ -12,6 +12,7 @@ import pandas as pd
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import personal as attack
+from fedpca_core.attacks import recover_samples
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.problems.personal import PersonalProblem
@@ -227,7 +228,7 @@ def _data_errors(
     moments = _off(found, used, noisy), _off(found, own, noisy)
     if block.shape[1] > 1:
         return *moments, float("nan")
-    record, actual = attack.factor(found, 1)[:, 0], block[:, 0]
+    record, actual = recover_samples(found, 1)[:, 0], block[:, 0]
     signed = min(np.linalg.norm(record - actual), np.linalg.norm(record + actual))
     return *moments, float(signed / np.linalg.norm(actual))
 

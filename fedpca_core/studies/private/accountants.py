@@ -17,6 +17,7 @@ from fedpca_core.privacy import (
     true_epsilon,
 )
 from fedpca_core.privacy.accountants import comparison
+from fedpca_core.settings import Value
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
@@ -59,15 +60,13 @@ class Accountants(Study[PrivacySettings, Accounts]):
 
     key: ClassVar[str] = "accountants"
     title: ClassVar[str] = "Accountants"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "accountants")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=60)
     #: Of the view only the multiplier is read.
     reads: ClassVar[frozenset[str]] = frozenset(
         {"multiplier"} | {name for name, p in PrivacySettings.parameters().items() if not p.view}
     )
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "accountants"
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Accounts]:
         c = settings

@@ -14,6 +14,7 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import releases_made, spent
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -79,11 +80,9 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
 
     key: ClassVar[str] = "private_run"
     title: ClassVar[str] = "Convergence under a budget"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "run")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "run"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, 2 * settings.repetitions)

@@ -7,7 +7,7 @@ import numpy as np
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
-from fedpca_core.problems.records import treat
+from fedpca_core.problems.records import normalise
 from fedpca_core.streams import Streams
 
 
@@ -30,7 +30,7 @@ def distinct_clients(
             + own @ generator.standard_normal((components, samples))
             + 0.3 * generator.standard_normal((features, samples))
         )
-        records = treat(records, "normalised")
+        records = normalise(records)
         grams[client] = records @ records.T / samples
     return Problem(
         name="distinct clients",

@@ -19,6 +19,7 @@ from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
+from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -128,11 +129,9 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
 
     key: ClassVar[str] = "error_budget"
     title: ClassVar[str] = "Where the error comes from"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "budget")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "budget"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, 4 * settings.repetitions)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.settings import Value
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.fedpower import MODELS, algorithm, figure
@@ -32,13 +33,11 @@ class PaperFigure(Study[PrivacySettings, Curves]):
 
     key: ClassVar[str] = "fedpower_figure"
     title: ClassVar[str] = "The paper's figures"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "figures")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=120)
     reads: ClassVar[frozenset[str]] = frozenset({"figure", "paper_size", "repetitions", "seed"})
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "figures"
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Curves]:
         entry = figure(settings.figure)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from fedpca_core.guarantee import meanings
+from fedpca_core.guarantee import Unit, meanings
 from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -142,13 +142,25 @@ def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[
         knows_its_own = build.stated(c, data, towards=replace(trust, colluding=1))
         assert isinstance(knows_its_own, Guarantee)
         neighbour = knows_its_own
-    largest = int(samples.max())
-    single = found.of_one_record(build.unit(c), largest)
+    units = _units(found, build.unit(c), int(samples.max()))
+    if c.calibration == "source" and trust is None:
+        # Noise that fits each client's own unit: one record of a small client has more to lose.
+        small = _units(found, build.unit(c), int(samples.min()))
+        everything = list(small.values())[-1]
+        units = {
+            label: max(row, small.get(label, everything), key=lambda each: each.mu)
+            for label, row in units.items()
+        }
     return {
         "towards the server": found,
         "towards another client, which knows its own noise": neighbour,
-        **meanings(single, largest),
+        **units,
     }
+
+
+def _units(found: Guarantee, unit: Unit, samples: int) -> dict[str, Guarantee]:
+    """What the guarantee of a unit means for other ones at a client of so many records."""
+    return meanings(found.of_one_record(unit, samples), samples)
 
 
 def _of_a_figure(c: PrivacySettings) -> Promises:

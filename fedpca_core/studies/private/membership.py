@@ -39,6 +39,7 @@ from fedpca_core.problems.perturbation import source_guarantee, symmetric_noise
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.settings import Value
 from fedpca_core.streams import Streams
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
@@ -54,6 +55,7 @@ from fedpca_core.studies.study import Part, Run, Step, Study, part
 TESTS = 120
 #: The same for noise at the source, where a run is one draw.
 TESTS_AT_SOURCE = 1000
+_TESTING = "Testing for one record"
 #: Numbers of the matrices that are drawn at once.
 _RELEASED = 4_000_000
 
@@ -89,14 +91,10 @@ class Membership:
         """``Phi(mu/sqrt(2))`` at the runs' own mu."""
         return theoretical_auc(self.separation)
 
-    def audits(self, delta: float, confidence: float = 0.95) -> tuple[Audit, Audit, Audit]:
+    def audits(self, delta: float) -> list[Audit]:
         """Lower bounds on epsilon that these runs prove: plain, Gaussian, and by ranking."""
-        runs = self.first, self.second
-        return (
-            plain_audit(*runs, delta, confidence=confidence),
-            gaussian_audit(*runs, delta, confidence=confidence),
-            ranking_audit(*runs, delta, confidence=confidence),
-        )
+        kinds = plain_audit, gaussian_audit, ranking_audit
+        return [audit(self.first, self.second, delta) for audit in kinds]
 
     def roc(self) -> tuple[Array, Array]:
         """False and true positive rates of every threshold, from (0, 0) to (1, 1)."""
@@ -162,23 +160,24 @@ def membership(
 
 
 def source_membership(
-    problem: Problem, noise: float, *, runs: int, client: int = CLIENT, clip_norm: float, seed: int
-) -> Membership:
+    problem: Problem, noise: float, *, runs: int, clip_norm: float, seed: int
+) -> Part[Membership]:
     """Test for one record from M_i itself, of which any method's messages are made.
 
     Parameters
     ----------
     noise : float
-        nu_i of this client, on the diagonal of E_i.
+        nu_i of the attacked client, on the diagonal of E_i.
     runs : int
         Releases with the record, and as many with its neighbour.
     """
-    pair = worst_pair(problem, client, clip_norm)
+    pair = worst_pair(problem, CLIENT, clip_norm)
     step = max(1, _RELEASED // problem.features**2)
     scores: list[Array] = []
     for truth, matrix in enumerate(pair):
         parts = []
         for begin in range(0, runs, step):
+            yield Step(0.5 * (truth + begin / runs), _TESTING)
             spread = np.full(min(step, runs - begin), noise)
             drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
             parts.append(matrix_scores(matrix + drawn, *pair, spread))
@@ -195,8 +194,7 @@ def _with(problem: Problem, client: int, matrix: Array) -> Problem:
 
 def _transcript(problem: Problem, run: FedPower | Noisy, seed: int) -> Part[Transcript]:
     rounds = run.rounds if isinstance(run, FedPower) else run.products
-    text = "Testing for one record"
-    trace = yield from traced(problem, run, rounds, seed, Channel(), text)
+    trace = yield from traced(problem, run, rounds, seed, Channel(), _TESTING)
     return trace.transcript
 
 
@@ -235,11 +233,9 @@ class RecordMembership(Study[PrivacySettings, Tested]):
 
     key: ClassVar[str] = "record_membership"
     title: ClassVar[str] = "Is one record in the data?"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "attacks"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         runs = costs.CALIBRATED * (2 * TESTS + len(BUDGETS))
@@ -252,7 +248,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         build.require_single_uploads(c)
         yield Step(0.0, "Drawing the data")
         problem, public = build.build_problem(c, data), build.public_setting(c, data)
-        norm, held = build.treatment(c)[1], int(public.samples.max())
+        norm, held = build.treatment(c)[1], int(public.samples[CLIENT])
         # The question is about one record, whatever the unit of the budget.
         share = 1.0 / build.unit(c).changed(held)
         means = [float(mu_of(epsilon, c.delta)) * share for epsilon in BUDGETS]
@@ -262,11 +258,8 @@ class RecordMembership(Study[PrivacySettings, Tested]):
                 at = replace(c, epsilon=epsilon)
                 noise, _ = source_guarantee(public.samples, public.weights, build.budget(at))
                 count = TESTS_AT_SOURCE if count > 1 else 1
-                return _at_once(
-                    source_membership(
-                        problem, float(noise[CLIENT]), runs=count, clip_norm=norm, seed=c.seed
-                    )
-                )
+                nu = float(noise[CLIENT])
+                return source_membership(problem, nu, runs=count, clip_norm=norm, seed=c.seed)
             run = build.method(c, build.noise_for(c, kind, epsilon, data))
             assert isinstance(run, FedPower | Noisy)
             return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
@@ -274,7 +267,9 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         def promise(kind: str) -> float:
             found = build.stated(replace(c, calibration=kind), data)
             assert isinstance(found, Guarantee)
-            return found.of_one_record(build.unit(c), held).epsilon
+            # Noise at the source fits each client's own unit, noise on products the largest one.
+            count = held if kind == "source" else int(public.samples.max())
+            return found.of_one_record(build.unit(c), count).epsilon
 
         tests: dict[str, Membership] = {}
         kinds = build.kinds(c)
@@ -353,8 +348,3 @@ class RecordMembership(Study[PrivacySettings, Tested]):
 def _corners(epsilon: float, delta: float) -> list[float]:
     """False alarms at which what (epsilon, delta) permits has corners."""
     return [(1.0 - delta) / (1.0 + math.exp(epsilon)), 1.0 - delta]
-
-
-def _at_once(found: Membership) -> Part[Membership]:
-    return found
-    yield

@@ -77,15 +77,8 @@ class PriceOfBudget(PrivateSweep):
 
     key: ClassVar[str] = "price_of_epsilon"
     title: ClassVar[str] = "Price of ε"
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "utility"
-
-    def parameter(self, settings: PrivacySettings) -> str:
-        return "epsilon"
-
-    def values(self, settings: PrivacySettings) -> Sequence[Value]:
-        return WITH_INFINITE
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", WITH_INFINITE)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "utility")
 
 
 class PriceOfProducts(PrivateSweep):
@@ -93,15 +86,8 @@ class PriceOfProducts(PrivateSweep):
 
     key: ClassVar[str] = "price_of_products"
     title: ClassVar[str] = "One budget over more and more products"
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "utility"
-
-    def parameter(self, settings: PrivacySettings) -> str:
-        return "products"
-
-    def values(self, settings: PrivacySettings) -> Sequence[Value]:
-        return LENGTHS
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("products", LENGTHS)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "utility")
 
     def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
         length = int(value)  # type: ignore[arg-type]

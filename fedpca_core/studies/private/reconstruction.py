@@ -84,15 +84,8 @@ class Reconstruction(PrivateSweep):
 
     key: ClassVar[str] = "private_reconstruction"
     title: ClassVar[str] = "Reconstructing one client's matrix"
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "attacks"
-
-    def parameter(self, settings: PrivacySettings) -> str:
-        return "epsilon"
-
-    def values(self, settings: PrivacySettings) -> Sequence[Value]:
-        return WITH_INFINITE
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", WITH_INFINITE)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, RUNS)
@@ -123,13 +116,13 @@ class Reconstruction(PrivateSweep):
         return found
 
 
-def shrunk_error(private: Problem, client: int = CLIENT) -> float:
+def shrunk_error(private: Problem) -> float:
     """Relative error of S_i for a server that has all of M_i = S_i + E_i, the most that any method
     lets out: it moves from the public answer S towards M_i by the share that is best in hindsight.
     """
     assert private.source is not None
-    truth = private.source.clipped.dense()[client]
-    public, seen = private.covariance, private.client_data.dense()[client]
+    truth = private.source.clipped.dense()[CLIENT]
+    public, seen = private.covariance, private.client_data.dense()[CLIENT]
     towards = seen - public
     share = max(0.0, float(((truth - public) * towards).sum() / (towards**2).sum()))
     found = public + min(share, 1.0) * towards

@@ -6,6 +6,7 @@ Needs raw data (every machine's own frame and matrix) and is covered by no guara
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,34 +59,17 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
     """
     algorithm = trace.algorithm
     assert isinstance(algorithm, FedPower)
-    streams, setting = Streams(trace.seed), trace.setting
-    spread = algorithm.noise * setting.samples.mean() / setting.samples
+    setting = trace.setting
+    everyone = np.arange(setting.clients)
     dense, pooled = problem.client_data.dense(), problem.covariance
-    times = communication_times(algorithm)
     rows: list[tuple[float, ...]] = []
     for index in range(min(len(algorithm.times), trace.rounds)):
         exchange = trace.transcript.exchanges[index]
-        steps = int(times[index + 1] - times[index])
-        everyone = Plan(
-            round=index + 1,
-            participants=np.arange(setting.clients),
-            weights=setting.weights,
-            downlink={},
-            local_steps=steps,
-        )
-        path = local_path(
-            problem.client_data.metered(),
-            trace.estimates[index],
-            int(times[index]),
-            everyone,
-            spread,
-            streams,
-        )
-        entered, products, noise = deque(path, maxlen=1).pop()
+        entered, products, noise = deque(_replayed(problem, trace, index), maxlen=1).pop()
         frames = np.broadcast_to(entered, products.shape)
         rotations: Array = np.eye(algorithm.width)[None]
-        if algorithm.alignment and steps > 1:
-            rotations = align(frames, everyone.participants)
+        if algorithm.alignment and exchange.local_steps > 1:
+            rotations = align(frames, everyone)
         aligned = frames @ rotations
         weights = np.zeros(setting.clients)
         weights[exchange.participants] = exchange.weights
@@ -112,35 +96,33 @@ def largest_drift(problem: Problem, trace: Trace) -> float:
     """rho: largest distance to the reference, after alignment, at any local product of a run."""
     algorithm = trace.algorithm
     assert isinstance(algorithm, FedPower)
-    setting, streams = trace.setting, Streams(trace.seed)
-    spread = algorithm.noise * setting.samples.mean() / setting.samples
-    times = communication_times(algorithm)
+    everyone = np.arange(trace.setting.clients)
     worst = 0.0
     for index in range(trace.rounds):
-        plan = Plan(
-            round=index + 1,
-            participants=np.arange(setting.clients),
-            weights=setting.weights,
-            downlink={},
-            local_steps=int(times[index + 1] - times[index]),
-        )
-        path = local_path(
-            problem.client_data.metered(),
-            trace.estimates[index],
-            int(times[index]),
-            plan,
-            spread,
-            streams,
-        )
-        for entered, _, _ in path:
+        for entered, _, _ in _replayed(problem, trace, index):
             if entered.ndim == 2:
                 continue  # the broadcast itself: no drift
-            rotated = (
-                entered @ align(entered, plan.participants) if algorithm.alignment else entered
-            )
+            rotated = entered @ align(entered, everyone) if algorithm.alignment else entered
             apart = np.linalg.norm(rotated - rotated[0], ord=2, axis=(1, 2))
             worst = max(worst, float(apart.max()))
     return worst
+
+
+def _replayed(problem: Problem, trace: Trace, index: int) -> Iterator[tuple[Array, Array, Array]]:
+    """All machines' local products before a communication, also of those that were not drawn."""
+    algorithm, setting = trace.algorithm, trace.setting
+    assert isinstance(algorithm, FedPower)
+    begin, end = communication_times(algorithm)[index : index + 2].tolist()
+    everyone = Plan(
+        round=index + 1,
+        participants=np.arange(setting.clients),
+        weights=setting.weights,
+        downlink={},
+        local_steps=end - begin,
+    )
+    spread = algorithm.noise * setting.samples.mean() / setting.samples
+    data, sent = problem.client_data.metered(), trace.estimates[index]
+    return local_path(data, sent, begin, everyone, spread, Streams(trace.seed))
 
 
 def eigengap(problem: Problem, components: int) -> float:

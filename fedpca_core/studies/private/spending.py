@@ -90,11 +90,9 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
 
     key: ClassVar[str] = "ways_to_spend"
     title: ClassVar[str] = "Ways to spend ε"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "ways")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "ways"
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, len(WAYS) * settings.repetitions)
@@ -151,21 +149,11 @@ class WaysOverBudget(PrivateSweep):
 
     key: ClassVar[str] = "ways_over_budget"
     title: ClassVar[str] = "Ways to spend ε, against ε"
-
-    def wanted(self, settings: PrivacySettings) -> bool:
-        return settings.view == "ways"
-
-    def parameter(self, settings: PrivacySettings) -> str:
-        return "epsilon"
-
-    def values(self, settings: PrivacySettings) -> Sequence[Value]:
-        return BUDGETS
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", BUDGETS)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "ways")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, min(RUNS, settings.repetitions))
-
-    def check(self, settings: PrivacySettings) -> None:
-        build.require_bound(settings)
 
     def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         problem = build.records(settings, data)

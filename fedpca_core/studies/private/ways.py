@@ -41,17 +41,21 @@ class Way:
 
     Attributes
     ----------
-    title : callable
-        From the settings, since some ways are for the method that is set.
+    name : str
+        "{method}" stands for the method that is set.
     trial : callable
         From settings, records, seed and the visitor's own file to the run.
     trusting : bool
         Whether clients rely on each other, and on sums that hide single uploads.
     """
 
-    title: Callable[[PrivacySettings], str]
+    name: str
     trial: Callable[[PrivacySettings, Problem, int, OwnData | None], Trial]
     trusting: bool = False
+
+    def title(self, settings: PrivacySettings) -> str:
+        """What the way is called with these settings."""
+        return self.name.format(method=METHODS[settings.method].title)
 
 
 def _on_products(method: str, calibration: str, **changes: Any) -> Callable[..., Trial]:
@@ -88,21 +92,16 @@ def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData |
 
 
 def _at_the_source(
-    method: str | None = None,
-    trusted: str | None = None,
-    colluding: Callable[[int], int] | None = None,
+    method: str | None = None, trusted: str | None = None, *, half_colludes: bool = False
 ) -> Callable[..., Trial]:
-    """Noise once, at the source; of the method and the trust that are set, or of others.
-
-    With ``colluding`` clients the others share it, under secure aggregation.
-    """
+    """Noise once, at the source; of the method and the trust that are set, or of others."""
 
     def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
         chosen = replace(c, method=method or c.method, draws=0, calibration="source")
         if trusted is not None:
             chosen = replace(chosen, trusted=trusted)
-        if colluding is not None:
-            chosen = replace(chosen, colluding=colluding(problem.clients))
+        if half_colludes:
+            chosen = replace(chosen, colluding=problem.clients // 2)
         private = build.private(chosen, problem, seed)
         assert private.guarantee is not None
         run = build.plain(chosen)
@@ -113,49 +112,33 @@ def _at_the_source(
     return trial
 
 
-def _half(clients: int) -> int:
-    return clients // 2
-
-
-def _always(title: str) -> Callable[[PrivacySettings], str]:
-    return lambda settings: title
-
-
 #: Noise at the source for the method and the trust that are set.
-SOURCE = Way(lambda c: f"{METHODS[c.method].title}, once at the source", _at_the_source())
+SOURCE = Way("{method}, once at the source", _at_the_source())
 #: Every way by its key, those that trust nobody first.
 WAYS: Mapping[str, Way] = {
-    "published": Way(_always("FedPower, published noise"), _on_products("fedpower", "published")),
-    "exact": Way(_always("FedPower, exact noise"), _on_products("fedpower", "exact")),
+    "published": Way("FedPower, published noise", _on_products("fedpower", "published")),
+    "exact": Way("FedPower, exact noise", _on_products("fedpower", "exact")),
     "single": Way(
-        _always("FedPower at p = 1, T = 6"),
+        "FedPower at p = 1, T = 6",
         _on_products("fedpower", "exact", local_steps=1, products=6),
     ),
-    "orthogonal": Way(
-        _always("Block Krylov, probes count as one"), _on_products("block_krylov", "exact")
-    ),
-    "remembered": Way(_always("SSI, answers from memory count as one"), _remembered),
+    "orthogonal": Way("Block Krylov, probes count as one", _on_products("block_krylov", "exact")),
+    "remembered": Way("SSI, answers from memory count as one", _remembered),
     "source": Way(
-        lambda c: f"{METHODS[c.method].title}, once at the source",
+        "{method}, once at the source",
         _at_the_source(trusted="nobody"),
     ),
-    "covariance": Way(
-        _always("Noisy covariance, one round"), _at_the_source("centralized", "nobody")
-    ),
-    "shared_products": Way(
-        _always("FedPower at p = 1, shared noise"), _shared("fedpower"), trusting=True
-    ),
-    "shared_orthogonal": Way(
-        _always("Block Krylov, shared noise"), _shared("block_krylov"), trusting=True
-    ),
+    "covariance": Way("Noisy covariance, one round", _at_the_source("centralized", "nobody")),
+    "shared_products": Way("FedPower at p = 1, shared noise", _shared("fedpower"), trusting=True),
+    "shared_orthogonal": Way("Block Krylov, shared noise", _shared("block_krylov"), trusting=True),
     "shared_covariance": Way(
-        _always("Noisy covariance, shared noise"),
+        "Noisy covariance, shared noise",
         _at_the_source("centralized", "clients"),
         trusting=True,
     ),
     "colluding": Way(
-        _always("The same, half may collude"),
-        _at_the_source("centralized", "clients", _half),
+        "The same, half may collude",
+        _at_the_source("centralized", "clients", half_colludes=True),
         trusting=True,
     ),
 }

@@ -72,19 +72,12 @@ class AtRisk(Sweep[AttackSettings]):
 
     key: ClassVar[str] = "at_risk"
     title: ClassVar[str] = "What is at risk"
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("records_per_client", RECORDS)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("at_risk", True)
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     most: ClassVar[Cost] = Cost(megabytes=150, seconds=60)
     reads: ClassVar[frozenset[str]] = frozenset({"seed"})
     seconds: ClassVar[float] = 600.0
-
-    def wanted(self, settings: AttackSettings) -> bool:
-        return settings.at_risk
-
-    def parameter(self, settings: AttackSettings) -> str:
-        return "records_per_client"
-
-    def values(self, settings: AttackSettings) -> Sequence[Value]:
-        return RECORDS
 
     def records(self, settings: AttackSettings) -> int:
         """Of every client."""
@@ -145,12 +138,7 @@ class NoiseAtRisk(AtRisk):
 
     key: ClassVar[str] = "noise_at_risk"
     title: ClassVar[str] = "What noise stops it"
-
-    def parameter(self, settings: AttackSettings) -> str:
-        return "upload_noise"
-
-    def values(self, settings: AttackSettings) -> Sequence[Value]:
-        return NOISE
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("upload_noise", NOISE)
 
     def records(self, settings: AttackSettings) -> int:
         return NOISY_RECORDS

@@ -38,6 +38,11 @@ class Held:
     whole: Factor | None
     attack: str
 
+    @classmethod
+    def nothing(cls, features: int, attack: str = "nothing") -> Held:
+        """What it holds before any message that tells something."""
+        return cls(np.zeros((features, 0)), None, attack)
+
     @property
     def directions(self) -> int:
         """How many directions it holds; of a mask none is the client's."""
@@ -57,7 +62,7 @@ def held(
     noise : float
         Stated relative noise on uploads.
     """
-    yield Held(np.zeros((transcript.features, 0)), None, "nothing")
+    yield Held.nothing(transcript.features)
     if transcript.secure_aggregation:
         yield from _of_sums(transcript, client)
     elif method.key == "faps":
@@ -70,7 +75,7 @@ def held(
 
 def _of_products(transcript: Transcript, client: int, noise: float) -> Iterator[Held]:
     """Answers that are products: a factor that is complete after a few rounds."""
-    last = Held(np.zeros((transcript.features, 0)), None, "nothing")
+    last = Held.nothing(transcript.features)
     for count in range(1, len(transcript.exchanges) + 1):
         if last.whole is None:
             try:
@@ -105,9 +110,8 @@ def _of_sums(transcript: Transcript, client: int) -> Iterator[Held]:
 def _of_summed_models(transcript: Transcript) -> Iterator[Held]:
     """Sums of models: the server holds the mean of all, and nothing of one."""
     n = transcript.features
-    nothing = Held(np.zeros((n, 0)), None, "sums")
     for exchange in transcript.exchanges:
-        found = nothing
+        found = Held.nothing(n, "sums")
         for array in (exchange.sums or {}).values():
             if array.shape == (n * (n + 1) // 2,):
                 found = Held(_directions(_unpacked(array, n)), None, "sums")
@@ -126,7 +130,7 @@ def _of_masked(transcript: Transcript, client: int) -> Iterator[Held]:
 
 def _of_models(transcript: Transcript, client: int) -> Iterator[Held]:
     """Uploads that are models of the client's data: they are read as they are."""
-    last = Held(np.zeros((transcript.features, 0)), None, "nothing")
+    last = Held.nothing(transcript.features)
     for exchange in transcript.exchanges:
         rows = np.flatnonzero(exchange.participants == client)
         if len(rows) and exchange.uploads is not None:

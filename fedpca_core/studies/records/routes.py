@@ -176,7 +176,7 @@ def _compared(
 ) -> Part[list[Held]]:
     """Two runs between which records joined, after each round of both."""
     rounds = min(len(before.exchanges), len(after.exchanges))
-    states = [Held(np.zeros((after.features, 0)), None, "nothing")]
+    states = [Held.nothing(after.features)]
     for number in range(1, rounds + 1):
         last = states[-1]
         if last.whole is None:

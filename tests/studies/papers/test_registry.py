@@ -12,15 +12,16 @@ import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.papers import personal_runs
+from fedpca_core.studies.papers import iot_runs, personal_runs
 from fedpca_core.studies.papers import reproduce as runner
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
-from fedpca_core.studies.papers.page import reason
+from fedpca_core.studies.papers.page import judged, reason
 from fedpca_core.studies.papers.quoted import Quoted, by_name
 from fedpca_core.studies.papers.registry import EXPERIMENTS, QUOTED, ROWS, quote, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
-from fedpca_core.studies.papers.results import shipped
+from fedpca_core.studies.papers.results import commit, shipped
 from fedpca_core.studies.papers.row import (
+    KINDS,
     WORDS,
     Row,
     Verdict,
@@ -147,6 +148,23 @@ def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch, capsys)
     assert record["seeds"] == [0, 1] and record["versions"]["numpy"] and record["machine"]
 
 
+def test_a_result_names_the_commits_of_all_its_cells(tmp_path):
+    command = ["reproduce", "dfl-formulas", "--seeds", "1", "--out", str(tmp_path)]
+    assert main(command) == 0
+    file = next((tmp_path / "cells" / "dfl-formulas-live").glob("*.json"))
+    made = json.loads(file.read_text())
+    file.write_text(json.dumps(made | {"commit": "0123456789", "peak_memory_mb": 1e6}))
+    assert main(command) == 0
+    record = json.loads((tmp_path / "dfl-formulas-live.json").read_text())
+    assert record["commit"] == ", ".join(sorted({"0123456789", commit()} - {""}))
+    assert record["peak_memory_mb"] == 1e6
+    del made["commit"], made["peak_memory_mb"]  # a cell of a time when nobody wrote them down
+    file.write_text(json.dumps(made))
+    assert main(command) == 0
+    record = json.loads((tmp_path / "dfl-formulas-live.json").read_text())
+    assert "unknown" in record["commit"] and record["peak_memory_mb"] is None
+
+
 def table(*results, part="", series="A", measure="m"):
     cell = [Cell(part, series, seed) for seed in range(len(results))]
     return pd.concat(
@@ -204,6 +222,17 @@ def test_a_tie_is_no_lead():
         assert led <= {"faps-table-1-time", "faps-figure-1a-faps"}, key
 
 
+def test_a_client_that_is_never_recovered_is_not_recovered_first():
+    cells = shipped("figure-1b")["live"]
+    name = "faps-figure-1b"
+    assert verdicts("figure-1b", cells)[name] == "reproduced"
+    lost = (cells["measure"] == "recovered") & (cells["part"] == "60")
+    never = cells.assign(result=cells["result"].mask(lost))
+    assert verdicts("figure-1b", never)[name] == "not reproduced"
+    slow = cells.assign(result=cells["result"].mask(cells["measure"] == "converged"))
+    assert verdicts("figure-1b", slow)[name] == "reproduced"
+
+
 def test_schedules_that_end_apart_do_not_end_at_the_same_error():
     cells = shipped("fedpower-figure-3")["live"]
     worse = (cells["series"] == "p = 4") & (cells["measure"] == "plateau")
@@ -235,6 +264,52 @@ def test_what_has_not_run_says_how_long_it_takes():
     said = reason(rows["faps-vary-features-ssi-kkt"], Verdict("not run yet"))
     assert f"about {EXPERIMENTS['vary-features'].hours:g} hours" in said
     assert "not run yet" not in reason(rows["faps-vary-features-ssi-kkt"], Verdict("reproduced"))
+
+
+def test_what_is_not_reproduced_says_why_and_is_counted_by_kind():
+    found = judged()
+    missed = [(row, one) for row, one in found.rows if one.word == "not reproduced"]
+    assert [row.name for row, _ in missed if not row.why] == []
+    assert all(reason(row, one).startswith(f"{row.kind.capitalize()}. ") for row, one in missed)
+    many = found.why_not
+    assert list(many.columns) == [*KINDS, "all"]
+    assert many["all"].sum() == many[list(KINDS)].to_numpy().sum() == len(missed)
+    assert many.loc["DFL", "all"] == many.loc["DFL", "false as printed"] > 0
+    kinds = set(found.table().query("verdict != 'not reproduced'")["kind"])
+    assert kinds == {""}
+    with pytest.raises(InvalidInput, match="“luck” is no reason"):
+        row(within(1.0), kind="luck")
+
+
+def test_a_claim_about_all_experiments_waits_for_all_of_them():
+    (one,) = (row for row in ROWS if row.across)
+    live = {key: {"live": shipped(key)["live"]} for key in one.across}
+    found = judged(live).verdicts[one.name]
+    assert found.word == "not reproduced" and found.size == "live"
+    some = live | {"table-1": shipped("table-1")}  # one of them at the paper's size, too
+    assert judged(some).verdicts[one.name] == found
+    assert judged({"table-1": live["table-1"]}).verdicts[one.name].word == "not run yet"
+
+
+def test_with_few_clients_a_round_a_printed_run_is_followed_as_far(monkeypatch):
+    monkeypatch.setattr(iot_runs, "SOLVES", {"live": 2})
+    experiment = EXPERIMENTS["iot-printed"]
+    rounds = {}
+    for cell in experiment.cells("live", 1):
+        texts = []
+        outcome(experiment.run(cell, "live"), lambda step, texts=texts: texts.append(step) or True)
+        rounds[cell.series] = texts[-1].text if texts else ""
+    assert rounds["average corrected"].endswith("round 20")
+    assert rounds["projection corrected"].endswith("round 0")
+
+
+def test_the_public_scripts_leave_the_basis_where_it_started(data_folder):
+    experiment = EXPERIMENTS["iot-recall-unsw"]
+    cell = experiment.cells("paper", 1)[0]
+    found = {one.measure: one.result for one in outcome(experiment.run(cell, "paper"))}
+    assert cell.part == "public scripts" and found["distance"] > 0.8
+    printed = quote("iot/table-1/unsw/fedpg/auc").value
+    assert found["auc"] == pytest.approx(printed, abs=0.02)
 
 
 def test_a_row_without_a_judgement_must_say_why():

@@ -1,0 +1,92 @@
+"""FAPS in coordinates of the records against its plain loop, on the same data held as S_i."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedpca_core as fp
+from fedpca_core.algorithms.faps import in_coordinates
+from fedpca_core.algorithms.faps import inner as faps_inner
+from fedpca_core.arrays import Array
+from fedpca_core.problems.client_data import ClientData
+
+FEATURES, COMPONENTS = 60, 4
+SAMPLES = (12, 9, 30, 16)
+
+
+def both_ways(blocks: list[Array]) -> list[fp.problems.Problem]:
+    """The problem held as records and as second moments."""
+    return [
+        fp.problems.Problem(name=keep, client_data=ClientData.from_blocks(blocks, keep=keep))
+        for keep in ("factors", "grams")
+    ]
+
+
+def blocks(seed: int = 0) -> list[Array]:
+    """Clients of few records from one spectrum, and one whose data are zero."""
+    rng = np.random.default_rng(seed)
+    scales = 1.1 ** -np.arange(FEATURES)
+    drawn = [scales[:, None] * rng.standard_normal((FEATURES, count)) for count in SAMPLES]
+    return [*drawn, np.zeros((FEATURES, 5))]
+
+
+@pytest.mark.parametrize(
+    ("options", "participation"),
+    [
+        ({"inner_rule": "fixed", "inner_steps": 1}, 1.0),
+        ({"inner_rule": "fixed", "inner_steps": 5}, 0.6),
+        ({"inner_rule": "fixed", "inner_steps": 12}, 1.0),
+        ({"random_inner_steps": True, "private_start": True}, 0.6),
+    ],
+)
+def test_a_run_equals_the_plain_loop(options: dict, participation: float) -> None:
+    algorithm = fp.FAPS(COMPONENTS, **options)
+    first, second = (
+        fp.simulate(problem, algorithm, rounds=12, seed=3, participation=participation)
+        for problem in both_ways(blocks())
+    )
+    assert np.allclose(first.estimates, second.estimates, rtol=0, atol=1e-10)
+    assert np.array_equal(first.local_products, second.local_products)
+    assert np.allclose(first.state("penalty"), second.state("penalty"), rtol=1e-12, atol=0)
+
+
+def test_rounding_does_not_grow_from_round_to_round() -> None:
+    """Where S_i X_i follows from the coordinates of W_i, its error may feed on itself."""
+    problem = both_ways(blocks())[0]
+    trace = fp.simulate(problem, fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=1), rounds=400)
+    errors = fp.metrics.subspace_errors(trace.estimates, problem, COMPONENTS)
+    assert errors["relative_error"][-1] < 1e-13
+
+
+def test_dependent_columns_are_left_to_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with fewer records than components has an S_i that maps columns onto each other."""
+    rng = np.random.default_rng(1)
+    few = [rng.standard_normal((FEATURES, count)) for count in (2, 12, 30)]
+    left = []
+    plain = in_coordinates.iterate_in_coordinates
+
+    def watched(*arguments):
+        left.append(plain(*arguments))
+        return left[-1]
+
+    monkeypatch.setattr(faps_inner, "iterate_in_coordinates", watched)
+    # Frames that a client draws itself and a tiny penalty: H is S_i, of rank 2, and little else.
+    algorithm = fp.FAPS(
+        COMPONENTS, inner_rule="fixed", penalty_factor=1e-9, private_start=True, adaptive=False
+    )
+    first, second = (fp.simulate(p, algorithm, rounds=3) for p in both_ways(few))
+    assert np.any(left)
+    assert not np.all(left)
+    assert np.array_equal(first.local_products, second.local_products)
+    assert np.allclose(first.estimates, second.estimates, rtol=0, atol=1e-6)
+
+
+def test_rules_that_look_at_iterates_keep_the_plain_loop() -> None:
+    records = both_ways(blocks())[0].client_data
+    moments = both_ways(blocks())[1].client_data
+    fixed = faps_inner.InnerRule(np.full(5, 3))
+    assert in_coordinates.fits(fixed, records)
+    assert not in_coordinates.fits(fixed, moments)
+    assert not in_coordinates.fits(faps_inner.InnerRule(np.full(5, 3), "change", 0.1), records)
+    assert not in_coordinates.fits(faps_inner.InnerRule(np.full(5, 3), follow=True), records)
