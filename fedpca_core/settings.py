@@ -268,7 +268,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, description in self.parameters().items():
-            object.__setattr__(self, name, description.check(getattr(self, name)))
+            value, default = getattr(self, name), description.default
+            if value != default or type(value) is not type(default):  # defaults are checked before
+                object.__setattr__(self, name, description.check(value))
 
     @classmethod
     @cache

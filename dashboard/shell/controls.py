@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import parse_qs, urlencode
 
@@ -35,7 +36,13 @@ def packed(settings: Settings) -> dict[str, str]:
     Streamlit strips from such a link whatever belongs to a widget of the page that is left, so all
     settings, defaults too, travel in a parameter that belongs to none; `Controls` unpacks it.
     """
-    return {_PACKED: urlencode(settings.query(complete=True), doseq=True)}
+    return {_PACKED: _encoded(settings)}
+
+
+@lru_cache(maxsize=1000)
+def _encoded(settings: Settings) -> str:
+    """All settings as the part of a link; a page with many doors asks for the same in every run."""
+    return urlencode(settings.query(complete=True), doseq=True)
 
 
 class Controls(Generic[S]):

@@ -1,12 +1,16 @@
 """The document that the server sends before any script runs: title, description, preview picture.
 
 Streamlit's own page is called “Streamlit” until its script has run, and says nothing to those who
-only read the document: search engines, and whoever shows a preview of a link.
+only read the document: search engines, and whoever shows a preview of a link. It also asks early
+for a font that is not ours, and late, one after the other, for the parts that draw our pages.
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from html import escape
+from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,6 +25,13 @@ DESCRIPTION = (
 PREVIEW, WIDTH, HEIGHT = "app/static/preview.png", 1200, 630
 
 _TITLE = b"<title>Streamlit</title>"
+#: The preload of a font of Streamlit's.
+_FONT = re.compile(rb'href="\./static/media/[^"]*"\s+as="font"')
+_OWN_FONT = b'href="./app/static/fonts/inter-latin-wght-normal.woff2" as="font"'
+#: Parts of Streamlit that draw the top of the front page; it asks for each when the page is there.
+_PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponent")
+_SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
+_IMPORT = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 
 
 def page_title(title: str) -> str:
@@ -48,6 +59,29 @@ def head(address: str) -> bytes:
     return "\n    ".join(lines).encode()
 
 
+@lru_cache(maxsize=1)
+def rewritten(document: bytes) -> bytes:
+    """Streamlit's document with our font, and with all parts of our pages asked for at once.
+
+    The title stays: its replacement depends on the address.
+    """
+    document = _FONT.sub(_OWN_FONT, document, count=1)
+    lines = [
+        f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
+        for name in parts(document.decode())
+    ]
+    return document.replace(b"</head>", "\n".join([*lines, "</head>"]).encode(), 1)
+
+
+def parts(known: str) -> list[str]:
+    """Scripts for the top of the front page, and those that they need, but the ``known`` ones."""
+    found = [path.name for part in _PARTS for path in sorted(_SCRIPTS.glob(f"{part}.*.js"))]
+    for name in found:  # which grows meanwhile
+        needed = _IMPORT.findall((_SCRIPTS / name).read_text(encoding="utf-8"))
+        found += [each for each in dict.fromkeys(needed) if each not in found and each not in known]
+    return found
+
+
 class Document:
     """Middleware that writes our own `head` into the document, and touches nothing else."""
 
@@ -62,7 +96,7 @@ class Document:
         start: Message | None = None
         body = b""
 
-        async def rewritten(message: Message) -> None:
+        async def changing(message: Message) -> None:
             nonlocal start, body
             if message["type"] == "http.response.start":
                 kind = Headers(scope=message).get("content-type", "")
@@ -73,7 +107,7 @@ class Document:
                 body += message.get("body", b"")
                 if message.get("more_body"):
                     return
-                changed = body.replace(_TITLE, head(_address(scope)), 1)
+                changed = rewritten(body).replace(_TITLE, head(_address(scope)), 1)
                 headers = MutableHeaders(scope=start)
                 # They are of Streamlit's file: another length, and unchanged when ours is not.
                 for name in ("content-length", "etag", "last-modified"):
@@ -87,7 +121,7 @@ class Document:
                 return
             await send(message)
 
-        await self._app(scope, receive, rewritten)
+        await self._app(scope, receive, changing)
 
 
 def _address(scope: Scope) -> str:

@@ -130,7 +130,7 @@ def small_table(
         "right"
         if name in numbers
         else "left fp-wrapped"
-        if name in wrapped or table[name].astype(str).str.len().gt(SENTENCE).any()
+        if name in wrapped or any(len(str(text)) > SENTENCE for text in table[name])
         else "left"
         for name in table.columns
     ]

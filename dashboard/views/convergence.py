@@ -193,17 +193,17 @@ def facts(comparison: Comparison, settings: ConvergeSettings) -> None:
 def cost_table(summary: pd.DataFrame) -> pd.DataFrame:
     """The summary of a comparison as texts for the page."""
     rows = []
-    for row in summary.itertuples():
-        got = int(row.reached) > 0  # type: ignore[arg-type]
+    for row in summary.to_dict("records"):
+        got = row["reached"] > 0
         rows.append(
             {
-                "Method": row.method,
-                "Reached": f"{row.reached} of {row.starts}",
-                "Rounds": f"{row.round:,.0f}" if got else "–",
-                "Sent": size(row.bytes) if got else "–",  # type: ignore[arg-type]
-                "Local products": f"{row.local_products:,.0f}" if got else "–",
-                "Seconds": f"{row.seconds:.3f}" if got else "–",
-                "Last value": short(row.final, 2),  # type: ignore[arg-type]
+                "Method": row["method"],
+                "Reached": f"{row['reached']} of {row['starts']}",
+                "Rounds": f"{row['round']:,.0f}" if got else "–",
+                "Sent": size(row["bytes"]) if got else "–",
+                "Local products": f"{row['local_products']:,.0f}" if got else "–",
+                "Seconds": f"{row['seconds']:.3f}" if got else "–",
+                "Last value": short(row["final"], 2),
             }
         )
     return pd.DataFrame(rows)
@@ -211,26 +211,27 @@ def cost_table(summary: pd.DataFrame) -> pd.DataFrame:
 
 def verdict(summary: pd.DataFrame, accuracy: float, noisy: bool = False) -> str:
     """One sentence on who got there first, or that nobody did (perhaps for noise)."""
-    reached = summary[summary["reached"] > 0].sort_values("round")
-    if reached.empty and noisy:
+    rows = summary.to_dict("records")
+    reached = sorted((row for row in rows if row["reached"] > 0), key=lambda row: row["round"])
+    if not reached and noisy:
         return (
             f"No method reaches {short(accuracy)}: the noise at the source sets a floor. Allow a "
             "larger ε, more records per client, or a larger error."
         )
-    if reached.empty:
+    if not reached:
         return (
             f"No method reaches {short(accuracy)} within these rounds; allow more rounds or "
             "a larger error."
         )
-    best = reached.iloc[0]
+    best = reached[0]
     text = (
         f"**{best['method']}** needs the fewest rounds to reach {short(accuracy)}: "
         f"{best['round']:.0f}"
     )
     if len(reached) > 1:
-        others = [f"{row.method} ({row.round:.0f})" for row in reached.iloc[1:].itertuples()]
+        others = [f"{row['method']} ({row['round']:.0f})" for row in reached[1:]]
         text += "; then come " + ", ".join(others)
-    missed = summary[summary["reached"] == 0]["method"]
-    if len(missed):
+    missed = [row["method"] for row in rows if row["reached"] == 0]
+    if missed:
         text += f". {', '.join(missed)} {'does' if len(missed) == 1 else 'do'} not get there"
     return text + "."

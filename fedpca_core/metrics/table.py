@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.linalg import stiefel
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace import Trace
@@ -129,5 +129,11 @@ def first_reached(table: pd.DataFrame, column: str, accuracy: float) -> pd.Serie
     The start does not count: there all clients hold the same frame, so that their consensus gap is
     zero before anything has been agreed on.
     """
-    hits = (table["round"].to_numpy() > 0) & (table[column].to_numpy() <= accuracy)
-    return table.iloc[int(hits.argmax())] if hits.any() else None
+    row = row_reached(table["round"].to_numpy(), table[column].to_numpy(), accuracy)
+    return None if row is None else table.iloc[row]
+
+
+def row_reached(rounds: AnyArray, values: Array, accuracy: float) -> int | None:
+    """The number of that row, from the columns themselves."""
+    hits = (rounds > 0) & (values <= accuracy)
+    return int(hits.argmax()) if hits.any() else None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array, BoolArray, IntArray
+from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.linearised import predicted
@@ -27,11 +27,13 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.study import Run, Step, Study
 
+T = TypeVar("T")
+
 #: Seconds between two partial results of a comparison.
 PARTIAL_SECONDS = 1.0
 
-#: What progress can be charged for, read off a metrics frame or a row of one.
-COSTS: Mapping[str, Callable[[pd.DataFrame | pd.Series], pd.Series | float]] = {
+#: What progress can be charged for, from the columns of a metrics frame.
+COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
     "round": lambda found: found["round"],
     "bytes": lambda found: found["bytes_up"] + found["bytes_down"],
     "local_products": lambda found: found["local_products"],
@@ -92,20 +94,41 @@ class Comparison:
     def has(self, measure: str) -> bool:
         """Whether any method has this measure (a consensus gap needs local frames)."""
         return any(
-            bool(np.isfinite(table[measure]).any())
-            for tables in self.tables.values()
-            for table in tables
+            bool(np.isfinite(columns[measure]).any())
+            for method in self.tables
+            for columns in self._columns(method)
         )
+
+    def _columns(self, method: str) -> list[dict[str, Array]]:
+        """The metrics of every start as numbers."""
+        return self._once(
+            ("columns", method),
+            lambda: [
+                dict(zip(table.columns, table.to_numpy(dtype=float).T, strict=True))
+                for table in self.tables[method]
+            ],
+        )
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was made for this key before: a page asks in every run, and for every visitor."""
+        known: dict[Hashable, T] = self.__dict__.setdefault("_known", {})
+        if key not in known:
+            known[key] = make()
+        return known[key]
 
     def line(self, method: str, measure: str, axis: str) -> Line | None:
         """What to draw of one method; None where it does not have the measure."""
-        tables = self.tables[method]
-        shortest = min(len(table) for table in tables)
-        cut = [table.iloc[:shortest] for table in tables]
-        values = np.stack([table[measure].to_numpy(dtype=float) for table in cut])
+        return self._once(
+            ("line", method, measure, axis), lambda: self._line(method, measure, axis)
+        )
+
+    def _line(self, method: str, measure: str, axis: str) -> Line | None:
+        found = self._columns(method)
+        shortest = min(len(columns["round"]) for columns in found)
+        values = np.stack([columns[measure][:shortest] for columns in found])
         if not np.isfinite(values).any():
             return None
-        x = np.median([np.asarray(COSTS[axis](table), dtype=float) for table in cut], axis=0)
+        x = np.median([COSTS[axis](columns)[:shortest] for columns in found], axis=0)
         ended = shortest <= self.rounds and method != self.unfinished
         if ended and axis == "round":
             values = np.pad(values, ((0, 0), (0, self.rounds + 1 - shortest)), mode="edge")
@@ -123,6 +146,9 @@ class Comparison:
 
     def guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
         """Rounds and values of the predicted run: the median over the starts, as of the curve."""
+        return self._once(("guide", method, measure), lambda: self._guide(method, measure))
+
+    def _guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
         found = self.predictions.get(method, ())
         if not found or len(found) < len(self.tables[method]):
             return None
@@ -155,28 +181,32 @@ class Comparison:
         Columns: method, reached (starts that got there), starts, round, bytes, local_products,
         seconds (medians over the starts that got there; NaN if none), final (median last value).
         """
-        known: dict[tuple[str, float], pd.DataFrame] = self.__dict__.setdefault("_summaries", {})
-        if (measure, accuracy) not in known:  # a page asks in every run, and for every visitor
-            known[measure, accuracy] = self._summary(measure, accuracy)
-        return known[measure, accuracy].copy()
+        key = "summary", measure, accuracy
+        return self._once(key, lambda: self._summary(measure, accuracy)).copy()
 
     def _summary(self, measure: str, accuracy: float) -> pd.DataFrame:
         rows = []
-        for method, tables in self.tables.items():
-            if tables[0][measure].isna().all():
+        for method in self.tables:
+            starts = self._columns(method)
+            if np.isnan(starts[0][measure]).all():
                 continue
-            hits = [metrics.first_reached(table, measure, accuracy) for table in tables]
-            found = [hit for hit in hits if hit is not None]
+            hits = [
+                (columns, metrics.row_reached(columns["round"], columns[measure], accuracy))
+                for columns in starts
+            ]
+            found = [(columns, row) for columns, row in hits if row is not None]
             rows.append(
                 {
                     "method": METHODS[method].title,
                     "reached": len(found),
-                    "starts": len(tables),
+                    "starts": len(starts),
                     **{
-                        name: float(np.median([value(hit) for hit in found])) if found else np.nan
-                        for name, value in COSTS.items()
+                        name: float(np.median([cost(columns)[row] for columns, row in found]))
+                        if found
+                        else np.nan
+                        for name, cost in COSTS.items()
                     },
-                    "final": float(np.median([table[measure].iloc[-1] for table in tables])),
+                    "final": float(np.median([columns[measure][-1] for columns in starts])),
                 }
             )
         return pd.DataFrame(rows)
