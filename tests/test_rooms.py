@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Rooms of the core, the lowest first; those of one line may lean on each other.
 FLOORS = (
-    ("errors", "arrays", "streams", "settings", "gaussian_privacy", "guarantee"),
+    ("errors", "arrays", "streams", "settings", "remembered", "gaussian_privacy", "guarantee"),
     ("linalg",),
     ("problems",),
     ("protocol",),
@@ -26,7 +26,10 @@ FLOORS = (
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 #: What a page may know of the core: settings in, results out.
-OPEN = ("studies", "settings", "errors", "arrays", "algorithms.registry", "algorithms.method")
+OPEN = (
+    "studies", "settings", "errors", "arrays", "remembered", "algorithms.registry",
+    "algorithms.method",
+)  # fmt: skip
 #: Calls that turn numbers into other numbers; they belong into a study.
 COMPUTING = {
     "mean", "median", "nanmedian", "nanmean", "quantile", "percentile", "std", "var", "linalg",

@@ -59,6 +59,7 @@ class Job:
     refusal: str | None = None
     stopped: bool = False
     late: bool = False
+    unlucky: bool = False
     published: int = 0
     began: float | None = None
     _seen: dict[Hashable, float] = field(default_factory=dict)
@@ -134,6 +135,13 @@ class Job:
             self.stopped, self.late = True, late
         return not self.stopped
 
+    def to_repeat(self, followed: bool) -> bool:
+        """Whether it ended without a result that somebody who asks now may expect."""
+        if not self.done or self._stop.is_set():
+            return False
+        bound = self.late or self.unlucky
+        return (self.stopped or bound) and not (bound and followed)
+
 
 class Registry:
     """All jobs of the server process."""
@@ -160,13 +168,12 @@ class Registry:
         """Return the job with this key, starting it if there is none (or ``again`` is set).
 
         A job that was abandoned is started anew when asked for again, one that ran into its
-        deadline unless whoever asks has ``followed`` it to there; one that somebody stopped stays
-        as it was left.
+        deadline or found no memory unless whoever asks has ``followed`` it to there; one that
+        somebody stopped stays as it was left.
         """
         with self._lock:
             job = self._jobs.get(key)
-            cut = job is not None and job.done and job.stopped and not job._stop.is_set()
-            if job is not None and not again and not (cut and not (followed and job.late)):
+            if job is not None and not again and not job.to_repeat(followed):
                 self._jobs.move_to_end(key)
                 if not job.done:
                     job.touch(visitor)
@@ -221,7 +228,7 @@ class Registry:
                 job.result = result
             job.megabytes = len(pickle.dumps(job.result, protocol=5)) / 2**20
         except InvalidInput as refusal:
-            job.refusal = str(refusal)
+            job.refusal, job.unlucky = str(refusal), isinstance(refusal, workers.Unlucky)
         except Exception as error:
             job.refusal = (
                 f"The computation failed ({type(error).__name__}: {error}); "

@@ -31,7 +31,7 @@ from typing import Any
 from dashboard.shell import limits
 from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.remembered import forget_everything
+from fedpca_core.remembered import forget_everything
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import RUNNABLE
 from fedpca_core.studies.divided import Divided
@@ -69,6 +69,10 @@ def _plain_main() -> Iterator[None]:
     finally:
         if sys.modules["__main__"] is plain:
             sys.modules["__main__"] = main
+
+
+class Unlucky(InvalidInput):
+    """Refused for want of memory, which the same settings may find another time."""
 
 
 class Worker:
@@ -123,11 +127,13 @@ class Worker:
                     return content
                 if kind == "refusal":
                     raise InvalidInput(content)
+                if kind == "short of memory":
+                    raise Unlucky(content)
                 raise RuntimeError(content)
         except (EOFError, OSError) as error:
             finished = True
             self.end()
-            raise InvalidInput(self._obituary()) from error
+            raise Unlucky(self._obituary()) from error
         finally:
             if not finished:
                 self._end()
@@ -401,7 +407,7 @@ def _answer(
         if not forget_everything():
             break
         gc.collect()
-    return "refusal", (
+    return "short of memory", (
         "The computation took more memory than this server gives one "
         f"({limits.LIMITS.megabytes:,} MB, FEDPCA_MAX_MB); choose smaller sizes, or "
         f"{limits.ELSEWHERE}."

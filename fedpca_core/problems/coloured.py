@@ -9,9 +9,9 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.problems.client_data import second_moment
-from fedpca_core.problems.remembered import Remembered
 from fedpca_core.problems.rotation import Turns, balance
 from fedpca_core.problems.white import WhiteShares
+from fedpca_core.remembered import Remembered
 
 #: clients x features^3 up to which draws of the rotations are compared by measurement, and up to
 #: which they are compared at many positions of the parameter.

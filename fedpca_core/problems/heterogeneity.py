@@ -14,7 +14,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
-from fedpca_core.problems.remembered import Remembered
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 
 #: What the parameter means, for tooltips and captions.

@@ -11,12 +11,12 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.problems import Problem, decay_spectrum
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.problem import check_components
-from fedpca_core.problems.remembered import Remembered
 from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.own_table import TABLE_FIELDS, own_problem

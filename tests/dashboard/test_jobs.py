@@ -167,3 +167,22 @@ def test_a_closed_tab_ends_what_only_it_shows(monkeypatch) -> None:
     finally:
         for job in found.values():
             job.stop()
+
+
+def test_a_want_of_memory_is_told_to_who_met_it_and_tried_again_for_the_next() -> None:
+    registry, tries = jobs.Registry(), []
+
+    def work(job: jobs.Job) -> str:
+        tries.append(job)
+        if len(tries) == 1:
+            raise workers.Unlucky("no room")
+        return "done"
+
+    first = registry.submit("key", work, 10)
+    assert first.wait(10)
+    assert first.refusal == "no room"
+    assert registry.submit("key", work, 10, followed=True) is first
+    second = registry.submit("key", work, 10)
+    assert second.wait(10)
+    assert second.result == "done"
+    assert registry.submit("key", work, 10) is second

@@ -19,7 +19,7 @@ from dashboard.shell import workers
 from dashboard.shell.limits import LIMITS
 from dashboard.shell.workers import Pieces, Pool, together
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.remembered import Remembered
+from fedpca_core.remembered import Remembered
 from fedpca_core.studies.catalogue import STUDIES
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.own_data import OwnData
@@ -104,7 +104,7 @@ def test_a_worker_that_dies_is_a_sentence_and_is_replaced(pool):
     next(run)
     (worker,) = pool._all
     os.kill(worker._process.pid, signal.SIGKILL)
-    with pytest.raises(InvalidInput, match="most likely for want of memory"):
+    with pytest.raises(workers.Unlucky, match="most likely for want of memory"):
         outcome(run)
     assert outcome(pool.run(STUDY, TINY, None)).complete
 
@@ -248,6 +248,6 @@ def test_what_earlier_studies_left_makes_room_for_one_that_lacks_memory(monkeypa
     assert workers._answer(here, "hungry", TINY, None) == ("result", "fed")
     assert tries == [1, 0]
     kind, sentence = workers._answer(here, "hungry", LONG, None)
-    assert kind == "refusal"
+    assert kind == "short of memory"
     assert "more memory than this server gives" in sentence
     assert tries == [1, 0, 0, 0]  # a second time, no third

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fedpca_core.anomaly.evaluation import always_alarm
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import check_components
-from fedpca_core.problems.remembered import Remembered
 from fedpca_core.problems.traffic import (
     DetectionTask,
     Traffic,
@@ -21,6 +20,7 @@ from fedpca_core.problems.traffic import (
 )
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.problems.traffic_table import NO_LABELS
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.facts import Facts

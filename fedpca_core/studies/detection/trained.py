@@ -9,11 +9,11 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.anomaly import autoencoder, detectors
 from fedpca_core.anomaly.detectors import Detector
 from fedpca_core.problems.problem import Problem
-from fedpca_core.problems.remembered import Remembered
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.remembered import Remembered
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, noisy_task, resolve, task
 from fedpca_core.studies.detection.topic import LEARNING, told

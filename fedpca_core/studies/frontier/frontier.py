@@ -15,7 +15,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
-from fedpca_core.problems.remembered import Remembered
+from fedpca_core.remembered import Remembered
 from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_algorithm

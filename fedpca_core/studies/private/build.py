@@ -16,9 +16,9 @@ from fedpca_core.privacy.accounting import within
 from fedpca_core.problems import Problem, Trust, block_model, spiked_covariance
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.perturbation import Budget, source_guarantee
-from fedpca_core.problems.remembered import Remembered
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import task

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fedpca_core.problems.remembered import Remembered, forget_everything
+from fedpca_core.remembered import Remembered, forget_everything
 
 
 def test_results_are_made_once_and_the_oldest_is_forgotten():
