@@ -11,7 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
+#: The shell draws no window around a page, which saves a third of a browser's work.
+NAMES = (
+    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
+    "google-chrome-stable", "microsoft-edge",
+)  # fmt: skip
 MAC_APPLICATIONS = ("Google Chrome", "Chromium", "Microsoft Edge")
 
 HOW_TO_INSTALL = (
@@ -98,8 +102,9 @@ def _ways_to_install():
             )
             as_root = ["sudo", "-n"] if passwordless else None
         if as_root is not None:
-            install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]
-            yield [[*as_root, "apt-get", "update", "-q"], [*as_root, *install]]
+            install = [*as_root, "apt-get", "install", "-y", "-q", "--no-install-recommends"]
+            yield [[*as_root, "apt-get", "update", "-q"], [*install, NAMES[0]]]
+            yield [[*install, NAMES[1]]]
     yield [[sys.executable, "-m", "playwright", "install", "chromium"]]
 
 
