@@ -44,6 +44,7 @@ with layout.guard():
     view.choose(controls, data)
     settings = controls.settings()
     job = jobs.study(view.study, settings, lambda found: view.draw(found, settings), data=data)
+    privacy.remedies(controls)
     view.explain()
 
 settings = controls.settings()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dashboard.views.anomaly import (
     VIEWS,
@@ -28,6 +30,7 @@ from fedpca_core.studies.detection.task import TaskFacts
 from fedpca_core.studies.study import outcome
 from fedpca_core.studies.sweep import Swept
 
+PAGE = Path(__file__).resolve().parents[2] / "pages" / "anomaly.py"
 SETTINGS = AnomalySettings(problem="synthetic", clients=20, components=6, rounds=20)
 
 
@@ -121,3 +124,19 @@ def test_table_1_says_what_the_paper_gives():
     assert shown.loc["FedAE", "AUC"] == "50.000"
     assert shown.loc["FedAE", "F1"] == "50.0 / 40.0" and shown.loc["Norm only", "F1"] == "50.0"
     assert isinstance(TaskFacts.always_alarm_f1, property)
+
+
+def test_an_epsilon_that_does_not_fit_the_scaling_has_two_ways_out():
+    for remedy, expected in (("remedy_0", (5.0, "centre")), ("remedy_1", (np.inf, "global"))):
+        app = AppTest.from_file(str(PAGE), default_timeout=120)
+        link = {"epsilon": "5", "problem": "Synthetic traffic", "components": "3", "rounds": "20"}
+        for key, value in link.items():
+            app.query_params[key] = value
+        app.run()
+        assert any("No ε covers records" in warning.value for warning in app.warning)
+        app.button(key=remedy).click().run()
+        assert not app.exception
+        assert not any("No ε covers records" in warning.value for warning in app.warning)
+        assert not [one for one in app.button if str(one.key).startswith("remedy")]
+        chosen = app.session_state["epsilon"], app.session_state["standardising"]
+        assert chosen == expected

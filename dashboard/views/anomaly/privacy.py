@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from dashboard.shell import guarantee, layout
+from dashboard.shell.controls import Controls
 from fedpca_core.settings import short
 from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import without_guarantee
 
 #: What the card's guarantee is about, and what it leaves out.
 COVERED = (
@@ -19,6 +22,20 @@ COVERED = (
     "as public. Autoencoders learn from the records themselves, which this noise does not reach, "
     "and are left out."
 )
+
+
+def remedies(controls: Controls[AnomalySettings]) -> None:
+    """The two ways out, where a finite ε that travelled here does not fit the data's scaling."""
+    settings = controls.settings()
+    if settings.topic == "published" or not without_guarantee(settings):
+        return
+    ways = {
+        "Choose “Mean only”": replace(settings, standardising="centre"),
+        "Switch the noise off": replace(settings, epsilon=math.inf),
+    }
+    with st.container(horizontal=True):
+        for at, (label, changed) in enumerate(ways.items()):
+            st.button(label, on_click=controls.changer(changed), key=f"remedy_{at}")
 
 
 def draw(settings: AnomalySettings, result: Any) -> None:

@@ -165,6 +165,11 @@ def _key(
     return content_key(chosen, _fields(chosen) | _SPLIT | drawn | more, file)
 
 
+def without_guarantee(settings: AnomalySettings) -> bool:
+    """Whether a finite ε is asked for records that are divided by deviations of their own."""
+    return math.isfinite(settings.epsilon) and settings.standardising != "centre"
+
+
 def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
     """The task with the settings' noise at the source; the task itself where ε is infinite.
 
@@ -177,7 +182,7 @@ def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> Detect
     if math.isinf(settings.epsilon):
         return found
     require(
-        settings.standardising == "centre",
+        not without_guarantee(settings),
         "No ε covers records that are divided by deviations of their own: one record changes all "
         "others. Choose “Mean only” under “Standardising” (in “Corrected or as printed”), for "
         "which a noisy mean is paid, or switch the noise off (ε = ∞).",

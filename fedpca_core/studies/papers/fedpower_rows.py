@@ -96,8 +96,8 @@ def _shape(
     )
 
 
-def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]:
-    """What the text says of the three panels of a figure."""
+def _panels(key: str, a: Figure, b: Figure, c: Figure, variant: str = "", **more: str) -> list[Row]:
+    """What the text says of the three panels of a figure, or of a variant that we add to it."""
     place = "Figure " + a.key[0]
     by_p, by_epsilon, drawn = ([variant.label for variant in panel.variants] for panel in (a, b, c))
     drawn_few, agreement = number(drawn[-1], "plateau", c.key), usually_at_most(0.5)
@@ -108,7 +108,7 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
     return [
         _shape(
             f"{key}-p",
-            f"{place}(a)",
+            f"{place}(a){variant}",
             "At equal numbers of communications, more local products give a smaller error.",
             key,
             least_step(a.key, by_p, "early"),
@@ -118,7 +118,7 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
         ),
         _shape(
             f"{key}-epsilon",
-            f"{place}(b)",
+            f"{place}(b){variant}",
             "The smaller ε, the larger the final error.",
             key,
             least_step(b.key, by_epsilon[::-1], "plateau"),
@@ -128,7 +128,7 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
         ),
         _shape(
             f"{key}-draws",
-            f"{place}(c)",
+            f"{place}(c){variant}",
             "Drawing fewer machines makes no significant difference"
             + ("." if a.key == "3a" else " to a run that finds the leading space."),
             key,
@@ -139,7 +139,7 @@ def _panels(key: str, a: Figure, b: Figure, c: Figure, **more: str) -> list[Row]
         ),
         _shape(
             f"{key}-converges",
-            place,
+            place + variant,
             "The method finds the leading space at every budget of the figure.",
             key,
             number(by_epsilon[-1], "plateau", b.key),
@@ -182,6 +182,7 @@ ROWS: tuple[Row, ...] = (
     *_panels(
         "fedpower-figure-4-raw",
         *RAW_PANELS,
+        variant=", rows not normalised",
         correction=_RAW,
         why=_WHY_RAW,
         kind="our own check",

@@ -66,6 +66,9 @@ def test_names_are_unique_and_every_row_has_its_experiment():
     assert all(row.quoted is None or QUOTED[row.quoted.name] is row.quoted for row in ROWS)
     assert all(row.place and row.claim.endswith(".") for row in ROWS)
     assert all(judge(row, {}).word in WORDS for row in ROWS)
+    # The page offers rows by their place and claim.
+    offered = Counter((row.source, row.place, row.claim) for row in ROWS)
+    assert [claim for claim, times in offered.items() if times > 1] == []
 
 
 def test_every_printed_number_of_a_paper_with_rows_has_one():
