@@ -96,7 +96,9 @@ def _shape(
     )
 
 
-def _panels(key: str, a: Figure, b: Figure, c: Figure, variant: str = "", **more: str) -> list[Row]:
+def _panels(
+    key: str, a: Figure, b: Figure, c: Figure, *, variant: str = "", **more: str
+) -> list[Row]:
     """What the text says of the three panels of a figure, or of a variant that we add to it."""
     place = "Figure " + a.key[0]
     by_p, by_epsilon, drawn = ([variant.label for variant in panel.variants] for panel in (a, b, c))
