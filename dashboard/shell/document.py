@@ -7,6 +7,7 @@ for a font that is not ours, and late, one after the other, for the parts that d
 
 from __future__ import annotations
 
+import gzip
 import re
 from functools import lru_cache
 from html import escape
@@ -107,10 +108,13 @@ class Document:
                 body += message.get("body", b"")
                 if message.get("more_body"):
                     return
-                changed = rewritten(body).replace(_TITLE, head(_address(scope)), 1)
                 headers = MutableHeaders(scope=start)
+                # Streamlit sends the document of a deep link compressed.
+                if headers.get("content-encoding") == "gzip":
+                    body = gzip.decompress(body)
+                changed = rewritten(body).replace(_TITLE, head(_address(scope)), 1)
                 # They are of Streamlit's file: another length, and unchanged when ours is not.
-                for name in ("content-length", "etag", "last-modified"):
+                for name in ("content-encoding", "content-length", "etag", "last-modified"):
                     if name in headers:
                         del headers[name]
                 if scope["method"] != "HEAD":

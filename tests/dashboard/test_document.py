@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
 import streamlit as st
+from starlette.responses import Response
 
-from dashboard.shell.document import rewritten
+from dashboard.shell.document import Document, rewritten
 
 STATIC = Path(st.__file__).parent / "static"
 OURS = Path(__file__).resolve().parents[2] / "dashboard" / "static"
@@ -28,3 +33,29 @@ def test_the_document_asks_for_what_is_there_once_and_for_no_font_that_is_not_ou
     (font,) = re.findall(r'href="\./app/static/([^"]+)" as="font"', document)
     assert (OURS / font).is_file()
     assert "SourceSans" not in document
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_document_is_rewritten_compressed_or_not(zipped):
+    """Streamlit compresses that of a deep link, which once made every deep link an error."""
+    theirs = (STATIC / "index.html").read_bytes()
+    body = gzip.compress(theirs) if zipped else theirs
+    headers = {"content-encoding": "gzip"} if zipped else {}
+    app = Document(Response(body, media_type="text/html", headers=headers))
+    scope = {"type": "http", "method": "GET", "path": "/trace", "headers": [(b"host", b"lab")]}
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+
+    start, answer = sent
+    told = {name.decode(): value.decode() for name, value in start["headers"]}
+    assert "content-encoding" not in told
+    assert int(told["content-length"]) == len(answer["body"])
+    assert b"modulepreload" in answer["body"]
+    assert b"<title>Streamlit</title>" not in answer["body"]
