@@ -371,14 +371,10 @@ def together(
 
 def serve(line: Connection, memory_mb: int, nice: int) -> None:
     """What a worker does: take a study, send its steps, until the line is closed."""
-    import pyarrow
     from threadpoolctl import threadpool_limits
 
     os.nice(nice)
     threadpool_limits(limits=1)
-    # Arrow's own pool takes a gigabyte of addresses for the first text in a table: the limit would
-    # count it as the computation's memory.
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     _limit(memory_mb)
     while True:
         try:
