@@ -1,6 +1,8 @@
 """What every test needs: one BLAS thread, the folder of real data, browser tests last."""
 
+import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,21 @@ def data_folder() -> Path:
     if not Path(folder).is_dir():
         pytest.fail(f"FEDPCA_DATA={folder} is not a folder. Correct it or unset it.")
     return Path(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def components_looked_for_once() -> Iterator[None]:
+    """Streamlit reads what every installed package says of itself, for each page under test anew:
+    more work than most of the pages are."""
+    try:
+        from streamlit.components.v2 import manifest_scanner
+    except ModuleNotFoundError:  # the environment of the Flower app has no pages
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        once = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", once)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
