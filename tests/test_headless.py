@@ -28,9 +28,9 @@ from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.settings import Settings
 from fedpca_core.studies import recovery
 from fedpca_core.studies.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
-from fedpca_core.studies.detection import poisoned, sweeps, task, trained
+from fedpca_core.studies.detection import leaks, poisoned, sweeps, task, trained
 from fedpca_core.studies.private import membership
-from fedpca_core.studies.records import at_risk
+from fedpca_core.studies.records import at_risk, from_models
 from fedpca_core.studies.study import Study
 from tests.tables import own_file
 
@@ -143,7 +143,11 @@ def small(monkeypatch):
     monkeypatch.setattr(at_risk, "ROWS", {smallest: at_risk.ROWS[smallest]})
     monkeypatch.setattr(at_risk.NoiseAtRisk, "along", ("upload_noise", (0.0, 1e-2)))
     monkeypatch.setattr(at_risk.AtRisk, "along", ("records_per_client", (5.0, 10.0)))
+    monkeypatch.setattr(leaks, "FITTED_RUNS", 2)
+    sizes = {"fedpg": from_models.Size(3, 4, 2, 8), "personal": from_models.Size(4, 6, 3, 10)}
+    monkeypatch.setattr(from_models, "SIZES", sizes)
     monkeypatch.setattr(membership, "TESTS", 8)
+    monkeypatch.setattr(membership, "TESTS_AT_SOURCE", 20)
     made = partial(traffic.synthetic, normal=2000, test=800)
     monkeypatch.setattr(task, "synthetic", made)
     for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():

@@ -14,9 +14,10 @@ from dashboard.shell import script, share
 from fedpca_core.settings import Settings
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.differencing import OneMoreRecord
+from fedpca_core.studies.frontier import frontier
 from fedpca_core.studies.frontier.frontier import Frontier
 from fedpca_core.studies.frontier.links import point
-from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.studies.frontier.settings import VALUES, FrontierSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
@@ -25,6 +26,7 @@ from fedpca_core.studies.study import Study, outcome
 QUICK = ConvergeSettings(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")
 )
+SMALLER = FrontierSettings(features=8, components=2, samples=500, clients=4, rounds=20)
 SMALL = AttackSettings(features=10, components=2, samples=40, rounds=20)
 
 
@@ -57,14 +59,25 @@ def test_a_script_gives_the_numbers_of_its_page(
         pd.testing.assert_frame_equal(table.drop(columns=timed), page[name].drop(columns=timed))
 
 
+@pytest.mark.parametrize(
+    ("page", "count"),
+    [
+        (replace(SMALLER, seeds=2), 16),
+        (replace(SMALLER, seeds=2, secure_aggregation=True, candidates=("ssi", "centralized")), 4),
+        (FrontierSettings(seeds=2, candidates=("ssi", "fedpower")), 4),
+    ],
+    ids=["every method", "secure sums", "at the page's size"],
+)
 def test_every_point_reproduces_from_its_link_and_its_script_to_the_last_digit(
-    tmp_path, monkeypatch
+    page, count, tmp_path, monkeypatch
 ) -> None:
-    """All points of the page as it opens, each with all its seeds: medians, spans and runs."""
-    study, page = Frontier(), FrontierSettings()
+    """Every method with a budget and without, each with its seeds: medians, spans and runs."""
+    study = Frontier()
+    monkeypatch.setattr(frontier, "VALUES", {**VALUES, "epsilon": (np.inf, 1.0)})
+    monkeypatch.setattr(frontier, "_placed", frontier._placed.__wrapped__)  # remembers nothing
     whole = outcome(study.run(page))
     points = whole.points()
-    assert len(points) == 48 and len(whole.table) == 240
+    assert len(points) == count and len(whole.table) == 2 * count
     for _, row in points.iterrows():
         method, value = row["method"], row["value"]
         alone = point(page, method, value)
