@@ -8,6 +8,7 @@ cut down in page and command line alike.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,13 +24,14 @@ from streamlit.testing.v1 import AppTest
 import fedpca_core as fp
 from dashboard.shell import jobs, share
 from fedpca_core.__main__ import main
+from fedpca_core.consensus import verdicts
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.settings import Settings
-from fedpca_core.studies import recovery
+from fedpca_core.studies import defences, recovery
 from fedpca_core.studies.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
 from fedpca_core.studies.detection import leaks, poisoned, sweeps, task, trained
-from fedpca_core.studies.private import membership
+from fedpca_core.studies.private import membership, price, reconstruction, spending
 from fedpca_core.studies.records import at_risk, from_models
 from fedpca_core.studies.study import Study
 from tests.tables import own_file
@@ -143,6 +145,14 @@ def small(monkeypatch):
     monkeypatch.setattr(at_risk, "ROWS", {smallest: at_risk.ROWS[smallest]})
     monkeypatch.setattr(at_risk.NoiseAtRisk, "along", ("upload_noise", (0.0, 1e-2)))
     monkeypatch.setattr(at_risk.AtRisk, "along", ("records_per_client", (5.0, 10.0)))
+    monkeypatch.setattr(verdicts, "verdicts", partial(verdicts.verdicts, 2))
+    few = ("None", "float32 messages", "Secure aggregation")
+    monkeypatch.setattr(defences, "DEFENCES", {name: defences.DEFENCES[name] for name in few})
+    monkeypatch.setattr(price.PriceOfBudget, "along", ("epsilon", (math.inf, 5.0)))
+    monkeypatch.setattr(price.PriceOfProducts, "along", ("products", (2, 5)))
+    monkeypatch.setattr(reconstruction.Reconstruction, "along", ("epsilon", (math.inf, 5.0)))
+    monkeypatch.setattr(spending.WaysOverBudget, "along", ("epsilon", (1.0, 5.0)))
+    monkeypatch.setattr(membership, "BUDGETS", (1.0, 5.0))
     monkeypatch.setattr(leaks, "FITTED_RUNS", 2)
     sizes = {"fedpg": from_models.Size(3, 4, 2, 8), "personal": from_models.Size(4, 6, 3, 10)}
     monkeypatch.setattr(from_models, "SIZES", sizes)

@@ -97,7 +97,7 @@ def test_published_and_detection_give_one_method_one_number():
 
 # ---------------------------------------------------------------------- learning and sweeps
 def test_learning_shows_corrected_and_printed_rules():
-    everybody = replace(QUICK, rounds=300, participation=1.0)
+    everybody = replace(QUICK, rounds=200, participation=1.0)
     found = outcome(STUDIES["learning"].run(everybody))
     end = {name: table["distance"].iloc[-1] for name, table in found.approach.items()}
     assert end["FedPG, corrected"] < 1e-5
@@ -108,7 +108,7 @@ def test_learning_shows_corrected_and_printed_rules():
     )
     table = found.approach["FedPG, corrected"]
     last = found.progress.iloc[-1]
-    assert last["round"] == 300
+    assert last["round"] == 200
     assert table["distance"].iloc[-1] == pytest.approx(last["distance"], rel=1e-6, abs=1e-12)
 
 

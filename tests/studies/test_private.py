@@ -183,8 +183,15 @@ def test_block_krylov_pays_for_one_product_whatever_its_length() -> None:
     assert np.isfinite(finals).all() and finals[-1] < 1.5 * finals[3]
 
 
-@pytest.mark.parametrize("method", ["fedpower", "ssi", "block_krylov"])
-@pytest.mark.parametrize("calibration", ["exact", "published"])
+@pytest.mark.parametrize(
+    ("method", "calibration"),
+    [
+        ("fedpower", "exact"),
+        ("ssi", "published"),
+        ("block_krylov", "exact"),
+        ("block_krylov", "published"),
+    ],
+)
 def test_accountants_and_guarantee_agree(method, calibration) -> None:
     """Block Krylov's credit counts in the table as it does on the card."""
     c = replace(SMALL, method=method, calibration=calibration, products=8)
