@@ -341,14 +341,13 @@ A_NUMBER = re.compile(r"(?<![\w{.])(\d+\.\d+|\d+e-?\d+|\d{2,})(?![\w-])")
 def sentences(source: Path) -> Iterator[tuple[int, str]]:
     """Line and text of every sentence that a file may show: its texts, without docstrings."""
     tree = ast.parse(source.read_text(encoding="utf-8"))
-    documented = [
-        n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)
-    ]
+    nodes = list(ast.walk(tree))
+    documented = [n for n in nodes if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
     skipped = {
         id(n.body[0].value) for n in documented if n.body and isinstance(n.body[0], ast.Expr)
     }
-    skipped |= {id(v) for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for v in n.values}
-    for node in ast.walk(tree):
+    skipped |= {id(v) for n in nodes if isinstance(n, ast.JoinedStr) for v in n.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = [p.value if isinstance(p, ast.Constant) else "{}" for p in node.values]
             text = "".join(map(str, parts))

@@ -34,7 +34,8 @@ def test_every_row_is_listed_once_and_counted():
 
 
 def test_results_travel_between_processes():
-    assert pickle.loads(pickle.dumps(judged())).counts == judged().counts
+    found = judged()
+    assert pickle.loads(pickle.dumps(found)).counts == found.counts
     assert pickle.loads(pickle.dumps(shown())).size
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -161,8 +162,15 @@ def reason(row: Row, found: Verdict) -> str:
 
 def judged(results: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> Judged:
     """Every row with its verdict, from the shipped results or from others by experiment."""
-    tables = {key: shipped(key) for key in EXPERIMENTS} if results is None else results
-    return Judged({row.name: judge(row, _cells(row, tables)) for row in ROWS})
+    if results is None:
+        return _of_shipped()
+    return Judged({row.name: judge(row, _cells(row, results)) for row in ROWS})
+
+
+@cache
+def _of_shipped() -> Judged:
+    """Once for a process: what is shipped does not change."""
+    return judged({key: shipped(key) for key in EXPERIMENTS})
 
 
 def _cells(
