@@ -125,7 +125,7 @@ class View {
       const widest = Math.max(...row.map((image) => image.size));
       const some = row.length === 4 ? 2 : Math.min(row.length, 3); // none is left alone in its line
       const style = `--fp-count:${row.length};--fp-some:${some};--fp-few:${Math.min(row.length, 2)};--fp-size:${widest}px`;
-      return element("div", { class: "fp-row", style }, ...pictures.map((picture) => picture.node));
+      return element("div", { class: `fp-row${row.length === 3 ? " fp-three" : ""}`, style }, ...pictures.map((picture) => picture.node));
     });
     this.gallery.replaceChildren(...rows);
     this.gallery.hidden = rows.length === 0;
