@@ -13,7 +13,8 @@ import pytest
 from matplotlib.image import imread
 
 from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
-from dashboard.player.printed import FORMATS, printed
+from dashboard.player import printed as printing
+from dashboard.player.printed import printed
 from dashboard.shell import bundle
 from dashboard.views import convergence
 from fedpca_core.settings import Settings
@@ -96,9 +97,10 @@ PANELS = [
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.key)
-def test_every_kind_of_panel_can_be_printed(panel):
+def test_every_kind_of_panel_can_be_printed(panel, monkeypatch):
+    monkeypatch.setattr(printing, "FORMATS", ("svg",))  # all three are those of the archive above
     files = printed("view", [panel], [], "Below.")
-    assert list(files) == [f"{panel.key}.{kind}" for kind in ("csv", *FORMATS)]
+    assert list(files) == [f"{panel.key}.{kind}" for kind in ("csv", "svg")]
     assert len(pd.read_csv(io.BytesIO(files[f"{panel.key}.csv"]))) >= 2
 
 

@@ -47,8 +47,9 @@ def log_slopes(*columns: pd.Series) -> list[float]:
     return [float(np.polyfit(clear.index, np.log(clear.iloc[:, k]), 1)[0]) for k in range(2)]
 
 
-@pytest.mark.parametrize("factor", [0.15, 0.5])
-@pytest.mark.parametrize("steps", [1, 2, 3, 5, 8, 60])
+@pytest.mark.parametrize(
+    ("steps", "factor"), [(1, 0.15), (1, 0.5), (2, 0.5), (3, 0.15), (5, 0.15), (8, 0.5), (60, 0.5)]
+)
 def test_identical_clients_obey_the_closed_form(steps: int, factor: float) -> None:
     problem = identical(1.05)
     algorithm = fp.FAPS(COMPONENTS, factor, adaptive=False, inner_rule="fixed", inner_steps=steps)

@@ -155,7 +155,7 @@ def test_a_small_move_exchanges_few_records():
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("clients", [4, 10, 30, 100])
+@pytest.mark.parametrize("clients", [4, 30, 100])
 def test_measured_heterogeneity_rises_with_the_dial_of_images(clients, seed):
     """Down to 18 images a client; the tolerance is what directions left out can add."""
     etas = [images(clients=clients, heterogeneity=t, seed=seed).heterogeneity for t in TICKS]

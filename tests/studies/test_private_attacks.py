@@ -141,8 +141,11 @@ def test_an_attacked_run_may_end_without_a_communication() -> None:
 
 @pytest.mark.parametrize("method", ["fedpower", "ssi", "block_krylov"])
 @pytest.mark.parametrize("problem", ["spiked", "distinct"])
-def test_noise_never_helps_the_attacker(problem: str, method: str) -> None:
+def test_noise_never_helps_the_attacker(
+    problem: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One attacker throughout: its error without noise is the smallest of all."""
+    monkeypatch.setattr(Reconstruction, "along", ("epsilon", (np.inf, 0.1, 1.0, 10.0, 100.0)))
     settings = replace(DISTINCT, problem=problem, method=method, samples=2000)
     swept = outcome(Reconstruction().run(settings))
     assert swept is not None
