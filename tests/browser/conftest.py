@@ -60,16 +60,19 @@ def context(chromium):
 
 @pytest.fixture
 def new_page(context):
-    """A function ``new_page(width=1440, scheme="light", moves=False)`` that opens an empty page.
+    """A function ``new_page(width=1440, height=1000)`` that opens an empty page.
 
     Only a page that ``moves`` plays when it opens.
     """
     pages = []
 
-    def make(width: int = 1440, scheme: str = "light", moves: bool = False):
+    def make(
+        width: int = 1440, height: int | None = None, scheme: str = "light", moves: bool = False
+    ):
         page = context.new_page()
         pages.append(page)
-        page.set_viewport_size({"width": width, "height": 1000 if width > 600 else 844})
+        height = height or (1000 if width > 600 else 844)
+        page.set_viewport_size({"width": width, "height": height})
         motion = "no-preference" if moves else "reduce"
         page.emulate_media(color_scheme=scheme, reduced_motion=motion)
         return page

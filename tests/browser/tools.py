@@ -229,7 +229,9 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
 def findings(page, *rules: str) -> list[str]:
     """What axe finds in a page, whatever its impact, by all its rules or these; a line a place."""
     page.wait_for_function(_STILL, polling=50)
-    options = {"runOnly": {"type": "rule", "values": rules}} if rules else None
+    options: dict = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": rules}
     return [
         f"{found['id']} ({found['impact']}): {node['html'][:200]}"
         for found in Axe().run(page, options=options).response["violations"]
