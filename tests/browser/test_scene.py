@@ -199,9 +199,9 @@ def test_a_link_opens_at_its_section_and_without_the_curves_it_hides(open_page):
 @pytest.mark.parametrize(
     ("width", "height", "query"),
     [
-        (1440, 900, "autoplay=false"),
-        (1024, 768, "embed=true&autoplay=false"),
-        (390, 844, "autoplay=false"),
+        (1440, 900, "round=4&autoplay=false"),
+        (1024, 768, "embed=true&round=4&autoplay=false"),
+        (390, 844, "round=4&autoplay=false"),
     ],
 )
 def test_everything_is_on_one_screen(open_page, width, height, query):
