@@ -13,7 +13,7 @@ import fedpca_core as fp
 from bench import timing
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg import stiefel
-from fedpca_core.linalg.threads import LARGE, one_thread, share_out
+from fedpca_core.linalg.threads import LARGE, one_thread, share_out, share_rows
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import run as any_run
 
@@ -400,6 +400,18 @@ def test_large_work_is_shared_out_and_small_work_is_not() -> None:
         names.clear()
         share_out(work, 5, LARGE)  # who asks for one thread gets one
         assert names == dict.fromkeys(range(5), here)
+
+
+def test_rows_are_shared_out_in_slices_that_cover_them() -> None:
+    taken: list[slice] = []
+    with threadpool_limits(limits=2, user_api="blas"):
+        if timing.threads() != 2:
+            pytest.skip("this linear-algebra library does not take a second thread")
+        share_rows(taken.append, 5, LARGE // 5 + 1)
+        assert sorted((rows.start, rows.stop) for rows in taken) == [(0, 2), (2, 5)]
+        taken.clear()
+        share_rows(taken.append, 5, 10)
+        assert taken == [slice(0, 5)]
 
 
 def test_products_in_threads_are_those_of_a_loop() -> None:

@@ -94,6 +94,16 @@ def share_out(work: Callable[[int], None], count: int, multiplications: int) -> 
         list(pool.map(work, range(count)))  # raises what a call has raised
 
 
+def share_rows(work: Callable[[slice], None], count: int, multiplications: int) -> None:
+    """Call ``work`` with slices that make up ``count`` rows, each of so many multiplications.
+
+    One slice where they are few, so that a stack of small matrices stays one call.
+    """
+    parts = min(count, _LIMIT.allowed()) if count * multiplications >= LARGE else 1
+    ends = [count * part // parts for part in range(parts + 1)]
+    share_out(lambda part: work(slice(ends[part], ends[part + 1])), parts, count * multiplications)
+
+
 class _Limited(AbstractContextManager[None]):
     """A class, because it is entered in every round: a generator would cost twice as much."""
 

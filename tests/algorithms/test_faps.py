@@ -287,6 +287,7 @@ def test_penalty_rule_waits_caps_and_settles() -> None:
         rounds=np.full(3, 5.0),
         direction=np.zeros((3, 6, 1)),
         outside=nothing,
+        pulled=np.zeros((3, 0, 2)),
     )
     faps_penalty.adapt(state, frame)
     assert state.penalty.tolist() == [1.0, 1.0, 1.95]  # round 5 has nothing to compare with

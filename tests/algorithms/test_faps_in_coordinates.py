@@ -10,6 +10,7 @@ from fedpca_core.algorithms.faps import in_coordinates
 from fedpca_core.algorithms.faps import inner as faps_inner
 from fedpca_core.arrays import Array
 from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.simulate import Simulation
 
 FEATURES, COMPONENTS = 60, 4
 SAMPLES = (12, 9, 30, 16)
@@ -52,11 +53,20 @@ def test_a_run_equals_the_plain_loop(options: dict, participation: float) -> Non
 
 
 def test_rounding_does_not_grow_from_round_to_round() -> None:
-    """Where S_i X_i follows from the coordinates of W_i, its error may feed on itself."""
+    """F^T X_i is carried from round to round, never made anew: its error might feed on itself."""
     problem = both_ways(blocks())[0]
-    trace = fp.simulate(problem, fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=1), rounds=400)
-    errors = fp.metrics.subspace_errors(trace.estimates, problem, COMPONENTS)
+    algorithm = fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=1)
+    run = Simulation(problem, algorithm, rounds=400)
+    last = [entry.estimate for entry in run][-1]
+    errors = fp.metrics.subspace_errors(last[None], problem, COMPONENTS)
     assert errors["relative_error"][-1] < 1e-13
+    factors = problem.client_data.factors
+    for factor, frame, pulled in zip(
+        factors[:-1], run.clients["frame"], run.clients["pulled"], strict=False
+    ):
+        carried = pulled[: factor.shape[1]]
+        assert np.linalg.norm(carried - factor.T @ frame) < 1e-13 * np.linalg.norm(carried)
+        assert np.isnan(pulled[factor.shape[1] :]).all()
 
 
 def test_dependent_columns_are_left_to_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,23 +1,25 @@
 """The inner loop of FAPS in coordinates of a client's records, where these are few.
 
-Every iterate of ``M <- H M`` from X_i has the form ``F c + B u`` with ``S_i = F F^T`` and
-``B = [X_i, W_i, Z]``, because ``H = F F^T + B K B^T`` with a small matrix K. In these coordinates
+With ``S_i = F F^T`` and ``q = F^T X_i`` the multiplier is ``W_i = X_i (q^T q) - F q``, so every
+iterate of ``M <- H M`` from X_i has the form ``F c + X_i a + Z b``, and
 
-    c <- F^T M = (F^T F) c + (F^T B) u,    u <- K B^T M = K ((F^T B)^T c + (B^T B) u).
+    H M = F (F^T M - q X_i^T M) + X_i (2 q^T q X_i^T M - q^T F^T M) + Z (beta Z^T M).
 
-An iteration then multiplies by F^T F (records x records) instead of by F and F^T (features x
-records), and F itself is read twice a round instead of twice an iteration.
+For M = X_i the first bracket is zero. An iteration needs F^T M alone, that is ``F^T F c + q a +
+F^T Z b``, and multiplies by F^T F (records x records) instead of by F and F^T (features x records).
+F itself is read twice a round: for F^T Z, and for X_i and S_i X_i of the end. q is kept for the
+next round.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import block_diag, solve_triangular
+from scipy.linalg import lapack
 
 from fedpca_core.algorithms.faps.rules import InnerRule
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, BoolArray
-from fedpca_core.linalg.stiefel import orthonormalise
+from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.linalg.threads import share_out
 from fedpca_core.problems.client_data import ClientData
 
@@ -33,7 +35,7 @@ def fits(rule: InnerRule, data: ClientData) -> bool:
 def iterate_in_coordinates(
     rule: InnerRule, data: ClientData, state: ClientState, received: Array
 ) -> BoolArray:
-    """Put X_i after this round's iterations and S_i X_i into ``state``.
+    """Put X_i after this round's iterations, S_i X_i and W_i into ``state``.
 
     Returns
     -------
@@ -42,53 +44,77 @@ def iterate_in_coordinates(
         iterate so close to each other that coordinates lose what tells them apart.
     """
     frames, products = state.frame.copy(), state.product.copy()
+    multipliers = state.multiplier.copy()
+    pulled = np.full_like(state.pulled, np.nan)
     left = np.ones(len(frames), dtype=bool)
 
     def one(row: int) -> None:
         steps = int(rule.budget[row])
         solved = _solve(data, state, received, row, steps) if steps > 0 else None
         if solved is not None:
-            frames[row], products[row] = solved
+            frames[row], products[row], own = solved
+            multipliers[row] = -remove_span(products[row], frames[row])
+            pulled[row, : len(own)] = own
             left[row] = False
 
     largest = int(data.samples[data.members].max(initial=0))
     share_out(one, len(frames), data.features * largest * received.shape[1])
     data.charge(np.where(left, 0, rule.budget))
     state.frame, state.product = frames, products
+    state.multiplier, state.pulled = multipliers, pulled
     return left
 
 
 def _solve(
     data: ClientData, state: ClientState, received: Array, row: int, steps: int
-) -> tuple[Array, Array] | None:
+) -> tuple[Array, Array, Array] | None:
+    """X_i, S_i X_i and F^T X_i after so many iterations."""
     factor, gram = data.coordinates(row)
-    basis = np.hstack([state.frame[row], state.multiplier[row], received])
-    # F^T W_i, too, is taken from W_i itself: an identity in its place would let rounding grow from
-    # round to round.
-    across = factor.T @ basis
+    frame, penalty = state.frame[row], float(state.penalty[row])
+    components = frame.shape[1]
+    own = state.pulled[row, : factor.shape[1]]
+    if np.isnan(own).any():
+        own = _pull(factor, frame)
+    basis = np.hstack([frame, received])
+    across = np.hstack([own, _pull(factor, received)])  # F^T [X_i, Z]
     overlap = basis.T @ basis
-    components = received.shape[1]
-    core = _core(components, float(state.penalty[row]))
+    inner = own.T @ own
 
-    # F^T M and B^T M of the iterate M, at first X_i.
-    pulled, seen = across[:, :components], overlap[:, :components]
-    inside, outside = np.zeros_like(pulled), np.eye(len(core), components)
-    for _ in range(steps):
+    # F^T M and [X_i, Z]^T M of the iterate M, at first X_i.
+    pulled, seen = own, overlap[:, :components]
+    inside, outside = np.zeros_like(own), np.eye(2 * components, components)
+    for step in range(steps):
         # QR factors are unique, so columns may be recombined to keep them apart.
         inverse = _inverse_factor(inside.T @ pulled + outside.T @ seen)
         if inverse is None:
             return None
-        inside, outside = pulled @ inverse, core @ (seen @ inverse)
-        pulled = gram @ inside + across @ outside
+        pulled, seen = pulled @ inverse, seen @ inverse
+        along = seen[:components]
+        inside = pulled - own @ along if step else np.zeros_like(own)
+        outside = np.vstack([2 * inner @ along - own.T @ pulled, penalty * seen[components:]])
+        pulled = across @ outside
+        if step:
+            pulled += gram @ inside
         seen = across.T @ inside + overlap @ outside
-    images = factor @ np.hstack([inside, pulled])
+    images = _push(factor, np.hstack([inside, pulled]))
     iterate = images[:, :components] + basis @ outside
     solved = orthonormalise(iterate[None])[0]
-    # M = X R, so S X = S M R^-1.
+    # M = X R, so F^T X = F^T M R^-1, and S X = S M R^-1.
     triangle = solved.T @ iterate
     if not _is_trusted(triangle):
         return None
-    return solved, solve_triangular(triangle, images[:, components:].T, trans="T").T
+    ratio = _inverse(triangle)
+    return solved, images[:, components:] @ ratio, pulled @ ratio
+
+
+def _pull(factor: Array, frame: Array) -> Array:
+    """F^T M; BLAS is faster where the narrow matrix is the first and lies by rows."""
+    return (np.ascontiguousarray(frame.T) @ factor).T
+
+
+def _push(factor: Array, inside: Array) -> Array:
+    """F c; see `_pull`."""
+    return (np.ascontiguousarray(inside.T) @ factor.T).T
 
 
 def _inverse_factor(gram: Array) -> Array | None:
@@ -99,7 +125,7 @@ def _inverse_factor(gram: Array) -> Array | None:
         return None
     if not _is_trusted(triangle):
         return None
-    return np.asarray(solve_triangular(triangle, np.eye(len(gram))))
+    return _inverse(triangle)
 
 
 def _is_trusted(triangle: Array) -> bool:
@@ -107,8 +133,6 @@ def _is_trusted(triangle: Array) -> bool:
     return bool(diagonal.min() > TRUSTED * diagonal.max())
 
 
-def _core(components: int, penalty: float) -> Array:
-    """K of ``H - S_i = X W^T + W X^T + beta Z Z^T = B K B^T``."""
-    unit = np.eye(components)
-    swapped = np.kron(np.array([[0.0, 1.0], [1.0, 0.0]]), unit)
-    return np.asarray(block_diag(swapped, penalty * unit))
+def _inverse(triangle: Array) -> Array:
+    """Of an upper triangle, by LAPACK itself: the checks around it cost more."""
+    return np.asarray(lapack.dtrtri(triangle)[0], dtype=float)

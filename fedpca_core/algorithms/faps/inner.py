@@ -21,6 +21,7 @@ from fedpca_core.linalg.stiefel import (
     remove_span,
     transpose,
 )
+from fedpca_core.linalg.threads import share_rows
 from fedpca_core.problems.client_data import ClientData
 
 #: Products between two rough orthonormalisations. H has a condition number of about 1/factor + 1 on
@@ -51,6 +52,8 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
     """Advance X_i, S_i X_i and W_i in ``state`` by this round's iterations ``X <- orth(H X)``."""
     if fits(rule, data):
         left = iterate_in_coordinates(rule, data, state, received)
+        if not left.any():
+            return
         rule = rule.without(~left)
     iterate(rule, data, state, received)
     state.multiplier = multiplier(state.frame, state.product)
@@ -164,8 +167,13 @@ def _unit(vectors: Array) -> Array:
 
 def answer(state: ClientState, received: Array) -> Array:
     """Q_i Z with ``Q_i = beta_i X_i X_i^T - X_i W_i^T - W_i X_i^T``, all low rank."""
-    frame, weight = state.frame, state.multiplier
-    along = transpose(frame) @ received
-    across = transpose(weight) @ received
-    penalty = state.penalty[:, None, None]
-    return frame @ (penalty * along - across) - weight @ along
+    frame, weight, penalty = state.frame, state.multiplier, state.penalty[:, None, None]
+    product = np.empty_like(frame)
+
+    def some(rows: slice) -> None:
+        along = transpose(frame[rows]) @ received
+        across = transpose(weight[rows]) @ received
+        product[rows] = frame[rows] @ (penalty[rows] * along - across) - weight[rows] @ along
+
+    share_rows(some, len(frame), received.size * received.shape[1])
+    return product

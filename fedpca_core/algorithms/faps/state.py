@@ -36,6 +36,9 @@ class ClientState:
         Estimate of the eigenvector of a_i.
     outside : (clients,) float64
         Estimate of a_i, the largest eigenvalue of S_i outside X_i; ||S_i|| bounds it.
+    pulled : (clients, most records, components) float64
+        F_i^T X_i of clients that hold records, ``S_i = F_i F_i^T``; NaN where it is not known; no
+        rows where clients hold S_i itself.
     """
 
     frame: Array
@@ -48,11 +51,12 @@ class ClientState:
     rounds: Array
     direction: Array
     outside: Array
+    pulled: Array
 
     @classmethod
-    def at_start(cls, frames: Array, norms: Array, penalty: Array) -> ClientState:
-        """The state before the first round, from X_i, ||S_i||_2 and beta_i."""
-        clients, features, _ = frames.shape
+    def at_start(cls, frames: Array, norms: Array, penalty: Array, records: int = 0) -> ClientState:
+        """The state before the first round, from X_i, ||S_i||_2, beta_i and the most records."""
+        clients, features, components = frames.shape
         return cls(
             frame=frames,
             product=np.zeros_like(frames),
@@ -64,6 +68,7 @@ class ClientState:
             rounds=np.zeros(clients),
             direction=np.zeros((clients, features, 1)),
             outside=norms,
+            pulled=np.full((clients, records, components), np.nan),
         )
 
     def idle(self, private_start: bool) -> BoolArray:
