@@ -39,7 +39,7 @@ def test_a_deep_link_is_the_first_request_a_server_gets(new_page):
 
 @every_page
 def test_a_page_opens_fits_and_is_accessible_at_either_width_in_either_scheme(link, open_page):
-    """Opened on a phone, where less room makes more mistakes; only colours depend on the scheme."""
+    """Opened on a phone, where less room makes more mistakes."""
     page = open_page(link.path, QUICK.get(link.path, ""), width=390, scheme="light")
     light = background(page)
     fits(page)
@@ -49,7 +49,7 @@ def test_a_page_opens_fits_and_is_accessible_at_either_width_in_either_scheme(li
         page.locator("[data-testid=stExpandSidebarButton]").click()
     drawn(page)
     opened(page, link)
-    accessible(page, "color-contrast")
+    accessible(page)
     page.emulate_media(color_scheme="dark")
     drawn(page)
     assert background(page) != light, "the theme did not follow the system's colour scheme"
