@@ -15,6 +15,16 @@ from playwright.sync_api import expect, sync_playwright
 from scripts.browser import FLAGS, NoBrowser, find, required
 from tests.browser.tools import ROOT, Server, drawn, serve, watch
 
+# Fading, shimmering and flying paint a page sixty times a second, on the processor, for as long as
+# a test waits. Pages under test belong to a reader who asked for less motion, which the player
+# obeys; Streamlit's placeholders do not, so their style is taken from them.
+STILL = """(() => {
+  const still = new CSSStyleSheet();
+  still.replaceSync("*, *::before, *::after { animation: none !important; "
+    + "transition: none !important }");
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];
+})()"""
+
 # What is expected may take long on a machine with other work, and costs nothing where it does not.
 expect.set_options(timeout=60_000)
 
@@ -39,7 +49,8 @@ def chromium():
 @pytest.fixture(scope="session")
 def context(chromium):
     """What the pages of all tests share: a cache, and a renderer, which lives while a page does."""
-    context = chromium.new_context()
+    context = chromium.new_context(reduced_motion="reduce")
+    context.add_init_script(STILL)
     context.set_default_timeout(60_000)
     stays = context.new_page()
     stays.route("**", lambda request: request.fulfill(body=""))
@@ -49,14 +60,21 @@ def context(chromium):
 
 @pytest.fixture
 def new_page(context):
-    """A function ``new_page(width=1440, scheme="light")`` that opens an empty page."""
+    """A function ``new_page(width=1440, height=1000)`` that opens an empty page.
+
+    Only a page that ``moves`` plays when it opens.
+    """
     pages = []
 
-    def make(width: int = 1440, scheme: str = "light"):
+    def make(
+        width: int = 1440, height: int | None = None, scheme: str = "light", moves: bool = False
+    ):
         page = context.new_page()
         pages.append(page)
-        page.set_viewport_size({"width": width, "height": 1000 if width > 600 else 844})
-        page.emulate_media(color_scheme=scheme)
+        height = height or (1000 if width > 600 else 844)
+        page.set_viewport_size({"width": width, "height": height})
+        motion = "no-preference" if moves else "reduce"
+        page.emulate_media(color_scheme=scheme, reduced_motion=motion)
         return page
 
     yield make

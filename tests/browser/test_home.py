@@ -10,7 +10,7 @@ SENTENCE = "[data-testid=replay-sentence]"
 
 
 def test_it_fits_plays_and_the_server_ends_with_the_records(open_page):
-    page = open_page("/")
+    page = open_page("/", moves=True)
     expect(page.locator(SENTENCE)).to_contain_text(
         "the server has all 30 digits of client 3, exactly"
     )
@@ -25,7 +25,7 @@ def test_it_fits_plays_and_the_server_ends_with_the_records(open_page):
 
 
 def test_a_parameter_of_the_link_changes_all_three_pictures(open_page):
-    page = open_page("/", {"clients": "5", "algorithm": "FAPS"})
+    page = open_page("/", {"clients": "5", "algorithm": "FAPS"}, moves=True)
     settled(page)
     expect(page.locator(".fp-client")).to_have_count(5)
     expect(page.locator(SENTENCE)).to_contain_text("FAPS")

@@ -96,7 +96,7 @@ def opened(view: bytes):
 @pytest.fixture(scope="module")
 def without_network(chromium):
     """A context for `shown`."""
-    context = chromium.new_context(offline=True)
+    context = chromium.new_context(offline=True, reduced_motion="reduce")
     yield context
     context.close()
 

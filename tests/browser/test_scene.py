@@ -72,23 +72,30 @@ DIALS = {
 }
 
 
-@pytest.mark.parametrize("dial", DIALS)
-def test_every_dial_changes_all_three_pictures(open_page, dial):
-    # Two rounds in, the server still holds directions only. The penalty is one of FAPS, and SSI,
-    # which sees nothing but the pooled data, converges alike however they are dealt out.
-    query = {"round": "2", "autoplay": "false"}
-    masked = dial in ("penalty", "heterogeneity")
-    page = open_page("/", query | ({"algorithm": "FAPS"} if masked else {}))
+# Two rounds in, the server still holds directions only. The penalty is one of FAPS, and SSI, which
+# sees nothing but the pooled data, converges alike however they are dealt out.
+@pytest.mark.parametrize(
+    ("query", "dials"),
+    [
+        ({}, ["clients", "participation", "method", "epsilon"]),
+        ({"algorithm": "FAPS"}, ["penalty", "heterogeneity"]),
+    ],
+)
+def test_every_dial_changes_all_three_pictures(open_page, query, dials):
+    page = open_page("/", {"round": "2", "autoplay": "false"} | query)
     before = at_rest(page)
-    digest = page.locator(".fp-replay").get_attribute("data-digest")
-    DIALS[dial](page)
-    page.wait_for_function(
-        "(digest) => document.querySelector('.fp-replay').dataset.digest !== digest", arg=digest
-    )
-    after = at_rest(page)
-    assert [name for name in before if before[name] == after[name]] == []
-    # The run before stays as a ghost.
-    assert page.locator(".fp-run-before").count() == 1
+    for dial in dials:
+        digest = page.locator(".fp-replay").get_attribute("data-digest")
+        DIALS[dial](page)
+        page.wait_for_function(
+            "(digest) => document.querySelector('.fp-replay').dataset.digest !== digest",
+            arg=digest,
+        )
+        after = at_rest(page)
+        assert [name for name in before if before[name] == after[name]] == [], dial
+        # The run before stays as a ghost.
+        assert page.locator(".fp-run-before").count() == 1
+        before = after
 
 
 def test_a_dial_sends_nothing_of_the_page_below(dashboard, new_page):
@@ -189,10 +196,22 @@ def test_a_link_opens_at_its_section_and_without_the_curves_it_hides(open_page):
     expect(attack).to_have_attribute("aria-pressed", "true")
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_what_labels_the_charts_is_of_one_size(open_page, width):
-    page = open_page("/", {"autoplay": "false"}, width=width)
-    settled(page)
+@pytest.mark.parametrize(
+    ("width", "height", "query"),
+    [
+        (1440, 900, "round=4&autoplay=false"),
+        (1024, 768, "embed=true&round=4&autoplay=false"),
+        (390, 844, "round=4&autoplay=false"),
+    ],
+)
+def test_everything_is_on_one_screen(open_page, width, height, query):
+    page = open_page("/", query, width=width, height=height)
+    for part in ("h1", ".fp-stagebox", ".fp-gallery", SENTENCE, ".fp-plot >> nth=1", ".fp-range"):
+        box = page.locator(part).first.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, part
+    assert page.locator(".fp-wire").count() == 8 and page.evaluate(HIDDEN_WIRES) == 0
+    fits(page)
+    # What labels the charts is of one size.
     sizes = page.evaluate(
         """() => [...document.querySelectorAll('.xtick text, .ytick text')]
                    .map((label) => parseFloat(getComputedStyle(label).fontSize))"""
@@ -200,21 +219,6 @@ def test_what_labels_the_charts_is_of_one_size(open_page, width):
     assert len(sizes) > 8 and max(sizes) - min(sizes) < 0.1
     legend = page.locator(".fp-runs li span").first
     assert legend.evaluate("(entry) => parseFloat(getComputedStyle(entry).fontSize)") < 14
-
-
-@pytest.mark.parametrize(
-    ("width", "height", "query"),
-    [(1440, 900, ""), (1024, 768, "embed=true"), (390, 844, "")],
-)
-def test_everything_is_on_one_screen(open_page, width, height, query):
-    page = open_page("/", query, width=width)
-    page.set_viewport_size({"width": width, "height": height})
-    settled(page)
-    for part in ("h1", ".fp-stagebox", ".fp-gallery", SENTENCE, ".fp-plot >> nth=1", ".fp-range"):
-        box = page.locator(part).first.bounding_box()
-        assert box["y"] >= 0 and box["y"] + box["height"] <= height, part
-    assert page.locator(".fp-wire").count() == 8 and page.evaluate(HIDDEN_WIRES) == 0
-    fits(page)
 
 
 @pytest.mark.parametrize(
@@ -228,10 +232,7 @@ def test_everything_is_on_one_screen(open_page, width, height, query):
     ],
 )
 def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
-    page = open_page("/", query, width=width)
-    page.set_viewport_size({"width": width, "height": height})
-    page.reload()  # charts take their height when they are drawn
-    drawn(page)
+    page = open_page("/", query, width=width, height=height)
     bar = page.locator(".fp-transport").bounding_box()
     assert bar["y"] + bar["height"] <= height
     # Nothing lies over the title, Streamlit's own bar neither.
@@ -252,15 +253,11 @@ def test_a_lecture_is_half_as_large_again_and_fits(open_page):
     sizes = """() => ['.fp-sentence', '.fp-caption', '.fp-holds', '.fp-image-title', '.xtick text']
       .map((part) => parseFloat(getComputedStyle(document.querySelector(part)).fontSize))"""
     query = "embed=true&round=4&autoplay=false&hide=parameters&hide=bytes"
-    page = open_page("/", query, width=1024)
-    page.set_viewport_size({"width": 1024, "height": 768})
-    settled(page)
+    page = open_page("/", query, width=1024, height=768)
     expect(page.locator(".st-key-scene_sheet")).to_be_hidden()
     expect(page.locator(".fp-plot").nth(1)).to_be_hidden()
     before = page.evaluate(sizes)
-    page = open_page("/", f"{query}&step=2&shown=true&lecture=true", width=1024)
-    page.set_viewport_size({"width": 1024, "height": 768})
-    settled(page)
+    page = open_page("/", f"{query}&step=2&shown=true&lecture=true", width=1024, height=768)
     expect(page.locator(".fp-replay")).to_have_attribute("data-round", "4")
     assert all(
         large >= 1.45 * small for large, small in zip(page.evaluate(sizes), before, strict=True)

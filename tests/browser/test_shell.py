@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from urllib.request import urlopen
 
-import pytest
 from playwright.sync_api import expect
+
+from tests.browser.tools import settled
 
 
 def test_the_plain_script_is_an_entry_too(open_page, other_dashboard):
@@ -47,15 +48,14 @@ def test_the_first_document_has_a_title_a_description_and_a_preview(dashboard):
         assert answer.read(4) == b"\x89PNG"
 
 
-@pytest.mark.parametrize(
-    ("scheme", "colour"), [("light", "rgb(0, 0, 0)"), ("dark", "rgb(255, 255, 255)")]
-)
-def test_a_focused_page_link_is_outlined_where_a_browser_s_own_blue_is_not_seen(
-    open_page, scheme, colour
-):
-    page = open_page("/check", {"rounds": 10}, scheme=scheme)
+def test_a_focused_page_link_is_outlined_where_a_browser_s_own_blue_is_not_seen(open_page):
+    page = open_page("/check", {"rounds": 10})
     page.keyboard.press("Tab")  # from now on focus is shown
     link = page.locator("[data-testid=stPageLink-NavLink]").first
     link.focus()
     outline = "(node) => [getComputedStyle(node).outlineStyle, getComputedStyle(node).outlineColor]"
-    assert link.evaluate(outline) == ["solid", colour]
+    assert link.evaluate(outline) == ["solid", "rgb(0, 0, 0)"]
+    page.emulate_media(color_scheme="dark")
+    settled(page)
+    link.focus()
+    assert link.evaluate(outline) == ["solid", "rgb(255, 255, 255)"]
