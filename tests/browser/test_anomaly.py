@@ -86,13 +86,16 @@ def test_the_printed_rules_drift_and_the_corrected_do_not(open_page):
 
 
 @pytest.mark.parametrize(
-    ("topic", "below", "key"),
-    [("Learning", "Corrected and as", "learning"), ("Detection", "How to read", "detection")],
+    ("topic", "clients", "below", "key"),
+    [
+        ("Learning", 20, "Corrected and as", "learning"),
+        ("Detection", 40, "How to read", "detection"),
+    ],
 )
 def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(
-    open_page, topic, below, key
+    open_page, topic, clients, below, key
 ) -> None:
-    page = open_page("/anomaly", {**QUICK, "topic": topic, "participation": 1})
+    page = open_page("/anomaly", {**QUICK, "topic": topic, "participation": 1, "clients": clients})
     charts = page.locator(".fp-plot").count()
     look_while_computing(page, below)
     set_slider(page, "components", 7)

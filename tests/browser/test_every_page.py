@@ -49,6 +49,7 @@ def test_a_page_opens_fits_and_is_accessible_at_either_width_in_either_scheme(li
         page.locator("[data-testid=stExpandSidebarButton]").click()
     drawn(page)
     opened(page, link)
+    fits(page)
     accessible(page)
     page.emulate_media(color_scheme="dark")
     drawn(page)

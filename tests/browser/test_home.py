@@ -24,6 +24,14 @@ def test_it_fits_plays_and_the_server_ends_with_the_records(open_page):
     assert stage["y"] > 0 and bar["y"] + bar["height"] < page.viewport_size["height"]
 
 
+def test_who_asked_for_less_motion_sees_where_it_ends(open_page):
+    page = open_page("/")
+    expect(page.locator(".fp-replay")).to_have_attribute("data-playing", "false")
+    expect(page.locator(SENTENCE)).to_contain_text("exactly")
+    page = open_page("/", {"round": 2})
+    expect(page.locator(SENTENCE)).to_contain_text("After 2 messages")
+
+
 def test_a_parameter_of_the_link_changes_all_three_pictures(open_page):
     page = open_page("/", {"clients": "5", "algorithm": "FAPS"}, moves=True)
     settled(page)

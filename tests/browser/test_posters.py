@@ -156,7 +156,8 @@ def test_it_plays_without_a_network(offline):
     page.wait_for_function(PLAYED, arg=[PICTURE, last])  # it plays when it opens
     page.get_by_test_id("replay-first").click()
     page.get_by_test_id("replay-play").click()
-    page.wait_for_function(PLAYED, arg=[PICTURE, last])
+    page.wait_for_function(PLAYED, arg=[PICTURE, 2])
+    page.get_by_test_id("replay-last").click()
     rounds = tables("story-2")["rounds"]
     angle = np.degrees(np.arcsin(rounds["sin_theta"].iloc[-1]))
     assert f"off by {angle:.1f}°" in page.get_by_test_id("replay-sentence").inner_text()

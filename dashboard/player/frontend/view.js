@@ -92,10 +92,12 @@ class View {
     this.node.dataset.rounds = data.rounds;
     this.node.dataset.digest = data.digest;
     this.show();
-    if (begun && data.autoplay && data.rounds > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.round = data.start ?? 0;
+    if (begun && data.autoplay && data.rounds > 0) {
+      // Who asked for less motion sees where it ends, unless the link says which round.
+      const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      this.round = data.start || (still ? data.rounds : 0);
       this.show();
-      this.transport.start(true);
+      if (!still) this.transport.start(true);
     }
   }
 
