@@ -13,7 +13,7 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.simulate import Simulation
 
 FEATURES, COMPONENTS = 60, 4
-SAMPLES = (12, 9, 30, 16)
+SAMPLES = (12, 9, 30, 75)
 
 
 def both_ways(blocks: list[Array]) -> list[fp.problems.Problem]:
@@ -64,6 +64,9 @@ def test_rounding_does_not_grow_from_round_to_round() -> None:
     for factor, frame, pulled in zip(
         factors[:-1], run.clients["frame"], run.clients["pulled"], strict=False
     ):
+        if factor.shape[1] > FEATURES:  # made anew in every round
+            assert np.isnan(pulled).all()
+            continue
         carried = pulled[: factor.shape[1]]
         assert np.linalg.norm(carried - factor.T @ frame) < 1e-13 * np.linalg.norm(carried)
         assert np.isnan(pulled[factor.shape[1] :]).all()

@@ -114,7 +114,8 @@ class FAPS(Algorithm):
         if self.private_start:
             hidden = streams.generator("private", 0).uniform(-1.0, 1.0, frames.shape)
             frames = orthonormalise(hidden)
-        records = 0 if data.factors is None else int(data.samples.max())
+        # From public counts: on real machines a node knows no data but its own.
+        records = min(int(setting.samples.max()), setting.features)
         return {"frame": frame}, ClientState.at_start(frames, norms, penalty, records).arrays()
 
     def first_penalties(self, norms: Array, streams: Streams) -> Array:

@@ -54,7 +54,8 @@ def iterate_in_coordinates(
         if solved is not None:
             frames[row], products[row], own = solved
             multipliers[row] = -remove_span(products[row], frames[row])
-            pulled[row, : len(own)] = own
+            if len(own) <= pulled.shape[1]:
+                pulled[row, : len(own)] = own
             left[row] = False
 
     largest = int(data.samples[data.members].max(initial=0))
@@ -73,7 +74,7 @@ def _solve(
     frame, penalty = state.frame[row], float(state.penalty[row])
     components = frame.shape[1]
     own = state.pulled[row, : factor.shape[1]]
-    if np.isnan(own).any():
+    if len(own) < factor.shape[1] or np.isnan(own).any():
         own = _pull(factor, frame)
     basis = np.hstack([frame, received])
     across = np.hstack([own, _pull(factor, received)])  # F^T [X_i, Z]

@@ -37,8 +37,8 @@ class ClientState:
     outside : (clients,) float64
         Estimate of a_i, the largest eigenvalue of S_i outside X_i; ||S_i|| bounds it.
     pulled : (clients, most records, components) float64
-        F_i^T X_i of clients that hold records, ``S_i = F_i F_i^T``; NaN where it is not known; no
-        rows where clients hold S_i itself.
+        F_i^T X_i of a client that holds records, ``S_i = F_i F_i^T``; NaN where it is not known.
+        There are at most as many rows as features.
     """
 
     frame: Array
