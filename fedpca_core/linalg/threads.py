@@ -99,9 +99,11 @@ def share_rows(work: Callable[[slice], None], count: int, multiplications: int) 
 
     One slice where they are few, so that a stack of small matrices stays one call.
     """
-    parts = min(count, _LIMIT.allowed()) if count * multiplications >= LARGE else 1
+    if count * multiplications < LARGE:
+        return work(slice(0, count))
+    parts = min(count, _LIMIT.allowed())
     ends = [count * part // parts for part in range(parts + 1)]
-    share_out(lambda part: work(slice(ends[part], ends[part + 1])), parts, count * multiplications)
+    share_out(lambda part: work(slice(ends[part], ends[part + 1])), parts, LARGE)
 
 
 class _Limited(AbstractContextManager[None]):

@@ -11,7 +11,6 @@ from tests.browser.tools import ROOT, PageLink, accessible, drawn, fits, pages, 
 PAGES = pages()
 #: One repetition and fewer rounds show a reader the same in a tenth of the time.
 QUICK = {
-    "/": {"round": 4},  # when the server holds everything
     "/which": {"seeds": 1, "rounds": 10},
     "/personalise": {"datasets": 1, "rounds": 50},
 }

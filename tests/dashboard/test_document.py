@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import streamlit as st
 from starlette.responses import Response
 
 from dashboard.shell.document import Document, rewritten
+from tests.dashboard.asgi import visit
 
 STATIC = Path(st.__file__).parent / "static"
 OURS = Path(__file__).resolve().parents[2] / "dashboard" / "static"
@@ -42,20 +41,8 @@ def test_a_document_is_rewritten_compressed_or_not(zipped):
     body = gzip.compress(theirs) if zipped else theirs
     headers = {"content-encoding": "gzip"} if zipped else {}
     app = Document(Response(body, media_type="text/html", headers=headers))
-    scope = {"type": "http", "method": "GET", "path": "/trace", "headers": [(b"host", b"lab")]}
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    asyncio.run(app(scope, receive, send))
-
-    start, answer = sent
-    told = {name.decode(): value.decode() for name, value in start["headers"]}
-    assert "content-encoding" not in told
-    assert int(told["content-length"]) == len(answer["body"])
-    assert b"modulepreload" in answer["body"]
-    assert b"<title>Streamlit</title>" not in answer["body"]
+    answer = visit(app, "/trace", host="127.0.0.1")
+    assert "content-encoding" not in answer.headers
+    assert int(answer.headers["content-length"]) == len(answer.body)
+    assert b"modulepreload" in answer.body
+    assert b"<title>Streamlit</title>" not in answer.body

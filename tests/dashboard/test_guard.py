@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from types import SimpleNamespace
-from typing import Any
+from functools import partial
 
 import pytest
 from starlette.applications import Starlette
@@ -14,6 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from dashboard.shell import guard, log
+from tests.dashboard import asgi
 
 
 async def page(_: object) -> PlainTextResponse:
@@ -30,25 +29,7 @@ APP = Starlette(
 )
 
 
-def visit(path: str, host: str = "203.0.113.7", method: str = "GET", **headers: str) -> Any:
-    """One request from some address: status, headers and body of the answer."""
-    told = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    scope = {
-        "type": "http", "method": method, "path": path, "raw_path": path.encode(),
-        "query_string": b"", "headers": told, "client": (host, 5000), "server": ("lab", 80),
-        "scheme": "http", "http_version": "1.1", "root_path": "",
-    }  # fmt: skip
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    asyncio.run(APP(scope, receive, send))
-    answered = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return SimpleNamespace(status=sent[0]["status"], headers=answered, body=sent[1]["body"])
+visit = partial(asgi.visit, APP)
 
 
 def test_every_answer_closes_the_browser():

@@ -58,7 +58,11 @@ def draw(found: Shown, settings: PapersSettings) -> None:
             table = summary(found.summary(one))
             figures = [str(name) for name in table if name not in ("Value", "Method")]
             layout.small_table(table, label="What every method needed", numbers=figures)
-            st.caption(f"Medians over the seeds; {entry.described(one)}.")  # type: ignore[arg-type]
+            timed = " Seconds are of one machine, beside whatever else it did."
+            st.caption(
+                f"Medians over the seeds; {entry.described(one)}."  # type: ignore[arg-type]
+                + timed * (TITLES["seconds"] in table)
+            )
     for one, made in found.origins.items():
         st.caption(
             f"Results at {SIZES[one]}: made on {made['finished'][:10]} by `python -m fedpca_core "
