@@ -69,33 +69,34 @@ def iterate_as_planned(
     serves, and not after each product.
     """
     stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
-    running, most = rule.budget > 0, int(rule.budget.max())
+    running, least, most = rule.budget > 0, int(rule.budget.min()), int(rule.budget.max())
     tall, wide = low_rank_part(state, received)
     # H itself costs features^2 x 3p multiplications and saves 2 features x 3p^2 in every product.
-    saves = data.grams is not None and data.features <= 2 * tall.shape[2] // 3 * (most - 1)
-    whole = data.dense() + tall @ wide if saves else None
+    formed = data.grams is not None and data.features <= 2 * tall.shape[2] // 3 * (most - 1)
+    whole = tall @ wide if formed else None
+    if whole is not None:
+        whole += data.dense()
     images, since = first_image(state, received), 1
     products = None
     if rule.follow:  # the vector that follows a_i needs a frame
         images, since = recondition(images), 0
-        products = _follow(data, state, images, running)
+        products = _follow(data, state, images, running, alone=formed)
     for step in range(2, most + 1):
         if since == stretch:
             images, since = recondition(images), 0
-        going = rule.budget >= step
-        everyone = bool(going.all())
-        if products is not None:
-            moved, products = products + tall @ (wide @ images), None
-        elif whole is not None:
-            moved = whole @ images
+        going = None if step <= least else rule.budget >= step
+        if whole is not None:
+            moved = transpose(transpose(images) @ whole)  # H is symmetric, and this is quicker
         else:
-            moved = data.multiply(images, None if everyone else going) + tall @ (wide @ images)
-        images = moved if everyone else np.where(going[:, None, None], moved, images)
+            fresh = data.multiply(images, going) if products is None else products
+            moved, products = fresh + tall @ (wide @ images), None
+        images = moved if going is None else np.where(going[:, None, None], moved, images)
         since += 1
-    pick = running[:, None, None]
     frames = orthonormalise(images)
-    state.frame = np.where(pick, frames, state.frame)
-    state.product = np.where(pick, data.multiply(frames, running), state.product)
+    products = data.multiply(frames, running if least == 0 else None)
+    pick = running[:, None, None]
+    state.frame = frames if least > 0 else np.where(pick, frames, state.frame)
+    state.product = products if least > 0 else np.where(pick, products, state.product)
     data.charge(rule.budget)
 
 
@@ -159,24 +160,31 @@ def leading_direction(matrices: Array) -> Array:
     return _unit(matrices @ vectors[:, :, -1:])
 
 
-def _follow(data: ClientData, state: ClientState, frames: Array, running: BoolArray) -> Array:
-    """Products with the frames and, as one more column, with the direction of a_i."""
+def _follow(
+    data: ClientData, state: ClientState, frames: Array, running: BoolArray, alone: bool
+) -> Array | None:
+    """Advance the direction of a_i by one product, made alone or as one more column of S_i X_i.
+
+    Returns S_i X_i, or None where the product was made alone. A column beside others costs little
+    where S_i has to be fetched from memory.
+    """
     components = frames.shape[2]
     direction = _unit(remove_span(state.direction, frames))
-    both = data.multiply(np.concatenate([frames, direction], axis=2), running)
-    products, image = both[:, :, :components], both[:, :, components:]
-    quotient = (direction * image).sum(axis=(1, 2))
+    asked = direction if alone else np.concatenate([frames, direction], axis=2)
+    found = data.multiply(asked, None if running.all() else running)
+    image = found[:, :, -1:]
+    quotient = np.einsum("cfk,cfk->c", direction, image)
     known = running & direction.any(axis=(1, 2))
     state.outside = np.where(known, quotient, state.outside)
     advanced = _unit(remove_span(image, frames))
     state.direction = np.where(running[:, None, None], advanced, state.direction)
     data.charge(running & (state.rounds % components == 0))
-    return products
+    return None if alone else found[:, :, :components]
 
 
 def _unit(vectors: Array) -> Array:
     """Columns divided by their norm; a zero column stays zero."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    norms = np.sqrt(np.einsum("cfk,cfk->ck", vectors, vectors))[:, None]
     return vectors / np.where(norms > 0, norms, 1.0)
 
 
