@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedpca_core.algorithms.faps.direction import follow, leading_direction
 from fedpca_core.algorithms.faps.in_coordinates import fits, iterate_in_coordinates
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
-from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.arrays import Array
 from fedpca_core.linalg.stiefel import (
     orthonormalise,
     projector_distance,
@@ -55,7 +56,7 @@ def low_rank_part(state: ClientState, received: Array) -> tuple[Array, Array]:
 
 
 def first_image(state: ClientState, received: Array) -> Array:
-    """H X_i at the beginning of the round: X_i^T X_i = I and W_i^T X_i = 0 make Lambda_i X_i W_i."""
+    """H X_i of the beginning of the round, where ``Lambda_i X_i = W_i``: W_i^T X_i = 0."""
     pulled = state.penalty[:, None, None] * received
     return state.product + state.multiplier + pulled @ (transpose(received) @ state.frame)
 
@@ -80,7 +81,7 @@ def iterate_as_planned(
     products = None
     if rule.follow:  # the vector that follows a_i needs a frame
         images, since = recondition(images), 0
-        products = _follow(data, state, images, running, alone=formed)
+        products = follow(data, state, images, running, alone=formed)
     for step in range(2, most + 1):
         if since == stretch:
             images, since = recondition(images), 0
@@ -101,7 +102,7 @@ def iterate_as_planned(
 
 
 def iterate_until(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
-    """Put X_i after the iterations that a rule with a test asks for, and S_i X_i, into ``state``."""
+    """Put X_i after the iterations of a rule with a test, and S_i X_i, into ``state``."""
     tall, wide = low_rank_part(state, received)
     frames, products = state.frame, state.product
     images = first_image(state, received)
@@ -152,40 +153,6 @@ def _side_by_side(first: Array, second: Array, third: Array) -> Array:
 def multiplier(frames: Array, products: Array) -> Array:
     """W_i = -(I - X_i X_i^T) S_i X_i, given X_i and S_i X_i."""
     return -remove_span(products, frames)
-
-
-def leading_direction(matrices: Array) -> Array:
-    """Leading left singular vector, (clients, features, 1): the first guess for a_i's vector."""
-    vectors = np.linalg.eigh(transpose(matrices) @ matrices)[1]
-    return _unit(matrices @ vectors[:, :, -1:])
-
-
-def _follow(
-    data: ClientData, state: ClientState, frames: Array, running: BoolArray, alone: bool
-) -> Array | None:
-    """Advance the direction of a_i by one product, made alone or as one more column of S_i X_i.
-
-    Returns S_i X_i, or None where the product was made alone. A column beside others costs little
-    where S_i has to be fetched from memory.
-    """
-    components = frames.shape[2]
-    direction = _unit(remove_span(state.direction, frames))
-    asked = direction if alone else np.concatenate([frames, direction], axis=2)
-    found = data.multiply(asked, None if running.all() else running)
-    image = found[:, :, -1:]
-    quotient = np.einsum("cfk,cfk->c", direction, image)
-    known = running & direction.any(axis=(1, 2))
-    state.outside = np.where(known, quotient, state.outside)
-    advanced = _unit(remove_span(image, frames))
-    state.direction = np.where(running[:, None, None], advanced, state.direction)
-    data.charge(running & (state.rounds % components == 0))
-    return None if alone else found[:, :, :components]
-
-
-def _unit(vectors: Array) -> Array:
-    """Columns divided by their norm; a zero column stays zero."""
-    norms = np.sqrt(np.einsum("cfk,cfk->ck", vectors, vectors))[:, None]
-    return vectors / np.where(norms > 0, norms, 1.0)
 
 
 def answer(state: ClientState, received: Array) -> Array:
