@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
+from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
 from fedpca_core.settings import short
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.shares import SURE, Share, counted
@@ -86,6 +87,12 @@ def draw(found: Checked, settings: CheckSettings) -> None:
         layout.small_table(
             _defences(found.defences), label="Defences", numbers=["Off by", "Each client"]
         )
+    if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
+        st.caption(
+            f"ε here: {RECORD}; δ = {short(settings.delta)}; clipped at the largest record of the "
+            "median client, of the random sets; the mean that is subtracted counts as public; "
+            f"{ANY_SAMPLING} (FedPower: every product, counted in full); {ACCOUNTANT}."
+        )
 
 
 def _others(draws: int) -> int:
@@ -117,7 +124,7 @@ def _share(share: Share | None) -> str:
     if share is None:
         return ""
     seen, low, high = (f"{100 * one:.0f}" for one in (share.seen, share.low, share.high))
-    return f"in {seen} % of draws, {low}–{high} %"
+    return f"in {seen}% of draws, {low}–{high}%"
 
 
 def _row(one: Verdict) -> dict[str, str]:
@@ -143,7 +150,7 @@ def _figure(one: Verdict) -> str:
         return "–"
     if one.target == "membership" and one.got is not None:
         low, high = 100 * one.got.low, 100 * one.got.high
-        return f"ranked right {100 * one.got.seen:.0f} % ({low:.0f}–{high:.0f})"
+        return f"ranked right {100 * one.got.seen:.0f}% ({low:.0f}–{high:.0f})"
     if one.target == "records":
         some = f"{one.figure:.0f} exact"
         return some if one.least == one.most else f"{some} ({one.least:.0f}–{one.most:.0f})"

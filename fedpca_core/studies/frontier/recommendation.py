@@ -137,7 +137,7 @@ def _why(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
     left = table[table["rank"].notna()]
     alike = left[left["sin_theta"] <= max(ALIKE * left["sin_theta"].min(), settings.accuracy)]
     if len(alike) == 1:
-        decided = "it is the most accurate by more than 10 %"
+        decided = "it is the most accurate by more than 10%"
     elif (alike["rounds"] > best["rounds"]).sum() == len(alike) - 1:
         decided = f"of the {len(alike)} that are alike in accuracy it takes the fewest rounds"
     else:
@@ -169,6 +169,6 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         )
     if open_ is not None:
         said.append(f"Without secure sums: {named(open_)} (off by {angle(open_['sin_theta'])}).")
-    if second is not None:
+    if second is not None and (open_ is None or open_["rank"] > 2):
         said.append(f"Next best: {named(second)} (off by {angle(second['sin_theta'])}).")
     return said
