@@ -8,12 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
-from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
 from fedpca_core.settings import short
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.shares import SURE, Share, counted
 from fedpca_core.studies.check.study import Checked, Verdict
-from fedpca_core.studies.check.trial import TARGETS
+from fedpca_core.studies.check.trial import TARGETS, meant
 from fedpca_core.studies.frontier.rules import size
 
 EVIDENCE = {
@@ -88,11 +87,7 @@ def draw(found: Checked, settings: CheckSettings) -> None:
             _defences(found.defences), label="Defences", numbers=["Off by", "Each client"]
         )
     if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
-        st.caption(
-            f"ε here: {RECORD}; δ = {short(settings.delta)}; clipped at the largest record of the "
-            "median client, of the random sets; the mean that is subtracted counts as public; "
-            f"{ANY_SAMPLING} (FedPower: every product, counted in full); {ACCOUNTANT}."
-        )
+        st.caption(meant(settings))
 
 
 def _others(draws: int) -> int:

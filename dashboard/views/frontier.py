@@ -15,12 +15,11 @@ from dashboard.shell import layout, script, share
 from dashboard.shell.controls import packed
 from dashboard.views.convergence import named_once
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
 from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.frontier.links import destinations, point
-from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
+from fedpca_core.studies.frontier.recommendation import Advice, meant, named, sentences
 from fedpca_core.studies.frontier.rules import ORDER, RULES, size
 from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
 from fedpca_core.studies.own_data import OwnData
@@ -75,7 +74,7 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
 
     chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
     if (drawn["protection"] == "formal").any():
-        stated(settings)
+        st.caption(meant(settings))
     notes = [
         f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
         for axis in (settings.across, settings.upward)
@@ -239,16 +238,6 @@ def _reached(row: pd.Series, settings: FrontierSettings) -> str:
     return f"{100 * row['reached']:.0f}% of the seeds reach {short(settings.accuracy)}"
 
 
-def stated(settings: FrontierSettings) -> None:
-    """What every ε of this page means: it never stands alone."""
-    st.caption(
-        f"ε here: {RECORD}; δ = {short(settings.delta)}; records clipped at norm "
-        f"{short(settings.clip_norm)}; {ANY_SAMPLING} (FedPower: every product, counted in full); "
-        f"{ACCOUNTANT}. It covers the client against everybody else or, with shared noise, while "
-        "all clients are honest and only their sum is seen."
-    )
-
-
 # ---------------------------------------------------------------------- more tables
 def hidden(front: Front) -> None:
     """What secure sums hide, and whose data these are."""
@@ -351,7 +340,7 @@ def advice(found: Advice, settings: FrontierSettings) -> None:
     for other in others:
         st.markdown(other)
     if found.table["noise"].any():
-        stated(settings)
+        st.caption(meant(settings))
     rules = pd.DataFrame(
         [
             {

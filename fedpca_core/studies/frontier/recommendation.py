@@ -10,6 +10,7 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import Front, Frontier
 from fedpca_core.studies.frontier.rules import ALIKE, RULES, judged, size
@@ -115,6 +116,16 @@ def named(row: pd.Series) -> str:
         title = "Noisy covariance" if row["noise"] else "The covariances themselves"
     rounds = "one round" if row["rounds"] == 1 else f"{row['rounds']:.0f} rounds"
     return f"{title} {row['way']}, {rounds}"
+
+
+def meant(settings: FrontierSettings) -> str:
+    """What every ε of these runs means: it never stands alone."""
+    return (
+        f"ε here: {RECORD}; δ = {short(settings.delta)}; records clipped at norm "
+        f"{short(settings.clip_norm)}; {ANY_SAMPLING} (FedPower: every product, counted in full); "
+        f"{ACCOUNTANT}. It holds towards the server and everybody else; shared noise needs all "
+        "clients to be honest and present, and a server that sees sums only."
+    )
 
 
 def _asked(settings: FrontierSettings) -> str:
