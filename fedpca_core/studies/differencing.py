@@ -55,7 +55,7 @@ class Read:
 
     @property
     def best(self) -> int:
-        """The round that the server trusts: the first of the purest difference, but for rounding."""
+        """The round that the server trusts: the first of the purest difference, up to rounding."""
         return int(np.argmax(self.purity >= self.purity.max() - ROUNDING))
 
     @property

@@ -177,5 +177,6 @@ def ours(found: Verdict, unit: str = "") -> str:
     spread = "" if found.seeds == 1 else f" ({short(found.low, 3)} to {short(found.high, 3)})"
     seeds = f"{found.seeds} seed{'' if found.seeds == 1 else 's'}"
     size = ", live size" if found.size == "live" else ""
-    of = unit if unit in ("", "%") else f" {unit}"
+    counted = unit == "rounds" or unit.startswith(("times", "percentage points"))
+    of = unit if unit in ("", "%") else f" {unit}" if counted else f", {unit}"
     return f"{short(found.middle, 3)}{spread}{of}; {seeds}{size}"
