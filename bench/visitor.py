@@ -97,7 +97,8 @@ class Visitor:
             elif kind == "new_session" and not message.metadata.run.fragment_ids:
                 self._end_polls()  # the whole page runs anew, and says itself what to poll
             elif kind == "stop_auto_rerun":
-                self._end_polls(message.stop_auto_rerun.fragment_id)
+                for fragment in message.stop_auto_rerun.fragment_ids:
+                    self._end_polls(fragment)
             elif kind == "delta" and message.delta.HasField("new_element"):
                 self._element(message.delta.new_element)
 
