@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.delta_generator_singletons import context_dg_stack
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
@@ -410,7 +412,9 @@ def show(
     def progress() -> None:
         if not job.done:
             posed = poster is not None and st.session_state.get(picture) is None
-            _follow(job, visitor, lambda: told, news, tell, earlier.MARK if posed else "")
+            # What a fragment inside has drawn goes only with a container around it.
+            with st.container():
+                _follow(job, visitor, lambda: told, news, tell, earlier.MARK if posed else "")
 
     # Widgets inside a picture run the picture again, not the page.
     @st.fragment(key=view)
@@ -448,14 +452,13 @@ def show(
             elif running:
                 st.skeleton(height=420)
 
-    with st.container(key=f"{name}_job", gap=None):
-        with st.container(key=f"{name}_busy"):
-            if busy:
-                line, button = st.columns([6, 1], vertical_alignment="center")
-                with line:
-                    progress()
-                button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-        shown()
+    place = st.container(key=f"{name}_job", gap=None)
+    with place.container(key=f"{name}_busy"):
+        if busy:
+            line, button = st.columns([6, 1], vertical_alignment="center")
+            _within(line, progress)
+            button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
+    _within(place, shown)
     return job
 
 
@@ -509,6 +512,19 @@ def _follow(
         st.progress(job.fraction, text=mark + job.text)
 
     look()
+
+
+def _within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:
+    """Call a fragment inside a container.
+
+    As ``with place: fragment()``, but Streamlit, which copies all that is entered and each with
+    everything around it whenever a fragment runs, finds one container instead of half a dozen.
+    """
+    before = context_dg_stack.set((place,))
+    try:
+        fragment()
+    finally:
+        context_dg_stack.reset(before)
 
 
 def _run_again(parts: Sequence[str]) -> None:

@@ -64,6 +64,7 @@ def _warm() -> None:
     if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
         workers.start()
     importlib.import_module("dashboard.shell.log").to_standard_error()
+    importlib.import_module("dashboard.shell.theme_message").remember()
     # An upload is held in memory whole; without this a large one passes through a file on disk.
     parser = importlib.import_module("starlette.formparsers").MultiPartParser
     parser.spool_max_size = importlib.import_module("dashboard.shell.limits").UPLOAD_MB * 2**20
