@@ -520,7 +520,7 @@ def _within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:
     As ``with place: fragment()``, but Streamlit, which copies all that is entered and each with
     everything around it whenever a fragment runs, finds one container instead of half a dozen.
     """
-    before = context_dg_stack.set((place,))
+    before = context_dg_stack.set((context_dg_stack.get()[0], place))
     try:
         fragment()
     finally:
