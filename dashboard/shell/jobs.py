@@ -438,8 +438,6 @@ def show(
         # The Stop button is outside of what has run again.
         rules += [f".st-key-{name}_busy {{ display: none; }}"] if busy and not running else []
         with st.container(gap=None):
-            if rules:
-                st.html(f"<style>{' '.join(rules)}</style>")
             with st.container(key=f"{name}_status"):
                 if not running:
                     _ending_told(job, name, once_more)
@@ -451,6 +449,9 @@ def show(
                     posed()
             elif running:
                 st.skeleton(height=420)
+            if rules:
+                # With the span the rules stand here, and go when this runs again without them.
+                st.html(f"<span></span><style>{' '.join(rules)}</style>")
 
     place = st.container(key=f"{name}_job", gap=None)
     with place.container(key=f"{name}_busy"):
