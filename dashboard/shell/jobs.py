@@ -508,9 +508,10 @@ def _follow(
         if looks:
             job.wait_for_news(told(), pause)
         looks += 1
+        # Before the rest: here a run ends that a turned dial has replaced meanwhile.
+        st.progress(job.fraction, text=mark + job.text)
         if looks > 1 and news(time.monotonic()):
             tell()
-        st.progress(job.fraction, text=mark + job.text)
 
     look()
 
