@@ -11,7 +11,6 @@ import pytest
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from tests.browser.tools import accessible, drawn, fits, look_while_computing, set_slider, settled
 
-PRINTED = "FedPG, printed projection"
 QUICK = {"problem": "Synthetic traffic", "components": 6, "rounds": 100}
 
 
@@ -22,11 +21,6 @@ def main_text(page) -> str:
 def card(page, label: str) -> float:
     text = page.locator("[data-testid=stMetric]").filter(has_text=label).inner_text()
     return float(re.findall(r"[\d.]+", text.split("\n", 1)[1])[0])
-
-
-def distance_of(page, method: str) -> float:
-    cells = page.locator(f"[data-testid=replay-readout] tr[data-curve='{method}'] td")
-    return float(cells.last.inner_text().replace("−", "-"))
 
 
 def found(pattern: str, text: str) -> list[str]:
