@@ -104,7 +104,7 @@ def new_page(context, tabs):
         for page in others:
             page.close()
         left.mouse.move(0, 0)
-        left.evaluate("() => sessionStorage.clear()")
+        left.evaluate("() => { try { sessionStorage.clear() } catch {} }")  # an empty page has none
         tabs.append(left)
 
 
