@@ -101,7 +101,8 @@ with st.container(key="section_doors"):
         "ε and participation ratio, then visualizing convergence, communication rounds, and "
         "SSI-style data-reconstruction attacks versus FAPS masking in live Plotly charts.",
     )
-grid = st.grid(3, min_column_width=260, border=True, gap="medium")
+with st.container(key="doors"):
+    grid = st.grid(3, min_column_width=260, border=True, gap="medium")
 for entry in DOORS:
     with grid.cell():
         shows = f"A result of this page: {entry.label}"

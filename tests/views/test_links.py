@@ -118,7 +118,7 @@ def test_methods_that_send_models_are_read_too() -> None:
 # ------------------------------------------------------------------ What is proved?
 def test_other_step_sizes_leave_no_theorem_but_our_bound() -> None:
     text = said(opened("theory", **THEORY, omega=2, penalty=0, rounds=400))
-    assert "No theorem speaks of this choice" in text
+    assert "No theorem that holds speaks of this choice" in text
     assert "The run diverged" in text
 
 
