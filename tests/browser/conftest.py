@@ -1,19 +1,32 @@
-"""One Chromium, one context and one server for all browser tests of a process; a page for each.
+"""One server for all browser tests; one Chromium, context and tab for those of a process.
 
-The context is shared for its cache, and so is the process that renders: reading and compiling the
-scripts of a page takes longer than most tests. Sessions of the dashboard belong to pages, so a
-fresh page is a fresh visitor.
+The context is shared for its cache, and so are the process that renders and the tab: reading and
+compiling the scripts of a page takes longer than most tests. Sessions of the dashboard belong to
+documents, so an address opened anew is a fresh visitor, in whichever tab.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from scripts.browser import FLAGS, NoBrowser, find, required
-from tests.browser.tools import ROOT, Server, drawn, serve, watch
+from tests.browser.tools import (
+    ROOT,
+    Server,
+    answering,
+    drawn,
+    end,
+    serve,
+    start,
+    unheard,
+    watch,
+)
 
 # Fading, shimmering and flying paint a page sixty times a second, on the processor, for as long as
 # a test waits. Pages under test belong to a reader who asked for less motion, which the player
@@ -58,9 +71,15 @@ def context(chromium):
     return context
 
 
+@pytest.fixture(scope="session")
+def tabs(context):
+    """The tab that the last test left, if it left one."""
+    return []
+
+
 @pytest.fixture
-def new_page(context):
-    """A function ``new_page(width=1440, height=1000)`` that opens an empty page.
+def new_page(context, tabs):
+    """A function ``new_page(width=1440, height=1000)`` that gives a page to open something in.
 
     Only a page that ``moves`` plays when it opens.
     """
@@ -69,7 +88,7 @@ def new_page(context):
     def make(
         width: int = 1440, height: int | None = None, scheme: str = "light", moves: bool = False
     ):
-        page = context.new_page()
+        page = tabs.pop() if tabs else context.new_page()
         pages.append(page)
         height = height or (1000 if width > 600 else 844)
         page.set_viewport_size({"width": width, "height": height})
@@ -79,20 +98,64 @@ def new_page(context):
 
     yield make
     for page in pages:
-        page.close()
+        unheard(page)
+    if pages:
+        left, *others = pages
+        for page in others:
+            page.close()
+        left.mouse.move(0, 0)
+        left.evaluate("() => { try { sessionStorage.clear() } catch {} }")  # an empty page has none
+        tabs.append(left)
+
+
+#: What the tests' servers run, and with how many workers.
+ENTRIES = {
+    "dashboard": (ROOT / "app.py", "2"),
+    "other_dashboard": (ROOT / "dashboard" / "main.py", "1"),
+}
+_running: dict[str, Server] = {}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    """Processes of pytest-xdist share the servers, which start while they collect their tests."""
+    for name, (entry, workers) in ENTRIES.items():
+        _running[name] = _running.get(name) or start(entry, ROOT, workers)
+    node.workerinput["servers"] = {n: (str(a), str(a.log)) for n, a in _running.items()}
+
+
+def pytest_unconfigure() -> None:
+    while _running:
+        end(_running.popitem()[1])
+
+
+@contextmanager
+def _running_or_served(config: pytest.Config, name: str) -> Iterator[Server]:
+    shared = getattr(config, "workerinput", {}).get("servers")
+    if shared is None:
+        entry, workers = ENTRIES[name]
+        with serve(entry, ROOT, workers) as address:
+            yield address
+    else:
+        url, log = shared[name]
+        address = Server(url)
+        address.log = Path(log)
+        answering(address)
+        yield address
+        assert not address.exceptions()
 
 
 @pytest.fixture(scope="session")
-def dashboard(chromium):
+def dashboard(chromium, pytestconfig):
     """The address of the dashboard's server that the tests share."""
-    with serve(ROOT / "app.py", ROOT) as address:
+    with _running_or_served(pytestconfig, "dashboard") as address:
         yield address
 
 
 @pytest.fixture(scope="session")
-def other_dashboard(chromium):
+def other_dashboard(chromium, pytestconfig):
     """Another server, run by the other entry; it computes anew what was made elsewhere."""
-    with serve(ROOT / "dashboard" / "main.py", ROOT) as address:
+    with _running_or_served(pytestconfig, "other_dashboard") as address:
         yield address
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from playwright.sync_api import expect
@@ -99,24 +98,6 @@ def test_the_masked_messages_are_in_sight_while_a_replay_lasts(open_page):
     expect(picture).not_to_contain_text("being taken apart")
 
 
-def test_under_secure_aggregation_the_server_reads_the_sums(open_page):
-    page = open_page("/attack", {"secure": "true"})
-    text = page.locator("[data-testid=stMain]").inner_text()
-    assert "shown is the adversary who reads the sums" in text
-    assert 0.1 < error_of(page, "SSI") < 1
-    assert page.locator("[data-testid=stException]").count() == 0
-
-
-def test_an_unknown_client_is_a_sentence(open_page):
-    page = open_page("/attack", {"client": 50})
-    assert "There is no client 50 among 5; choose an attacked client from 0 to 4." in (
-        page.locator("[data-testid=stMain]").inner_text()
-    )
-    set_slider(page, "client", 2)
-    drawn(page)
-    expect(page.locator(".js-plotly-plot")).to_have_count(4)
-
-
 def test_copied_link_reproduces_the_attack(open_page, other_dashboard):
     page = open_page("/attack", {"seed": 4})
     set_slider(page, "client", 3)
@@ -160,25 +141,6 @@ def test_replay_shows_progress_survives_other_widgets_and_can_be_stopped(open_pa
     page.locator(".st-key-replay_stop button").click()
     page.get_by_text("Stopped early").wait_for()
     found.wait_for()
-
-
-def test_collusion_undoes_secure_aggregation(open_page):
-    query = {"secure": "true", "attack": "Sees sums, and some clients tell theirs"}
-    page = open_page("/attack", {**query, "colluders": 4})
-    assert error_of(page, "SSI") < 1e-8
-    page = open_page("/attack", {**query, "colluders": 2})
-    assert error_of(page, "SSI") > 0.05
-
-
-def test_methods_that_send_models_are_read_too(open_page):
-    page = open_page("/attack", {"elsewhere": "FedPG"})
-    drawn(page)
-    assert page.locator("[data-panel=outside]").count() == 1
-    if os.environ.get("FEDPCA_DATA"):  # IoT-23 has few enough features to be fitted whole
-        told = "the two fits differ by that record: a cosine of 1.0000 to the truth"
-        expect(page.locator("[data-testid=stMain]")).to_contain_text(told)
-    page = open_page("/attack", {"elsewhere": "Personalised PCA"})
-    page.locator("[data-testid=chart][data-key=personal_exposure]").wait_for()
 
 
 def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):

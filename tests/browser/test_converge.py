@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import expect
 
-from tests.browser.tools import drawn, set_slider, settled
+from tests.browser.tools import drawn, listen, set_slider, settled
 
 QUICK = {"starts": 1, "rounds": 50}
 ROOT_NODE = "[data-testid=replay]"
@@ -56,7 +56,7 @@ def test_play_steps_through_the_rounds_without_the_server(open_page):
     page.get_by_test_id("replay-range").focus()
     page.keyboard.press("Home")
     sent = []
-    page.on("request", lambda request: sent.append(request.url))
+    listen(page, "request", lambda request: sent.append(request.url))
     page.get_by_test_id("replay-play").click()
     page.wait_for_function(
         "() => Number(document.querySelector('[data-round]').dataset.round) >= 5"
@@ -142,7 +142,7 @@ def test_a_bad_table_is_a_sentence_and_a_good_one_is_split_and_compared(open_pag
 def test_a_first_view_fetches_neither_data_grid_nor_typesetting_until_asked(new_page, dashboard):
     page = new_page()
     scripts: list[str] = []
-    page.on("request", lambda request: scripts.append(request.url.rpartition("/")[2]))
+    listen(page, "request", lambda request: scripts.append(request.url.rpartition("/")[2]))
     page.goto(f"{dashboard}/converge?starts=1&rounds=50")
     drawn(page)
     heavy = ("DataFrame", "katex", "PlotlyChart", "VegaLite")

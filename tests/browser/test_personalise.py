@@ -80,8 +80,3 @@ def test_an_old_link_opens_with_its_settings(open_page):
                                       if name != "datasets"} | {"p-spread": 0.4})  # fmt: skip
     assert "heterogeneity=0.4" in page.url and "p-" not in page.url.split("?")[1]
     assert "of 10 clients do better than alone" in main(page)
-
-
-def test_sizes_that_do_not_fit_are_a_sentence(open_page):
-    page = open_page("/personalise", {**QUICK, "features": 10, "components": 12})
-    assert "12 components do not fit 10 features; choose between 1 and 9 components." in main(page)

@@ -11,7 +11,7 @@ import pytest
 from dashboard.player import Curve, Panel
 from dashboard.player.component import frontend_script
 from dashboard.player.encode import encode
-from tests.browser.tools import ROOT, findings, serve, settled, watch
+from tests.browser.tools import ROOT, findings, listen, serve, settled, watch
 
 HERE = Path(__file__).resolve().parent
 NODE = "[data-testid=replay]"
@@ -265,7 +265,7 @@ def test_small_powers_are_written_as_powers_of_ten(still):
 def test_plotly_is_fetched_once(address, new_page):
     page = new_page()
     fetched = []
-    page.on("request", lambda r: fetched.append(r.url) if "plotly" in r.url.lower() else None)
+    listen(page, "request", lambda r: fetched.append(r.url) if "plotly" in r.url.lower() else None)
     open_view(page, address)
     assert len(fetched) == 1
     assert fetched[0].endswith("/app/static/plotly-charts.min.js")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fedpca_core.studies.scene.story import CHAPTERS
-from tests.browser.tools import accessible, drawn, fits, set_slider, settled
+from tests.browser.tools import accessible, drawn, fits, listen, set_slider, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
 # What each of the three pictures shows in the round at hand: the scene and its sentence, what
@@ -105,7 +105,7 @@ def test_a_dial_sends_nothing_of_the_page_below(dashboard, new_page):
     def keep(frame: bytes) -> None:  # the driver takes functions, not methods of a list
         received.append(frame)
 
-    page.on("websocket", lambda line: line.on("framereceived", keep))
+    listen(page, "websocket", lambda line: line.on("framereceived", keep))
     page.goto(f"{dashboard}/?autoplay=false")
     drawn(page)
     below = b"What to know before you trust a picture"

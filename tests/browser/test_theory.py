@@ -32,12 +32,6 @@ def test_fedavg_stops_at_a_wrong_point_unless_clients_are_alike(open_page):
     drawn(page)
 
 
-def test_other_step_sizes_leave_no_theorem_but_our_bound(open_page):
-    page = open_page("/theory", {**QUICK, "omega": 2, "penalty": 0, "rounds": 400})
-    assert "No theorem that holds speaks of this choice" in main(page)
-    assert "The run diverged" in main(page)
-
-
 def test_the_verdicts_are_recomputed_for_another_family(open_page):
     page = open_page("/theory", QUICK)
     table = page.get_by_role("region", name="Statements and verdicts")
@@ -46,8 +40,3 @@ def test_the_verdicts_are_recomputed_for_another_family(open_page):
     page.wait_for_url("**family=1**")
     drawn(page)
     assert table.count() == 1
-
-
-def test_a_logistic_problem_works_too(open_page):
-    page = open_page("/theory", {**QUICK, "problem": "Logistic regression", "method": "ADMM"})
-    assert "Theorem 11: holds" in main(page)

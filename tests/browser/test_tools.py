@@ -29,6 +29,7 @@ def test_what_is_wide_or_has_no_words_or_never_rests_is_found(open_page):
 
 def test_what_goes_wrong_in_a_page_is_found(new_page):
     page = new_page()
+    page.goto("about:blank")  # whose policy forbids nothing
     problems = watch(page)
     page.evaluate("() => console.error('a complaint')")
     page.evaluate("() => { setTimeout(() => { throw new Error('a mishap') }) }")

@@ -11,10 +11,12 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -55,6 +57,9 @@ _DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testi
 # Nothing fades in or out: a label half faded in has half its contrast.
 _STILL = """() => document.getAnimations().every((one) =>
   one.playState !== 'running' || one.effect.getComputedTiming().endTime === Infinity)"""
+
+# Who listens to what of each page.
+_listening: WeakKeyDictionary[Any, list[tuple[str, Callable[[Any], None]]]] = WeakKeyDictionary()
 
 # The page asks for these under every deep address while it looks for its server; harmless.
 KNOWN_PROBES = ("/_stcore/health", "/_stcore/host-config")
@@ -153,6 +158,7 @@ class Server(str):
     """The address of a running server, which also knows the server's log."""
 
     log: Path
+    process: subprocess.Popen | None = None
     known = 0
 
     def exceptions(self) -> str:
@@ -162,12 +168,8 @@ class Server(str):
         return news if "Traceback" in news else ""
 
 
-@contextmanager
-def serve(entry: Path, folder: Path, workers: str = "1") -> Iterator[Server]:
-    """Run ``streamlit run entry`` in ``folder`` on a free port; yields the address.
-
-    An exception in the log that no test has asked for is an error at the end.
-    """
+def start(entry: Path, folder: Path, workers: str = "1") -> Server:
+    """Run ``streamlit run entry`` in ``folder`` on a free port, and wait for nothing."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -175,34 +177,50 @@ def serve(entry: Path, folder: Path, workers: str = "1") -> Iterator[Server]:
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     command += ["--server.fileWatcherType", "none", "--server.headless", "true"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FEDPCA_WORKERS": workers}
-    with tempfile.NamedTemporaryFile("w+", suffix=".log") as output:
-        log = Path(output.name)
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=environment
-        )
-        try:
-            address = Server(f"http://127.0.0.1:{port}")
-            address.log = log
-            _wait_for_health(address, process, log)
-            yield address
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
-        assert not address.exceptions()
+    address = Server(f"http://127.0.0.1:{port}")
+    descriptor, name = tempfile.mkstemp(suffix=".log")
+    address.log = Path(name)
+    address.process = subprocess.Popen(
+        command, cwd=folder, stdout=descriptor, stderr=subprocess.STDOUT, env=environment
+    )
+    os.close(descriptor)
+    return address
 
 
-def _wait_for_health(address: str, process: subprocess.Popen, log: Path) -> None:
+def end(address: Server) -> None:
+    """End the server and forget its log; an exception there that no test asked for is an error."""
+    assert address.process
+    address.process.terminate()
+    address.process.wait(timeout=20)
+    news = address.exceptions()
+    address.log.unlink()
+    assert not news, news
+
+
+@contextmanager
+def serve(entry: Path, folder: Path, workers: str = "1") -> Iterator[Server]:
+    """A server that runs `entry` in `folder`; yields its address when it answers."""
+    address = start(entry, folder, workers)
+    try:
+        answering(address)
+        yield address
+    finally:
+        end(address)
+
+
+def answering(address: Server) -> None:
+    """Wait until a server answers."""
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"the server ended at once:\n{log.read_text()}")
+        if address.process and address.process.poll() is not None:
+            raise RuntimeError(f"the server ended at once:\n{address.log.read_text()}")
         try:
             with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
                 if answer.read() == b"ok":
                     return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-    raise RuntimeError(f"the server was not up after 180 s:\n{log.read_text()}")
+    raise RuntimeError(f"the server was not up after 180 s:\n{address.log.read_text()}")
 
 
 def watch(page, problems: list[str] | None = None) -> list[str]:
@@ -220,10 +238,22 @@ def watch(page, problems: list[str] | None = None) -> list[str]:
         if not local:
             problems.append(f"request to another host: {sent.url}")
 
-    page.on("console", console)
-    page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
-    page.on("request", request)
+    listen(page, "console", console)
+    listen(page, "pageerror", lambda error: problems.append(f"exception: {error}"))
+    listen(page, "request", request)
     return problems
+
+
+def listen(page, event: str, handler: Callable[[Any], None]) -> None:
+    """Call `handler` at every `event` of a page, until the test ends."""
+    page.on(event, handler)
+    _listening.setdefault(page, []).append((event, handler))
+
+
+def unheard(page) -> None:
+    """Nobody listens to a page any more."""
+    for event, handler in _listening.pop(page, ()):
+        page.remove_listener(event, handler)
 
 
 def findings(page) -> list[str]:

@@ -1,0 +1,160 @@
+"""What a page says and shows of the run that a link asks for.
+
+What a reader needs a browser for, drawing, keyboard and addresses, is in tests/browser.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard.player.poster import header
+from dashboard.shell import jobs
+
+ROOT = Path(__file__).resolve().parents[2]
+PRINTED = "FedPG, printed projection"
+TRAFFIC = {"problem": "Synthetic traffic", "components": 6}
+THEORY = {"clients": 4, "features": 3}
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch) -> None:
+    """A page waits for its runs, instead of being drawn again and again meanwhile."""
+    monkeypatch.setattr(jobs.Job, "wait", lambda job, seconds: job._done.wait(110))
+    monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 600.0)
+    monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
+
+
+def opened(page: str, **query: object) -> AppTest:
+    """A page as a link opens it."""
+    app = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=120)
+    app.query_params.update({key: str(value) for key, value in query.items()})
+    return at_rest(app)
+
+
+def at_rest(app: AppTest) -> AppTest:
+    """The page, run until nothing computes any more."""
+    app.run()
+    assert not app.exception and not app.get("skeleton") and not app.get("progress")
+    return app
+
+
+def said(app: AppTest) -> str:
+    """The words of a page, without the marks of bold."""
+    parts = [*app.markdown, *app.info, *app.warning, *app.error, *app.success, *app.caption]
+    return "\n".join(part.value for part in parts).replace("**", "")
+
+
+def views(app: AppTest) -> dict[str, dict[str, Any]]:
+    """The header of every view of a page, by its key."""
+    found = [header(view.proto.bytes) for view in app.get("bidi_component")]
+    return {view["key"]: view for view in found}
+
+
+def panels(app: AppTest) -> list[str]:
+    return [panel["key"] for view in views(app).values() for panel in view["panels"]]
+
+
+def error_of(app: AppTest, method: str) -> float:
+    """The error under the last picture that the server makes from a method."""
+    images = [image for row in views(app)["attack_view"]["images"] for image in row]
+    (made,) = (one for one in images if one["title"].endswith(f"reconstruction from {method}"))
+    found = re.search(r"error ([0-9.e+-]+)", made["captions"][-1])
+    assert found
+    return float(found[1])
+
+
+def distance_of(app: AppTest, method: str) -> float:
+    """How far a method is from the subspace that it should learn, in its last round."""
+    (view,) = (
+        one.proto.bytes for one in app.get("bidi_component") if b"approach" in one.proto.bytes
+    )
+    about = header(view)
+    (panel,) = (one for one in about["panels"] if one["key"] == "distance")
+    (curve,) = (one for one in panel["curves"] if one["name"] == method)
+    offset, count, kind = curve["y"]["block"]
+    start = -(-(4 + int.from_bytes(view[:4], "little")) // 8) * 8
+    return float(np.frombuffer(view, f"<{kind}", count, start + offset)[-1])
+
+
+# ------------------------------------------------------------------ What leaks?
+def test_under_secure_aggregation_the_server_reads_the_sums() -> None:
+    app = opened("attack", secure="true")
+    assert "shown is the adversary who reads the sums" in said(app)
+    assert 0.1 < error_of(app, "SSI") < 1
+
+
+@pytest.mark.parametrize(("colluders", "low", "high"), [(4, 0, 1e-8), (2, 0.05, 1)])
+def test_collusion_undoes_secure_aggregation(colluders, low, high) -> None:
+    told = "Sees sums, and some clients tell theirs"
+    app = opened("attack", secure="true", attack=told, colluders=colluders)
+    assert low < error_of(app, "SSI") < high
+
+
+def test_an_unknown_client_is_a_sentence() -> None:
+    app = opened("attack", client=50)
+    assert "There is no client 50 among 5; choose an attacked client from 0 to 4." in said(app)
+    app.slider(key="client").set_value(2)
+    at_rest(app)
+    assert "There is no client" not in said(app) and len(panels(app)) == 4
+
+
+def test_methods_that_send_models_are_read_too() -> None:
+    app = opened("attack", elsewhere="FedPG")
+    assert panels(app).count("outside") == 1
+    if os.environ.get("FEDPCA_DATA"):  # IoT-23 has few enough features to be fitted whole
+        told = "the two fits differ by that record: a cosine of 1.0000 to the truth"
+        assert told in said(app)
+    assert "personal_exposure" in views(opened("attack", elsewhere="Personalised PCA"))
+
+
+# ------------------------------------------------------------------ What is proved?
+def test_other_step_sizes_leave_no_theorem_but_our_bound() -> None:
+    text = said(opened("theory", **THEORY, omega=2, penalty=0, rounds=400))
+    assert "No theorem that holds speaks of this choice" in text
+    assert "The run diverged" in text
+
+
+def test_a_logistic_problem_works_too() -> None:
+    app = opened("theory", **THEORY, rounds=50, problem="Logistic regression", method="ADMM")
+    assert "Theorem 11: holds" in said(app)
+
+
+# ------------------------------------------------------------------ What stands out?
+def test_the_printed_rules_drift_and_the_corrected_do_not() -> None:
+    link = {**TRAFFIC, "rounds": 300, "participation": 1, "clients": 20, "topic": "Learning"}
+    app = opened("anomaly", **link)
+    assert distance_of(app, "FedPG, corrected") < 1e-6
+    assert distance_of(app, PRINTED) > 0.1
+
+
+def test_poisoning_shows_all_rules_and_a_bad_link_is_explained() -> None:
+    link = {**TRAFFIC, "rounds": 100, "clients": 40, "topic": "Poisoning", "penalty": 5}
+    text = said(opened("anomaly", **link))
+    assert "Penalty factor cannot be “5”" in text and "4 is used instead" in text
+    assert "1 of 40 clients lies from round 101 to 180" in text
+    rates = re.search(r"still (\d\.\d+) with the plain mean; (\d\.\d+) \(reset", text)
+    assert rates
+    still, healed = map(float, rates.groups())
+    assert healed > 0.95 > still
+
+
+def test_the_server_reads_more_with_every_round() -> None:
+    text = said(opened("anomaly", **TRAFFIC, rounds=200, topic="Leaks"))
+    outside = re.search(r"the part outside the model to ([\d.]+)%", text)
+    assert outside and float(outside[1]) < 10
+    assert "Fitting the whole covariance is shown for up to 12 features" in text
+
+
+# ------------------------------------------------------------------ One model for all?
+def test_sizes_that_do_not_fit_are_a_sentence() -> None:
+    link = {"datasets": 1, "rounds": 50, "features": 10, "components": 12}
+    told = "12 components do not fit 10 features; choose between 1 and 9 components."
+    assert told in said(opened("personalise", **link))
