@@ -25,7 +25,7 @@ from fedpca_core.studies.scene.story import STORY
 
 @dataclass(frozen=True)
 class Way:
-    """A link to a page (a file) with settings or what travels, and the HTML that stands above it."""
+    """A link to a page (a file) with settings or what travels, and the HTML above it."""
 
     page: str
     label: str
