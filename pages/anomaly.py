@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly import VIEWS, privacy
-from dashboard.views.anomaly.data import sidebar
+from dashboard.views.anomaly.data import remedy, sidebar
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import resolve
 from fedpca_core.studies.papers.iot import PRESETS
@@ -23,7 +23,7 @@ layout.heading(
 controls.show_notes()
 
 with st.sidebar:
-    data = sidebar(controls)
+    data, facts = sidebar(controls)
 
 with st.popover("Presets", icon=":material/bookmark:"):
     for preset in PRESETS:
@@ -45,6 +45,8 @@ with layout.guard():
     settings = controls.settings()
     job = jobs.study(view.study, settings, lambda found: view.draw(found, settings), data=data)
     privacy.remedies(controls)
+    if facts is not None:
+        remedy(controls, facts, job)
     view.explain()
 
 settings = controls.settings()

@@ -39,8 +39,8 @@ with st.sidebar:
 settings = controls.settings()
 job = jobs.study(STUDY, settings, lambda found: check.draw(found, settings))
 st.caption(
-    "The same from a file: python -m fedpca_core check FILE, with the configuration below, or one "
-    "printed by python -m fedpca_core config check."
+    "The same from a file: `python -m fedpca_core check FILE`, with the configuration below, or "
+    "one printed by `python -m fedpca_core config check`."
 )
 script.fold(settings, [STUDY])
 with st.container(horizontal=True, vertical_alignment="center"):

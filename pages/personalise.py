@@ -64,8 +64,8 @@ controls.parameter("measure", as_buttons=True)
 top = st.container(key="personal_comparison")
 layout.section(
     "Between alone and shared",
-    "Where clients are alike, personalised PCA follows the shared model; where they are not, it "
-    "follows training alone; in between it beats both.",
+    "Without noise, personalised PCA follows the shared model where clients are alike and training "
+    "alone where they are not; in between it beats both. Noise at the source (ε) can undo that.",
 )
 with st.container(horizontal=True, gap="medium"):
     controls.parameter("vary", as_buttons=True)

@@ -62,7 +62,7 @@ def card(facts: Facts | Opened) -> None:
         st.caption(
             f"All from the same noise, at δ = {short(found.delta)}. The last column is the share "
             "of cases in which the best possible test notices that the records were replaced, if "
-            "it raises a false alarm in one case of twenty; 5 % is guessing."
+            "it raises a false alarm in one case of twenty; 5% is guessing."
         )
 
 
@@ -72,7 +72,7 @@ def meanings(facts: Facts | Opened) -> pd.DataFrame:
         {
             "What may be replaced": unit,
             EPSILON: stated.budget,
-            NOTICED: f"{100 * stated.noticed(FALSE_ALARMS):.3g} %",
+            NOTICED: f"{100 * stated.noticed(FALSE_ALARMS):.3g}%",
         }
         for unit, stated in facts.meanings().items()
     ]

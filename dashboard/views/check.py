@@ -12,7 +12,7 @@ from fedpca_core.settings import short
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.shares import SURE, Share, counted
 from fedpca_core.studies.check.study import Checked, Verdict
-from fedpca_core.studies.check.trial import TARGETS
+from fedpca_core.studies.check.trial import TARGETS, meant
 from fedpca_core.studies.frontier.rules import size
 
 EVIDENCE = {
@@ -86,6 +86,8 @@ def draw(found: Checked, settings: CheckSettings) -> None:
         layout.small_table(
             _defences(found.defences), label="Defences", numbers=["Off by", "Each client"]
         )
+    if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
+        st.caption(meant(settings))
 
 
 def _others(draws: int) -> int:
@@ -117,7 +119,7 @@ def _share(share: Share | None) -> str:
     if share is None:
         return ""
     seen, low, high = (f"{100 * one:.0f}" for one in (share.seen, share.low, share.high))
-    return f"in {seen} % of draws, {low}–{high} %"
+    return f"in {seen}% of draws, {low}–{high}%"
 
 
 def _row(one: Verdict) -> dict[str, str]:
@@ -143,7 +145,7 @@ def _figure(one: Verdict) -> str:
         return "–"
     if one.target == "membership" and one.got is not None:
         low, high = 100 * one.got.low, 100 * one.got.high
-        return f"ranked right {100 * one.got.seen:.0f} % ({low:.0f}–{high:.0f})"
+        return f"ranked right {100 * one.got.seen:.0f}% ({low:.0f}–{high:.0f})"
     if one.target == "records":
         some = f"{one.figure:.0f} exact"
         return some if one.least == one.most else f"{some} ({one.least:.0f}–{one.most:.0f})"

@@ -19,7 +19,7 @@ from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
 from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.frontier.links import destinations, point
-from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
+from fedpca_core.studies.frontier.recommendation import Advice, meant, named, sentences
 from fedpca_core.studies.frontier.rules import ORDER, RULES, size
 from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
 from fedpca_core.studies.own_data import OwnData
@@ -73,6 +73,8 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
             st.session_state[POINT] = label(of.iloc[number], settings)
 
     chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
+    if (drawn["protection"] == "formal").any():
+        st.caption(meant(settings))
     notes = [
         f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
         for axis in (settings.across, settings.upward)
@@ -211,7 +213,7 @@ def _closely(
         layout.Card("Bytes a client", size(same["bytes_client"]), "both ways"),
         layout.Card("Largest angle", short(same["sin_theta"], 2), "sine, simulation only"),
         layout.Card(
-            "Worst client loses", f"{100 * same['worst_client']:.2g} %", "of its own best variance"
+            "Worst client loses", f"{100 * same['worst_client']:.2g}%", "of its own best variance"
         ),
     ]
     layout.metric_cards(cards)
@@ -220,7 +222,7 @@ def _closely(
         st.badge(PROTECTION[same["protection"]], color=colour)  # type: ignore[arg-type]
         st.markdown(protection(same), width="content")
     alone = point(settings, method, value)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         for name, there in destinations(alone).items():
             page, title, icon = PAGES[name]
             st.page_link(page, label=title, icon=icon, query_params=packed(there))
@@ -233,7 +235,7 @@ def _reached(row: pd.Series, settings: FrontierSettings) -> str:
         return f"to {short(settings.accuracy)}, every seed"
     if row["reached"] == 0:
         return f"{short(settings.accuracy)} is never reached"
-    return f"{100 * row['reached']:.0f} % of the seeds reach {short(settings.accuracy)}"
+    return f"{100 * row['reached']:.0f}% of the seeds reach {short(settings.accuracy)}"
 
 
 # ---------------------------------------------------------------------- more tables
@@ -333,9 +335,12 @@ def advice(found: Advice, settings: FrontierSettings) -> None:
     """The recommendation, the rules, and what they left out."""
     first, *others = sentences(found, settings)
     best = found.place(1)
+    first = first.replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # stays in one line
     layout.sentence(first, kind="remedy" if best is None else "good")
     for other in others:
         st.markdown(other)
+    if found.table["noise"].any():
+        st.caption(meant(settings))
     rules = pd.DataFrame(
         [
             {

@@ -62,7 +62,7 @@ def draw(found: Opened, settings: OpenedSettings) -> None:
         )
         st.dataframe(found.records, hide_index=True)
     layout.section("The run")
-    facts = pd.DataFrame({"": found.facts.keys(), "of this run": found.facts.values()})
+    facts = pd.DataFrame({"What": found.facts.keys(), "Of this run": found.facts.values()})
     layout.small_table(facts, label="Facts of the run")
 
 
@@ -115,7 +115,12 @@ def _progress(table: pd.DataFrame) -> Panel:
         y_title="sine of the largest principal angle",
         curves=(
             Curve("from the round before", table["round"], table["moved_sine"].clip(ROUNDING)),
-            Curve("from the last answer", table["round"], table["sine_to_last"].clip(ROUNDING)),
+            # The last answer is no distance from itself.
+            Curve(
+                "from the last answer",
+                table["round"][:-1],
+                table["sine_to_last"][:-1].clip(ROUNDING),
+            ),
         ),
         integer_x=True,
         description="Angle between the answer of a round and those of the round before and the "
@@ -141,10 +146,10 @@ def _bytes(table: pd.DataFrame) -> Panel:
         key="bytes",
         title="What crossed the wire",
         x_title="communication round",
-        y_title="bytes so far",
+        y_title="kB so far",
         curves=(
-            Curve("up", table["round"], table["bytes_up"]),
-            Curve("down", table["round"], table["bytes_down"]),
+            Curve("up", table["round"], table["bytes_up"] / 1e3),
+            Curve("down", table["round"], table["bytes_down"] / 1e3),
         ),
         log_y=False,
         integer_x=True,

@@ -44,7 +44,7 @@ def badge(found: Measured) -> tuple[str, str]:
     text, colour = BADGES[found.verdict]
     claim = found.claim
     if claim.factor is None:
-        return "No theorem speaks of this choice", colour
+        return "No theorem that holds speaks of this choice", colour
     doubt = "" if claim.proved else " (proved for quadratics only)"
     return f"{claim.name}: {text}{doubt}", colour
 

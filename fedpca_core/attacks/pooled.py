@@ -119,7 +119,7 @@ def _message(exchange: Exchange) -> tuple[Array, Array]:
     if "product" not in exchange.sums or "frame" not in exchange.downlink:
         raise InvalidInput(
             "This attack needs sums of uploads called 'product' that answer a broadcast 'frame', "
-            f"but round {exchange.round} carried {sorted(exchange.sums)} for "
+            f"but round {exchange.round} carried {', '.join(sorted(exchange.sums))} for "
             f"{sorted(exchange.downlink)}; choose an attack made for this method."
         )
     return exchange.sums["product"], exchange.downlink["frame"]

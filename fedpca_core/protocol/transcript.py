@@ -141,9 +141,9 @@ class Transcript:
             assert exchange.uploads is not None
             if "product" not in exchange.uploads:
                 raise InvalidInput(
-                    "This attack needs uploads called 'product' (answers to a broadcast frame), "
-                    f"but round {exchange.round} carried {sorted(exchange.uploads)}; "
-                    "choose an attack made for this method."
+                    "This attack reads answers to a broadcast basis (“product”), but round "
+                    f"{exchange.round} carried {', '.join(sorted(exchange.uploads))}; choose an "
+                    "attack made for this method."
                 )
             own = exchange.uploads.get("frame")
             probe = own[row] if own is not None else exchange.downlink["frame"]

@@ -28,6 +28,8 @@ from fedpca_core.studies.study import Part, Run, Step, Study, part
 
 #: A difference this nearly of rank one is one record, as far as the server can tell.
 PURE = 0.99
+#: Shares of an eigenvalue that differ by less are the same.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +55,8 @@ class Read:
 
     @property
     def best(self) -> int:
-        """The round that the server trusts: the one whose difference is purest."""
-        return int(np.argmax(self.purity))
+        """The round that the server trusts: the first of the purest difference, up to rounding."""
+        return int(np.argmax(self.purity >= self.purity.max() - ROUNDING))
 
     @property
     def sure(self) -> bool:

@@ -34,7 +34,7 @@ def test_fedavg_stops_at_a_wrong_point_unless_clients_are_alike(open_page):
 
 def test_other_step_sizes_leave_no_theorem_but_our_bound(open_page):
     page = open_page("/theory", {**QUICK, "omega": 2, "penalty": 0, "rounds": 400})
-    assert "No theorem speaks of this choice" in main(page)
+    assert "No theorem that holds speaks of this choice" in main(page)
     assert "The run diverged" in main(page)
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.trial import meant as check_meant
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.frontier.frontier import Frontier, ending, pareto, shown
-from fedpca_core.studies.frontier.recommendation import Recommendation, sentences
+from fedpca_core.studies.frontier.recommendation import Recommendation, meant, sentences
 from fedpca_core.studies.frontier.rules import RULES
 from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
@@ -172,6 +174,13 @@ def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
     )
     assert said[1].startswith("Why: the rules leave ") and "Without secure sums: " in said[2]
     assert advice.place(2) is not None and said[-1].startswith("Next best: ")
+
+
+def test_an_epsilon_never_stands_alone():
+    said = meant(FrontierSettings(delta=1e-5, clip_norm=2.0)), check_meant(CheckSettings())
+    for words in ("one record of one client", "clipped at", "any clients in any round", "exact"):
+        assert all(words in text for text in said)
+    assert "δ = 1e-5; records clipped at norm 2;" in said[0] and "δ = 1e-6" in said[1]
 
 
 def test_single_uploads_without_an_epsilon_are_never_recommended_to_a_curious_server():

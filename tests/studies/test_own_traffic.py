@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,9 @@ import pytest
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import task
+from fedpca_core.studies.detection.task import fitting, task
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import TableFacts
 
 SETTINGS = AnomalySettings(
     problem="own", client_column="site", columns=("a", "b", "c", "d"), label_column="state",
@@ -48,6 +50,19 @@ def test_a_client_column_decides_whose_record_is_whose():
         assert str(int(site[tuple(record)])) == owner
     sizes = pd.Series(found.source.owners).value_counts()
     assert sorted(block.shape[1] for block in blocks) == sorted(sizes)
+
+
+@pytest.mark.parametrize("rows", [60, 160, 3000])
+def test_a_small_file_is_fitted_with_as_many_clients_as_it_has_rows_for(rows):
+    frame = table(rows)
+    asked = AnomalySettings(problem="own", label_column="state", normal_value="calm")
+    fits = fitting(asked, TableFacts.of(frame))
+    found = task(fits, own(frame))
+    assert found.problem.clients == fits.clients == min(asked.clients, rows // 20)
+    assert fits.components < found.problem.features
+    assert fitting(fits, TableFacts.of(frame)) == fits
+    of_sites = fitting(replace(asked, client_column="site"), TableFacts.of(frame))
+    assert of_sites.clients == asked.clients  # the column decides
 
 
 def test_columns_that_do_not_fit_are_a_sentence():

@@ -45,6 +45,11 @@ def test_ours_is_said_with_its_spread_and_size():
         rows.ours(Verdict("reproduced", 41.0, 40.0, 43.0, 3, "paper")) == "41 (40 to 43); 3 seeds"
     )
     assert rows.ours(Verdict("reproduced", 2.0, 2.0, 2.0, 1, "live")) == "2; 1 seed, live size"
+    said = rows.ours(Verdict("reproduced", 2.0, 1.0, 3.0, 2, "paper"), "times its bare products")
+    assert said == "2 (1 to 3) times its bare products; 2 seeds"
+    said = rows.ours(Verdict("reproduced", 2.0, 2.0, 2.0, 1, "paper"), "largest over smallest lead")
+    assert said == "2, largest over smallest lead; 1 seed"
+    assert rows.ours(Verdict("reproduced", 93.0, 93.0, 93.0, 1, "paper"), "%") == "93%; 1 seed"
 
 
 @pytest.mark.parametrize("key", list(EXPERIMENTS))

@@ -43,7 +43,7 @@ def test_the_badge_doubts_only_what_is_proved_for_quadratics() -> None:
     text, _ = theory.badge(measured(replace(logistic, method="nine")))
     assert text.endswith("(proved for quadratics only)")
     none = theory.badge(measured(replace(SMALL, method="fedavg")))
-    assert none == ("No theorem speaks of this choice", "gray")
+    assert none == ("No theorem that holds speaks of this choice", "gray")
 
 
 def test_what_the_run_did_in_words() -> None:

@@ -218,7 +218,7 @@ function compact(layout, large) {
 // Between two powers of ten Plotly writes digits alone, and small: so there are powers only on a long
 // axis, and numbers in full on a short one.
 function tickLogarithms(axis, [least, most], long, theme) {
-  if (!(most - least < long)) axis.nticks = Math.min(7, Math.max(2, Math.floor((most - least) / 0.8)));
+  if (!(most - least < long)) axis.nticks = Math.min(7, Math.max(2, Math.floor((most - least) / 0.66)));
   else if (least >= -4 && most <= 6) {
     const format = least >= 0 && most > 4 ? "~s" : "~g";
     Object.assign(axis, { tickformat: format, nticks: long + 2, tickfont: { color: theme.quiet, size: 12 } });

@@ -53,6 +53,11 @@ def draw(found: Alarmed, settings: AnomalySettings) -> None:
             layout.small_table(shown, label="Attack types", numbers=list(shown.columns[1:]))
     one_alarm(found, settings, found.thresholds[at])
     if found.clouds:
+        layout.section(
+            "In three coordinates",
+            "Tested flows along two directions of the subspace and by their distance to it; “After "
+            "reconstruction” leaves only what the subspace holds.",
+        )
         scatter(found.clouds, after=settings.reconstructed)
 
 
@@ -76,7 +81,7 @@ def one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> None:
     last = ", the last of the stream," if flow < settings.flow else ""
     value = float(found.scores[flow])
     st.markdown(
-        f"Flow {flow}{last} is **{found.types[flow]}**; its score {short(value, 3)} is "
+        f"Flow {flow}{last} is of type **{found.types[flow]}**; its score {short(value, 3)} is "
         f"{'above' if value > limit else 'below'} the threshold {short(limit, 3)}: "
         f"**{'alarm' if value > limit else 'no alarm'}**."
     )

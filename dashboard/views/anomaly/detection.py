@@ -50,6 +50,8 @@ def draw(found: Findings, settings: AnomalySettings) -> None:
         _alarms(found, settings)
     table = written(found.summary(settings).rename(columns=TITLES), DIGITS, 1)
     layout.small_table(table, label="Every detector", numbers=list(table.columns[1:]))
+    if found.facts.labelled:
+        st.caption("AUC and average precision lie between 0 and 1; all other columns are in %.")
     if found.local is not None:
         st.markdown(self_learning_story(found))
 

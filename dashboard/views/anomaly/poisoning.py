@@ -29,9 +29,9 @@ def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
         sees="the broadcasts",
         knows="the direction that hides their attack, and the other uploads of the round "
         "(generous)",
-        does="send |S|·target − Σ others, so that the plain average becomes their target",
-        outcome="one attack type passes unseen. The honest clients' duals absorb the lie "
-        "(ΣYᵢ ≠ 0), so it stays after the liars have left",
+        does="send what turns the plain average of the round into their target",
+        outcome="one attack type passes unseen while they lie. The honest clients' duals absorb "
+        "the lie (ΣYᵢ ≠ 0), so some of it may stay after the liars have left",
         protection="none",
     )
 

@@ -129,7 +129,7 @@ def small(found: Judged) -> None:
     layout.small_table(
         table[["Verdict", "Claim", "Published", "Ours"]],
         label="Claims, published numbers and ours",
-        wrapped=("Claim",),
+        wrapped=("Claim", "Ours"),
     )
     lines = [
         f"- **{row['Claim']}** {row['Verdict']}. "
@@ -159,7 +159,10 @@ def texts(found: Judged) -> pd.DataFrame:
             "Place": table["place"],
             "Claim": table["claim"],
             "Published": table["published"].replace("", "in words"),
-            "Ours": [ours(verdict) for _, verdict in found.rows],
+            "Ours": [
+                ours(verdict, unit)
+                for (_, verdict), unit in zip(found.rows, table["unit"], strict=True)
+            ],
             "Verdict": table["verdict"].map(MARKS),
             "Agreement means": table["agreement"],
             "Why": table["why"],
@@ -167,12 +170,13 @@ def texts(found: Judged) -> pd.DataFrame:
     )
 
 
-def ours(found: Verdict) -> str:
-    """The median, what the seeds span, and at which size."""
+def ours(found: Verdict, unit: str = "") -> str:
+    """The median, what the seeds span, of what, and at which size."""
     if not found.seeds:
         return "–"
     spread = "" if found.seeds == 1 else f" ({short(found.low, 3)} to {short(found.high, 3)})"
     seeds = f"{found.seeds} seed{'' if found.seeds == 1 else 's'}"
-    return (
-        f"{short(found.middle, 3)}{spread}; {seeds}{', live size' if found.size == 'live' else ''}"
-    )
+    size = ", live size" if found.size == "live" else ""
+    counted = unit == "rounds" or unit.startswith(("times", "percentage points"))
+    of = unit if unit in ("", "%") else f" {unit}" if counted else f", {unit}"
+    return f"{short(found.middle, 3)}{spread}{of}; {seeds}{size}"

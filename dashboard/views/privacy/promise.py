@@ -41,7 +41,7 @@ def _others(promises: Promises, *, open_: bool) -> None:
         {
             EPSILON: found.budget,
             "The same noise": text[:1].upper() + text[1:],
-            NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g} %",
+            NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g}%",
         }
         for text, found in promises.others.items()
     ]

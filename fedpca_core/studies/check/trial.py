@@ -12,7 +12,9 @@ from fedpca_core import attacks
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
+from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
 from fedpca_core.problems import Problem
+from fedpca_core.settings import short
 from fedpca_core.streams import Streams
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.stand_in import drawn
@@ -116,6 +118,15 @@ def run_settings(settings: CheckSettings) -> FrontierSettings:
     """The same channel and method as settings of a run."""
     there = settings.carried(FrontierSettings)
     return replace(there, candidates=(settings.method,), vary="none", seeds=1, budget=EVALUATIONS)
+
+
+def meant(settings: CheckSettings) -> str:
+    """What every ε of these runs means: it never stands alone."""
+    return (
+        f"ε here: {RECORD}; δ = {short(settings.delta)}; records clipped at the largest norm of "
+        "the median client in the random sets; the mean that is subtracted counts as public; "
+        f"{ANY_SAMPLING} (FedPower: every product, counted in full); {ACCOUNTANT}."
+    )
 
 
 def tried(settings: CheckSettings, seed: int) -> Trial:

@@ -25,11 +25,14 @@ from fedpca_core.streams import Streams
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_table import TableFacts
 from fedpca_core.studies.study import content_key
 
 #: What pages need besides what is declared here.
 __all__ = ["NO_LABELS"]
 
+#: Rows of a file for each client, where the file decides how many there are.
+ROWS_A_CLIENT = 20
 #: Fields that the raw records depend on, and those that the task does.
 _OWN = frozenset({"problem", "label_column", "normal_value", "columns", "client_column", "seed"})
 _SPLIT = frozenset({"clients", "split", "transform", "standardising"})
@@ -154,6 +157,20 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
     )
     check_components(settings.components, found.problem.features)
     return found
+
+
+def fitting(settings: AnomalySettings, facts: TableFacts) -> AnomalySettings:
+    """The settings with no more clients and components than a file has rows and columns for.
+
+    One column may hold the labels, and a subspace needs one more than it has components.
+    """
+    columns = len(settings.columns) or len(facts.numeric) - 1
+    clients = max(2, facts.rows // ROWS_A_CLIENT)
+    return replace(
+        settings,
+        clients=settings.clients if settings.client_column else min(settings.clients, clients),
+        components=min(settings.components, max(1, columns - 1)),
+    )
 
 
 def _key(

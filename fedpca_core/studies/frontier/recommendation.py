@@ -10,6 +10,7 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import Front, Frontier
 from fedpca_core.studies.frontier.rules import ALIKE, RULES, judged, size
@@ -117,6 +118,16 @@ def named(row: pd.Series) -> str:
     return f"{title} {row['way']}, {rounds}"
 
 
+def meant(settings: FrontierSettings) -> str:
+    """What every ε of these runs means: it never stands alone."""
+    return (
+        f"ε here: {RECORD}; δ = {short(settings.delta)}; records clipped at norm "
+        f"{short(settings.clip_norm)}; {ANY_SAMPLING} (FedPower: every product, counted in full); "
+        f"{ACCOUNTANT}. It holds towards the server and everybody else; shared noise needs all "
+        "clients to be honest and present, and a server that sees sums only."
+    )
+
+
 def _asked(settings: FrontierSettings) -> str:
     """What was asked for, in a line."""
     c = settings
@@ -137,7 +148,7 @@ def _why(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
     left = table[table["rank"].notna()]
     alike = left[left["sin_theta"] <= max(ALIKE * left["sin_theta"].min(), settings.accuracy)]
     if len(alike) == 1:
-        decided = "it is the most accurate by more than 10 %"
+        decided = "it is the most accurate by more than 10%"
     elif (alike["rounds"] > best["rounds"]).sum() == len(alike) - 1:
         decided = f"of the {len(alike)} that are alike in accuracy it takes the fewest rounds"
     else:
@@ -169,6 +180,6 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         )
     if open_ is not None:
         said.append(f"Without secure sums: {named(open_)} (off by {angle(open_['sin_theta'])}).")
-    if second is not None:
+    if second is not None and (open_ is None or open_["rank"] > 2):
         said.append(f"Next best: {named(second)} (off by {angle(second['sin_theta'])}).")
     return said

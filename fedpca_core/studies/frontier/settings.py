@@ -69,7 +69,7 @@ class FrontierSettings(ConvergeSettings):
         default=1e-2,
         view=False,
         help="A run is over as soon as the measure is below this, or, where it never is, as soon "
-        "as it is within 5 % of where it ends. Costs and leaks are counted up to there.",
+        "as it is within 5% of where it ends. Costs and leaks are counted up to there.",
     )
     candidates: tuple[str, ...] = parameter(
         (

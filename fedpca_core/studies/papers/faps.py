@@ -431,7 +431,7 @@ PRESETS: tuple[Preset, ...] = (
         "What ε would have stopped it",
         "Thirty digits a client are read to the last grey level without noise. Every ε on offer "
         "stops that, 100 too, and destroys the answer with it: noise that covers one of thirty "
-        "records leaves little of their matrix. The reading itself fails from ε = 10¹⁴ down, where "
+        "records leaves little of their matrix. The reading itself fails from ε = 1e14 down, where "
         "the answer is still right to a sine of 8e-7: that it fails protects nobody, ε does.",
         live={
             "problem": "digits",

@@ -53,7 +53,7 @@ class Quoted:
         return float(self.text)
 
     def __str__(self) -> str:
-        return f"{self.text} {self.unit}".strip()
+        return f"{self.text}{self.unit}" if self.unit == "%" else f"{self.text} {self.unit}".strip()
 
 
 def by_name(numbers: Iterable[Quoted]) -> Mapping[str, Quoted]:
