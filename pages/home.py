@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, page, presets, script, share
+from dashboard.shell import guarantee, jobs, layout, page, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data
-from dashboard.shell.doors import DOORS
-from dashboard.views import scene, story
-from fedpca_core.studies.papers.faps import PRESETS
+from dashboard.views import scene, story, ways
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
@@ -93,7 +89,8 @@ page.front()
 experiment()
 
 with st.container(key="section_story"):
-    story.contents()
+    layout.section("The story", "Seven steps, five minutes: guess, then see.")
+    ways.story()
 
 with st.container(key="section_doors"):
     layout.section(
@@ -102,17 +99,11 @@ with st.container(key="section_doors"):
         "ε and participation ratio, then visualizing convergence, communication rounds, and "
         "SSI-style data-reconstruction attacks versus FAPS masking in live Plotly charts.",
     )
-with st.container(key="doors"):
-    grid = st.grid(3, min_column_width=260, border=True, gap="medium")
-for entry in DOORS:
-    with grid.cell():
-        shows = f"A result of this page: {entry.label}"
-        layout.card(Path(entry.page).stem, shows, entry.question, entry.answer, heading=True)
-        st.page_link(entry.page, label=entry.label, icon=entry.icon)
+ways.doors()
 
 with st.container(key="section_presets"):
     layout.section("Start from an experiment", "Each makes one point.")
-presets.cards([preset for preset in PRESETS if preset.name != "default"])
+ways.presets()
 
 layout.section("What to know before you trust a picture")
 st.markdown(

@@ -30,13 +30,15 @@ _RESERVED = ("embed", "embed_options")
 _PACKED = "settings"
 
 
-def packed(settings: Settings) -> dict[str, str]:
+def packed(settings: Settings | None) -> dict[str, str]:
     """The parameters of a link from page to page that opens it with exactly these settings.
+
+    With none it opens with what travels between pages, by whatever way the browser comes there.
 
     Streamlit strips from such a link whatever belongs to a widget of the page that is left, so all
     settings, defaults too, travel in a parameter that belongs to none; `Controls` unpacks it.
     """
-    return {_PACKED: _encoded(settings)}
+    return {_PACKED: "" if settings is None else _encoded(settings)}
 
 
 @lru_cache(maxsize=1000)
@@ -97,10 +99,13 @@ class Controls(Generic[S]):
         if given is None:
             return
         del st.query_params[_PACKED]
-        reading = self.settings_class.from_query(parse_qs(given, keep_blank_values=True))
-        if reading.notes:
-            st.session_state[self._notes_key] = reading.notes
-        self.open(reading.configuration)
+        if given:
+            reading = self.settings_class.from_query(parse_qs(given, keep_blank_values=True))
+            if reading.notes:
+                st.session_state[self._notes_key] = reading.notes
+            self.open(reading.configuration)
+        # In a run that began by the way of "back" the address alone would count.
+        st.rerun()
 
     def open(self, settings: S) -> None:
         """Set every parameter before any widget is drawn, and spell them out in the link."""

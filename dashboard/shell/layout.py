@@ -54,29 +54,6 @@ def heading(title: str, lead: str = "") -> None:
         st.markdown(lead)
 
 
-def card(name: str, shows: str, title: str, text: str, *, heading: bool = False) -> None:
-    """Show where a link leads: a small picture, a title and what is found there.
-
-    One element of plain text, for whenever a parameter is turned the browser goes through all
-    elements of the page, and a page with many cards would have hundreds.
-
-    Parameters
-    ----------
-    name : str
-        Of the picture that ``scripts/thumbnails.py`` has drawn of a run's result.
-    shows : str
-        What it shows, for those who do not see it.
-    heading : bool
-        Whether the title is a heading (one level below a section).
-    """
-    tag, kind = ("h3", "fp-question") if heading else ("b", "fp-point")
-    st.html(
-        f'<div class="{kind}"><img class="fp-thumbnail" loading="lazy" alt="{escape(shows)}" '
-        f'src="app/static/thumbnails/{escape(name)}.svg">'
-        f"<{tag}>{escape(title)}</{tag}><p>{escape(text)}</p></div>"
-    )
-
-
 def picture_first() -> None:
     """Give the browser a moment to draw what it has before the rest of the page is sent.
 

@@ -1,8 +1,8 @@
-"""Presets on the pages: cards that lead to them, and what to say when one is open."""
+"""Presets on the pages: links that lead to them, and what to say when one is open."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 import pandas as pd
@@ -16,16 +16,6 @@ from fedpca_core.studies.pca_settings import ConvergeSettings
 
 PAGES = {True: "../pages/attack.py", False: "../pages/converge.py"}
 ICONS = {True: ":material/visibility:", False: ":material/show_chart:"}
-
-
-def cards(presets: Sequence[Preset]) -> None:
-    """A card for each preset: its one point, and the way there."""
-    grid = st.grid(3, min_column_width=260, border=True, gap="small")
-    for preset in presets:
-        with grid.cell():
-            shows = f"Curves of the run: {preset.title}"
-            layout.card(preset.name, shows, preset.title, preset.point)
-            door(preset, "Open")
 
 
 def door(preset: Preset, label: str, value: Value | None = None) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import layout
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.doors import PAGE_OF
 from dashboard.views import terms
 from fedpca_core.settings import short
 from fedpca_core.studies.scene.scene import LivePicture, Scene
 from fedpca_core.studies.scene.settings import FREE, STEPS, SceneSettings
-from fedpca_core.studies.scene.story import CHAPTERS, STORY, Chapter
+from fedpca_core.studies.scene.story import CHAPTERS, Chapter
 
 #: The guess that it does not happen, and a place for it beyond every axis.
 NEVER, BEYOND = "never", 1e9
@@ -136,17 +135,4 @@ def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSe
                 label=chapter.door,
                 icon=":material/arrow_outward:",
                 query_params=packed(other),
-            )
-
-
-def contents() -> None:
-    """All steps, each a link."""
-    layout.section("The story", "Seven steps, five minutes: guess, then see.")
-    grid = st.grid(4, min_column_width=200, gap="small")
-    for chapter in STORY:
-        with grid.cell():
-            st.page_link(
-                "../pages/home.py",
-                label=f"{chapter.key} · {chapter.title}",
-                query_params=packed(chapter.settings),
             )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from playwright.sync_api import expect
 
+from fedpca_core.studies.scene.story import CHAPTERS
 from tests.browser.tools import settled
 
 SENTENCE = "[data-testid=replay-sentence]"
@@ -46,3 +49,26 @@ def test_noise_at_the_source_is_on_the_stage_with_its_guarantee(open_page):
     settled(page)
     expect(page.locator(".fp-shield")).to_contain_text("ε = 10")
     expect(page.locator("[data-testid=stMain]")).to_contain_text("one record of one client")
+
+
+def test_a_card_opens_its_page_in_the_same_session(open_page):
+    page = open_page("/", {"embed": "true", "seed": "3"})
+    settled(page)
+    loads: list[str] = []
+    page.on("request", lambda one: loads.append(one.url) if one.is_navigation_request() else None)
+    for section, path in (("points", "/converge"), ("questions", "/which"), ("steps", "/")):
+        page.locator(f".fp-{section} .fp-way").nth(0).click()
+        page.wait_for_url(lambda url, path=path: urlsplit(url).path == path)
+        settled(page)
+        assert "settings=" not in page.url and "embed=true" in page.url
+        if section == "points":  # a preset is all that its link says, a door brings what travels
+            assert "seed" not in page.url
+        elif section == "questions":
+            expect(page.locator("h1")).to_contain_text("Which federated PCA")
+        else:
+            expect(page.locator("h1")).to_have_text(CHAPTERS["1"].title)
+            break
+        page.go_back()
+        expect(page.locator("h1")).to_contain_text("What does the server hold?")
+        settled(page)
+    assert loads == []

@@ -108,6 +108,7 @@ def test_a_dial_sends_nothing_of_the_page_below(dashboard, new_page):
     listen(page, "websocket", lambda line: line.on("framereceived", keep))
     page.goto(f"{dashboard}/?autoplay=false")
     drawn(page)
+    settled(page)
     below = b"What to know before you trust a picture"
     assert any(below in frame for frame in received)
     received.clear()
