@@ -14,7 +14,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.records import Records
 from fedpca_core.attacks.without_mean import Differences
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import FINE_RESOLUTION
 from fedpca_core.studies import costs
@@ -159,11 +159,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         honest = build_problem(replace(chosen, epsilon=math.inf), data)
         truth = honest.unperturbed
         client = chosen.client
-        require(
-            client < truth.clients,
-            f"There is no client {client} among {truth.clients}; "
-            f"choose an attacked client from 0 to {truth.clients - 1}.",
-        )
+        check_client(client, truth.clients, "an attacked client")
         if truth.blocks is None or truth.announced is None:
             raise InvalidInput(
                 "The records of this problem are not kept; choose a smaller problem."
