@@ -9,7 +9,7 @@ keep what there is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Hashable, Mapping
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -159,6 +159,12 @@ def part(steps: Generator[Step[Any], None, T], begin: float, end: float) -> Part
     return changed(
         steps, lambda step: replace(step, fraction=begin + share * step.fraction, result=None)
     )
+
+
+def stacked(parts: Iterable[Mapping[str, Any] | pd.DataFrame]) -> pd.DataFrame:
+    """Tables, or their columns by name, below each other; no columns where there are none."""
+    tables = [pd.DataFrame(one) for one in parts]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def registered(*studies: Study[Any, Any]) -> Mapping[str, Study[Any, Any]]:

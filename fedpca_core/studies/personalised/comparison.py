@@ -27,7 +27,7 @@ from fedpca_core.studies.personalised.settings import (
     SHARED,
     PersonaliseSettings,
 )
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Run, Step, Study, stacked
 
 #: Clients between whom angles are measured; their number grows with the square.
 SHOWN = 60
@@ -210,19 +210,14 @@ class Comparison(Study[PersonaliseSettings, Collaboration]):
                 "bytes": [result.bytes_sent[key] for key in titles],
             }
         )
-        curves = pd.concat(
-            [
-                pd.DataFrame(
-                    {
-                        "method": title,
-                        "round": np.arange(result.rounds + 1),
-                        "fresh_ratio": result.fresh[key],
-                        "training_ratio": result.training[key],
-                    }
-                )
-                for key, title in titles.items()
-            ],
-            ignore_index=True,
+        curves = stacked(
+            {
+                "method": title,
+                "round": np.arange(result.rounds + 1),
+                "fresh_ratio": result.fresh[key],
+                "training_ratio": result.training[key],
+            }
+            for key, title in titles.items()
         )
         names = result.facts.client_names
         who = np.asarray(names, dtype=object) if names else np.arange(result.clients)

@@ -28,7 +28,7 @@ from fedpca_core.studies.records import pictures
 from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.routes import Watched, problems, replays, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.study import Run, Step, Study, part, stacked
 
 #: Records of every client where spectra, which lie on no grid, are replaced by digits.
 FEW = 30.0
@@ -235,22 +235,20 @@ class ClientRecords(Study[AttackSettings, Recovered]):
                 "method_sine": [one.answer for one in found.values()],
             }
         )
-        rounds = [
-            pd.DataFrame(
-                {
-                    "method": METHODS[method].title,
-                    "round": np.arange(len(one.directions)),
-                    "directions_held": one.directions,
-                }
-            )
+        rounds = stacked(
+            {
+                "method": METHODS[method].title,
+                "round": np.arange(len(one.directions)),
+                "directions_held": one.directions,
+            }
             for method, one in found.items()
-        ]
+        )
         rows = {
             f"rows_{method}": one.table for method, one in found.items() if one.table is not None
         }
         return {
             "summary": summary,
-            "rounds": pd.concat(rounds, ignore_index=True) if rounds else pd.DataFrame(),
+            "rounds": rounds,
             **rows,
         }
 
