@@ -31,6 +31,7 @@ class Visitor:
         self._url = f"ws://{address}/_stcore/stream"
         self._page, self._query, self._hash = page, query, ""
         self._dials: dict[str, tuple[str, float, float, float]] = {}
+        self._fragments: dict[str, str] = {}
         self._moved: dict[str, float] = {}
         self._polls: dict[str, asyncio.Task[None]] = {}
         self._pictures: dict[str, str] = {}
@@ -65,15 +66,15 @@ class Visitor:
         count = round((high - low) / width) + 1
         self._moved[identity] = low + (step % count) * width
         self._changed.clear()
-        await self._run()
+        await self._run(self._fragments[key])
 
-    async def _run(self, fragment: str = "") -> None:
+    async def _run(self, fragment: str = "", poll: bool = False) -> None:
         if not fragment:
             self._end_polls()
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = self._query, self._page, fragment
-        state.page_script_hash, state.is_auto_rerun = self._hash, bool(fragment)
+        state.page_script_hash, state.is_auto_rerun = self._hash, poll
         for identity, value in self._moved.items():
             widget = state.widget_states.widgets.add()
             widget.id = identity
@@ -97,9 +98,10 @@ class Visitor:
             elif kind == "new_session" and not message.metadata.run.fragment_ids:
                 self._end_polls()  # the whole page runs anew, and says itself what to poll
             elif kind == "stop_auto_rerun":
-                self._end_polls(message.stop_auto_rerun.fragment_id)
+                for fragment in message.stop_auto_rerun.fragment_ids:
+                    self._end_polls(fragment)
             elif kind == "delta" and message.delta.HasField("new_element"):
-                self._element(message.delta.new_element)
+                self._element(message.delta.new_element, message.delta.fragment_id)
 
     def _end_polls(self, fragment: str | None = None) -> None:
         for name in [fragment] if fragment is not None else list(self._polls):
@@ -109,14 +111,15 @@ class Visitor:
     async def _poll(self, fragment: str, interval: float) -> None:
         while True:
             await asyncio.sleep(interval)
-            await self._run(fragment)
+            await self._run(fragment, poll=True)
 
-    def _element(self, element: Any) -> None:
+    def _element(self, element: Any, fragment: str) -> None:
         kind = element.WhichOneof("type")
         if kind == "slider":
             dial = element.slider
             key = dial.id.rpartition("-")[2]
             self._dials[key] = dial.id, dial.min, dial.max, dial.step
+            self._fragments[key] = fragment
         elif kind == "exception":
             self.errors.append(element.exception.message[:200])
         elif kind == "alert" and "computations are waiting" in element.alert.body:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 from pathlib import Path
 
@@ -15,34 +14,16 @@ if str(ROOT) not in sys.path:
 PAGES = ROOT / "pages"
 
 
-@st.cache_resource(show_spinner=False)
-def _warm_up() -> None:
-    """Warm up where this file is the entry; under app.py the imports are already there."""
-    from dashboard.shell.warmup import warm
+from dashboard.shell.warmup import warm  # noqa: E402
 
-    warm()
-
-
-_warm_up()
+warm()  # where this file is the entry; under app.py it is done already
 
 from dashboard.shell import figures  # noqa: E402
-from dashboard.shell.document import page_title  # noqa: E402
+from dashboard.shell.document import icon, page_title  # noqa: E402
 from dashboard.shell.navigation import ENTRIES  # noqa: E402
 
-
-@st.cache_resource(show_spinner=False)
-def _icon() -> str:
-    """A picture of our own in the address itself.
-
-    A Material symbol would be fetched from another host, and a file is forgotten by the server
-    while another visitor's page is drawn.
-    """
-    picture = (ROOT / "assets" / "favicon.png").read_bytes()
-    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-
-
 st.set_page_config(
-    page_icon=_icon(),
+    page_icon=icon(),
     layout="wide",
     # In a lecture or inside another page (embed=true) the picture comes first.
     initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",

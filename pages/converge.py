@@ -46,18 +46,16 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     controls.draw("accuracy", "guide")
 table = st.container()
 
-settings = controls.settings()
-data = own_data(settings)
-with chart:
-    presets.note(settings)
-    job = jobs.study(STUDY, settings, lambda found: convergence.draw(found, settings), data=data)
-with table:
+
+@st.fragment(key="costs")
+def costs() -> None:
+    """Of the run as far as it has come."""
     jobs.below(job, STUDY.key, lambda found: convergence.costs(found, settings))
-    formulas.measures()
-    formulas.rates()
-    mapped = budgets.show(controls, data)
-    settings = controls.settings()
-    script.fold(settings, studies_of(settings), data)
+
+
+@st.fragment(key="taken")
+def taken() -> None:
+    """What there is of the run to take away, and where it goes on."""
     with st.container(horizontal=True, vertical_alignment="center"):
         share.take_away(settings, {STUDY: job.result, budgets.STUDY: mapped}, data)
         st.page_link(
@@ -66,3 +64,24 @@ with table:
             icon=":material/visibility:",
             query_params=packed(settings.carried(AttackSettings)),
         )
+
+
+settings = controls.settings()
+data = own_data(settings)
+with chart:
+    presets.note(settings)
+    job = jobs.study(
+        STUDY,
+        settings,
+        lambda found: convergence.draw(found, settings),
+        data=data,
+        parts=["costs", "taken"],
+    )
+with table:
+    costs()
+    formulas.measures()
+    formulas.rates()
+    mapped = budgets.show(controls, data)
+    settings = controls.settings()
+    script.fold(settings, studies_of(settings), data)
+    taken()

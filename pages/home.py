@@ -19,7 +19,7 @@ from fedpca_core.studies.scene.settings import SceneSettings
 STUDY = LivePicture()
 
 
-@st.fragment
+@st.fragment(key="experiment")
 def experiment() -> None:
     """The parameters and what they act on; the page below stays as it is while they are turned."""
     controls = Controls(SceneSettings, also_known=("shown", "step"))
@@ -61,6 +61,7 @@ def experiment() -> None:
             settings,
             lambda found: scene.draw(found, settings, asking=asking, guess=guess),
             data=data,
+            parts=["experiment"],
         )
     if controls.opening is not None and job.done:
         layout.picture_first()

@@ -7,9 +7,10 @@ for a font that is not ours, and late, one after the other, for the parts that d
 
 from __future__ import annotations
 
+import base64
 import gzip
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import escape
 from pathlib import Path
 
@@ -33,6 +34,17 @@ _OWN_FONT = b'href="./app/static/fonts/inter-latin-wght-normal.woff2" as="font"'
 _PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponent")
 _SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 _IMPORT = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
+
+
+@cache
+def icon() -> str:
+    """A picture of our own in the address itself.
+
+    A Material symbol would be fetched from another host, and a file is forgotten by the server
+    while another visitor's page is drawn.
+    """
+    picture = Path(__file__).resolve().parents[2] / "assets" / "favicon.png"
+    return f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"
 
 
 def page_title(title: str) -> str:

@@ -15,12 +15,17 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.delta_generator_singletons import context_dg_stack
+from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
 from dashboard.shell import earlier, limits, log, workers
 from dashboard.shell.controls import plain
@@ -42,7 +47,7 @@ LOOK_SECONDS = 0.5
 #: For every job that is not done yet pages look this much more seldom, up to the longest pause:
 #: where many wait, the processors are for the jobs.
 CROWD_SECONDS, LONGEST_PAUSE = 0.05, 2.0
-#: A page with a partial picture is not drawn anew before.
+#: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
 
 
@@ -202,6 +207,11 @@ class Registry:
         with self._lock:
             return min(LOOK_SECONDS + CROWD_SECONDS * self._unfinished(), LONGEST_PAUSE)
 
+    def crowd(self) -> float:
+        """How many jobs there are to one that computes; at least 1."""
+        with self._lock:
+            return max(1.0, self._unfinished() / limits.AT_ONCE)
+
     def _unfinished(self) -> int:
         return sum(not entry.done for entry in self._jobs.values())
 
@@ -266,6 +276,7 @@ def study(
     data: OwnData | None = None,
     name: str = "",
     patience: float = 0.8,
+    parts: Sequence[str] = (),
 ) -> Job:
     """Run a study as a job and draw its result while it grows; see `show`.
 
@@ -294,6 +305,7 @@ def study(
         seconds=min(study.seconds, limits.LIMITS.seconds),
         refusal=refusal,
         patience=patience,
+        parts=parts,
         poster=None if data is not None else earlier.drawing(study, settings),
     )
 
@@ -330,6 +342,7 @@ def show(
     seconds: float = 120.0,
     refusal: str | None = None,
     patience: float = 0.8,
+    parts: Sequence[str] = (),
     poster: Callable[[], None] | None = None,
 ) -> Job:
     """Run a job and draw its result, with progress and a Stop button while it lasts.
@@ -350,6 +363,10 @@ def show(
         Deadline.
     refusal : str, optional
         Why it is not run at all.
+    parts : sequence of str
+        The fragments of the page, by key, that depend on the job: when it has news, they and the
+        picture run again. Without them the whole page does, which costs a server several times as
+        much.
     poster : callable, optional
         Draws what was computed earlier, until the first result of the page is whole.
     """
@@ -372,41 +389,58 @@ def show(
     job = start()
     if before != key and not job.wait(patience):
         job.wait_for_news(0, registry().pause() - patience)
-    running, told = not job.done, job.published  # before the result, which may grow meanwhile
+    busy = not job.done
+    told, drawn = 0, time.monotonic()
+    bar, view = f"{name}_bar", f"{name}_view"
 
     def once_more() -> None:
         start(again=True)
         st.session_state[asked] = None  # as patient as with a new one
+        st.rerun()
 
-    former, result = st.session_state.get(picture, (draw, None))
-    # The picture before stays, dimmed, until the new one has as much to show: while that is
-    # computed, and beside the sentence that refuses it.
-    waits = running or job.refusal is not None
-    dimmed = waits and result is not None and not as_much(job.result, result)
-    posed = poster if running and result is None else None
-    if not dimmed and posed is None:
-        former, result = draw, job.result
-    if result is not None:
-        st.session_state[picture] = former, result
+    def news(late: float) -> bool:
+        """Whether there is more to show than what is drawn, and it is time to."""
+        due = told == 0 or late - drawn > PARTIAL_SECONDS * registry().crowd()
+        return job.done or (job.published > told and due)
 
-    with st.container(key=f"{name}_job", gap=None):
-        with st.container(key=f"{name}_busy"):
-            if dimmed:
-                # What stays for good keeps the contrast of its texts.
-                look = "opacity: 0.45" if running else "filter: grayscale(1)"
-                st.html(f"<style>.st-key-{name}_picture {{ {look}; }}</style>")
-            if running:
-                bar, button = st.columns([6, 1], vertical_alignment="center")
-                with bar:
-                    _follow(job, told, visitor, earlier.MARK if posed is not None else "")
-                button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-        with st.container(key=f"{name}_status"):
-            if not running:
-                _ending_told(job, name, once_more)
+    def tell() -> None:
+        if not parts:
+            st.rerun()
+        _run_again([bar, view, *parts] if job.done or told == 0 else [view])
 
-        # Widgets inside a picture run the picture again, not the page.
-        @st.fragment
-        def shown() -> None:
+    @st.fragment(key=bar)
+    def progress() -> None:
+        if not job.done:
+            posed = poster is not None and st.session_state.get(picture) is None
+            # What a fragment inside has drawn goes only with a container around it.
+            with st.container():
+                _follow(job, visitor, lambda: told, news, tell, earlier.MARK if posed else "")
+
+    # Widgets inside a picture run the picture again, not the page.
+    @st.fragment(key=view)
+    def shown() -> None:
+        nonlocal told, drawn
+        running, told = not job.done, job.published  # before the result, which may grow meanwhile
+        drawn = time.monotonic()
+        former, result = st.session_state.get(picture, (draw, None))
+        # The picture before stays, dimmed, until the new one has as much to show: while that is
+        # computed, and beside the sentence that refuses it.
+        waits = running or job.refusal is not None
+        dimmed = waits and result is not None and not as_much(job.result, result)
+        posed = poster if running and result is None else None
+        if not dimmed and posed is None:
+            former, result = draw, job.result
+        if result is not None:
+            st.session_state[picture] = former, result
+        # What stays for good keeps the contrast of its texts.
+        look = "opacity: 0.45" if running else "filter: grayscale(1)"
+        rules = [f".st-key-{name}_picture {{ {look}; }}"] if dimmed else []
+        # The Stop button is outside of what has run again.
+        rules += [f".st-key-{name}_busy {{ display: none; }}"] if busy and not running else []
+        with st.container(gap=None):
+            with st.container(key=f"{name}_status"):
+                if not running:
+                    _ending_told(job, name, once_more)
             if result is not None:
                 with st.container(key=f"{name}_picture"):
                     former(result)
@@ -415,8 +449,17 @@ def show(
                     posed()
             elif running:
                 st.skeleton(height=420)
+            if rules:
+                # With the span the rules stand here, and go when this runs again without them.
+                st.html(f"<span></span><style>{' '.join(rules)}</style>")
 
-        shown()
+    place = st.container(key=f"{name}_job", gap=None)
+    with place.container(key=f"{name}_busy"):
+        if busy:
+            line, button = st.columns([6, 1], vertical_alignment="center")
+            _within(line, progress)
+            button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
+    _within(place, shown)
     return job
 
 
@@ -441,30 +484,60 @@ def as_much(new: Any, old: Any) -> bool:
     return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
 
 
-def _follow(job: Job, told: int, visitor: str, mark: str) -> None:
-    """The progress of a job; runs the page again once there is something new to show.
+def _follow(
+    job: Job,
+    visitor: str,
+    told: Callable[[], int],
+    news: Callable[[float], bool],
+    tell: Callable[[], None],
+    mark: str,
+) -> None:
+    """The progress of a job; has the page drawn again once there is something new to show.
 
     It looks seldom but hears of the first picture and of the end at once: every look waits for
     them. The Stop button stands outside, for whatever is pressed inside would wait for the look to
     end.
     """
-    pause, drawn = registry().pause(), time.monotonic()
+    pause = registry().pause()
     looks = 0
 
     @st.fragment(run_every=pause)
-    def progress() -> None:
+    def look() -> None:
         nonlocal looks
         job.touch(visitor, pause)
         if looks:
-            job.wait_for_news(told, pause)
+            job.wait_for_news(told(), pause)
         looks += 1
-        due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS
-        news = job.published > told and due
-        if looks > 1 and (job.done or news):
-            st.rerun()
+        # Before the rest: here a run ends that a turned dial has replaced meanwhile.
         st.progress(job.fraction, text=mark + job.text)
+        if looks > 1 and news(time.monotonic()):
+            tell()
 
-    progress()
+    look()
+
+
+def _within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:
+    """Call a fragment inside a container.
+
+    As ``with place: fragment()``, but Streamlit, which copies all that is entered and each with
+    everything around it whenever a fragment runs, finds one container instead of half a dozen.
+    """
+    before = context_dg_stack.set((context_dg_stack.get()[0], place))
+    try:
+        fragment()
+    finally:
+        context_dg_stack.reset(before)
+
+
+def _run_again(parts: Sequence[str]) -> None:
+    """Run fragments of the page again, by their keys; the page where one is not there.
+
+    Streamlit takes their names from callbacks only. What it fears elsewhere, that the run under way
+    ends there, is wanted here.
+    """
+    with suppress(StreamlitAPIException), ThreadState.scoped(run_location=RunLocation.CALLBACK):
+        st.rerun(parts)
+    st.rerun()
 
 
 def _ending_told(job: Job, name: str, again: Callable[[], None]) -> None:

@@ -126,13 +126,14 @@ def small_table(
     tall : bool
         Many rows: they scroll within a frame, under their head.
     """
+    texts: list[list[object]] = table.to_numpy(object).tolist()
     sides = [
         "right"
         if name in numbers
         else "left fp-wrapped"
-        if name in wrapped or any(len(str(text)) > SENTENCE for text in table[name])
+        if name in wrapped or any(len(str(row[k])) > SENTENCE for row in texts)
         else "left"
-        for name in table.columns
+        for k, name in enumerate(table.columns)
     ]
     many = table.shape[1] > MOST_ON_A_PHONE
     head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
@@ -141,7 +142,7 @@ def small_table(
             _cell("td", text, side, str(name) if many else "")
             for name, text, side in zip(table, row, sides, strict=True)
         )
-        for row in table.itertuples(index=False)
+        for row in texts
     ]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     # On a phone a row of many columns becomes a list; a table of few scrolls within its frame where

@@ -28,6 +28,7 @@ _HEAVY = (
 )
 #: Seconds between two collections of garbage.
 SWEEP_SECONDS = 10.0
+_BEGUN = threading.Lock()
 
 
 def _open_pages() -> None:
@@ -42,8 +43,14 @@ def _open_pages() -> None:
     jobs.ahead(LivePicture(), SceneSettings())
 
 
-@cache
 def warm() -> None:
+    """Do it, once; whoever comes meanwhile waits."""
+    with _BEGUN:
+        _warm()
+
+
+@cache
+def _warm() -> None:
     """Import what every page needs, use one BLAS thread, and take over the garbage collector.
 
     The matrices here are small, so threads inside one product cost more than they save, and
@@ -57,6 +64,7 @@ def warm() -> None:
     if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
         workers.start()
     importlib.import_module("dashboard.shell.log").to_standard_error()
+    importlib.import_module("dashboard.shell.theme_message").remember()
     # An upload is held in memory whole; without this a large one passes through a file on disk.
     parser = importlib.import_module("starlette.formparsers").MultiPartParser
     parser.spool_max_size = importlib.import_module("dashboard.shell.limits").UPLOAD_MB * 2**20

@@ -46,13 +46,13 @@ PIECES_SHARE = 0.25
 #: a dial is turned quickly while a study of minutes is under way, whatever the number of cores.
 NICE = {False: 3, True: 10}
 #: How often somebody who wants to stop is listened to while pieces run.
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.2
 #: How often whoever waits for a worker is asked whether to go on waiting.
 WAIT_SECONDS = 0.5
 #: How long a worker that was asked to stop may take to do so.
 GRACE_SECONDS = 0.3
 #: How long a study may be silent before whoever waits for it is asked whether to go on.
-SILENCE_SECONDS = 0.1
+SILENCE_SECONDS = 0.2
 
 
 @contextmanager

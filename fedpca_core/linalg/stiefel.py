@@ -23,7 +23,7 @@ _FIRST_ORDER_DEPARTURE = 1e-8
 
 def transpose(frames: Array) -> Array:
     """Swap the last two axes."""
-    return np.swapaxes(frames, -1, -2)
+    return frames.mT
 
 
 def symmetric_part(matrices: Array) -> Array:
@@ -91,12 +91,12 @@ def _upper_half(columns: int) -> Array:
 
 def _gram(frames: Array) -> Array:
     """``F^T F``; a copy keeps numpy from its rank-k update, slow for a batch of small matrices."""
-    return frames.swapaxes(-1, -2) @ (frames.copy() if frames.ndim > 2 else frames)
+    return frames.mT @ (frames.copy() if frames.ndim > 2 else frames)
 
 
 def _cholesky_pass(frames: Array, gram: Array) -> Array:
     lower = np.linalg.cholesky(gram)
-    return frames @ np.linalg.inv(lower).swapaxes(-1, -2)
+    return frames @ np.linalg.inv(lower).mT
 
 
 def check_finite(frames: Array) -> None:
@@ -169,7 +169,7 @@ def polar(frames: Array) -> Array:
     check_finite(gram)
     values, vectors = np.linalg.eigh(gram)
     if bool((values[..., 0] > 1e-8 * values[..., -1]).all()):
-        near = frames @ ((vectors / np.sqrt(values)[..., None, :]) @ vectors.swapaxes(-1, -2))
+        near = frames @ ((vectors / np.sqrt(values)[..., None, :]) @ vectors.mT)
         return 1.5 * near - near @ (0.5 * _gram(near))
     left, _, right = np.linalg.svd(frames, full_matrices=False)
     return left @ right
@@ -203,7 +203,9 @@ def largest_sine(frame: Array, target: Array) -> Array:
     when the target is contained in the span of the frame.
     """
     residual = remove_span(target, frame)
-    return np.asarray(np.linalg.norm(residual, ord=2, axis=(-2, -1)), dtype=float)
+    # The Gram matrix has the largest singular value to full precision (only small ones lose it).
+    squares = np.linalg.eigvalsh(residual.mT @ residual)[..., -1]
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)), dtype=float)
 
 
 def tangent(at: Array, matrices: Array) -> Array:

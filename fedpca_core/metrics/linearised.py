@@ -121,6 +121,8 @@ def _faps(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
     clients, received = (transpose(left) @ part @ right for part in (frames, server))
     path, gaps = [server], [_mean_gap(clients, received)]
     used = np.full(len(inside), np.nan)
+    beside = np.hstack(list(left))  # all clients' bases side by side
+    turned = transpose(right)
     for round_ in range(first + 1, trace.rounds + 1):
         if not np.array_equal(penalties[round_ - 1], used):
             used = penalties[round_ - 1]
@@ -134,8 +136,8 @@ def _faps(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
             own, pulled = kept + gain * gap, gain * penalty
             answer = weights * (penalty - gap) / float((weights * penalty).sum())
         clients = own * clients + pulled * received
-        server = (left @ (answer * clients) @ transpose(right)).sum(axis=0)
-        received = transpose(left) @ server @ right
+        server = beside @ (answer * clients @ turned).reshape(-1, turned.shape[1])
+        received = (beside.T @ server).reshape(clients.shape) @ right
         path.append(server)
         gaps.append(_mean_gap(clients, received))
     return outer @ np.stack(path), np.array(gaps)
@@ -143,7 +145,8 @@ def _faps(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
 
 def _mean_gap(clients: Array, received: Array) -> float:
     """First order of the mean of ||X_i X_i^T - ZZ^T||_F^2: that of 2 ||T_i - T||_F^2."""
-    return float(2.0 * ((clients - received) ** 2).sum(axis=(1, 2)).mean())
+    apart = clients - received
+    return 2.0 * float(np.vdot(apart, apart)) / len(clients)
 
 
 def _inner(outside: Array, total: Array, steps: IntArray) -> tuple[Array, Array]:

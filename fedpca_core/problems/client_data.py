@@ -179,25 +179,26 @@ class ClientData:
         -------
         (clients, features, columns) float64
         """
-        members = self.members
-        if active is not None:
-            chosen = np.flatnonzero(active)
-            small = self.grams is not None and self.grams[0].nbytes <= _GATHER_BYTES
-            if len(chosen) < len(members) and small:
-                # Small products cost less than picking out the matrices of the chosen clients.
-                self.charge(active)
-                return np.where(active[:, None, None], self._multiply(frames), 0.0)
-            if len(chosen) < len(members):
-                stacked = np.broadcast_to(frames, (len(members), *frames.shape[-2:]))
-                result = np.zeros(stacked.shape)
-                if len(chosen):
-                    result[chosen] = self.only(chosen).apply(stacked[chosen])
-                return result
-        if self._whole:
+        everyone = active is None or active.all()
+        if everyone and self._whole:
             np.add(self.products, 1, out=self.products)
         else:
-            self.charge(np.ones(len(members), dtype=np.int64))
-        return self._multiply(frames)
+            self.charge(np.ones(self.clients, dtype=np.int64) if active is None else active)
+        return self.multiply(frames, None if everyone else active)
+
+    def multiply(self, frames: Array, active: BoolArray | None = None) -> Array:
+        """`apply` without the meter, for a caller that charges several products at once."""
+        if active is None:
+            return self._multiply(frames)
+        if self.grams is not None and self.grams[0].nbytes <= _GATHER_BYTES:
+            # Small products cost less than picking out the matrices of the chosen clients.
+            return np.where(active[:, None, None], self._multiply(frames), 0.0)
+        chosen = np.flatnonzero(active)
+        stacked = np.broadcast_to(frames, (self.clients, *frames.shape[-2:]))
+        result = np.zeros(stacked.shape)
+        if len(chosen):
+            result[chosen] = self.only(chosen).multiply(stacked[chosen])
+        return result
 
     def charge(self, products: BoolArray | IntArray) -> None:
         """Meter so many products more for each client of this view, (clients,).

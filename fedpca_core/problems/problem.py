@@ -36,7 +36,7 @@ class Problem:
         Short name for legends and file names.
     client_data : ClientData
         The private data behind products with S_i.
-    blocks : tuple of (features, m_i) float64, or None
+    blocks : sequence of (features, m_i) float64, or None
         The raw private blocks where they are small enough to keep (simulation only: used to show
         what an attack recovered, and for scores on records).
     image_shape : (rows, columns) or None
@@ -68,7 +68,7 @@ class Problem:
 
     name: str
     client_data: ClientData
-    blocks: tuple[Array, ...] | None = None
+    blocks: Sequence[Array] | None = None
     image_shape: tuple[int, int] | None = None
     client_names: tuple[str, ...] = ()
     feature_names: tuple[str, ...] = ()

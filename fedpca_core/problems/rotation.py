@@ -7,8 +7,9 @@ spectrum D, a rotation ``R_i = exp(t K_i)`` of its own and one common map M that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -16,11 +17,15 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import orthonormalise
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 
 #: Directions whose eigenvalue is below this share of the largest stay where they are: turned, they
 #: would drown in the rounding errors of the leading ones.
 _NEGLIGIBLE = 1e-8
+#: Bases of all clients below this are kept, since the parameter moves and they stay.
+_SMALL_BYTES = 1024**2
+_known: Remembered[tuple[Array, ...]] = Remembered(64)
 
 
 @dataclass(frozen=True)
@@ -60,17 +65,28 @@ class Turns:
         if turning < 2 or value == 0:
             yield from [self.roots] * self.clients
             return
-        streams = Streams(self.seed)
         angles = self.sign * value * _angles(turning)
-        for client in range(self.clients):
-            generator = streams.generator("heterogeneity", self.attempt, client)
-            planes = orthonormalise(generator.standard_normal((turning, turning)))
+        for planes in self._planes():
             rotation = _turned(planes, angles) @ planes.T
             result = np.diag(self.roots)
             result[:turning, :turning] = (rotation * self.roots[:turning]) @ rotation.T
             yield result
 
+    def _planes(self) -> Iterable[Array]:
+        """The basis in which each client turns, (turning, turning); kept where they are small."""
+        turning, streams = self.turning, Streams(self.seed)
+        generators = (
+            streams.generator("heterogeneity", self.attempt, client)
+            for client in range(self.clients)
+        )
+        drawn = (orthonormalise(each.standard_normal((turning, turning))) for each in generators)
+        if 8 * self.clients * turning**2 > _SMALL_BYTES:
+            return drawn
+        key = self.seed, self.attempt, self.clients, turning
+        return _known.get(key, lambda: tuple(drawn))
 
+
+@lru_cache(maxsize=8)
 def _angles(features: int) -> Array:
     """Angles of K_i, the largest pi/2: spread like those of a large Gaussian skew matrix.
 

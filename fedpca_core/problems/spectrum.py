@@ -11,9 +11,10 @@ from fedpca_core.errors import require
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.coloured import chosen_turns, coloured
 from fedpca_core.problems.heterogeneity import check_heterogeneity
+from fedpca_core.problems.later import Later
 from fedpca_core.problems.problem import Problem, client_weights
 from fedpca_core.problems.splits import checked_sizes
-from fedpca_core.problems.white import white_shares
+from fedpca_core.problems.white import WhiteShares, white_shares
 
 #: Up to this size raw blocks are kept with the problem, and white shares remembered.
 _SMALL_BYTES = 32 * 1024**2
@@ -82,30 +83,41 @@ def decay_spectrum(
     keep = small if keep_blocks is None else keep_blocks
     # A product with S_i costs features^2 through the matrix, 2 m_i features through the block.
     moments = len(sizes) * features < 2 * sum(sizes)
-    white = white_shares(
-        features,
-        sizes,
-        seed,
-        blocks=keep or not moments,
-        moments=moments,
-        remember=(small or not keep) and 8 * len(sizes) * features**2 <= _SMALL_BYTES,
-    )
-    turns = chosen_turns(white, roots, shares, seed, heterogeneity)
-    pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)
-    made = coloured(white, turns.maps(heterogeneity), shares, None if pool_is_exact else roots)
-    if made.moments is not None:
-        client_data = ClientData.from_grams(made.moments, np.array(sizes), share)
+
+    def made(blocks: bool) -> WhiteShares:
+        white = white_shares(
+            features,
+            sizes,
+            seed,
+            blocks=blocks,
+            moments=moments,
+            remember=(small or not blocks) and 8 * len(sizes) * features**2 <= _SMALL_BYTES,
+        )
+        turns = chosen_turns(white, roots, shares, seed, heterogeneity)
+        pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)
+        maps = turns.maps(heterogeneity)
+        return coloured(white, maps, shares, None if pool_is_exact else roots)
+
+    blocks: Sequence[Array] | None = None
+    if moments:
+        held = made(blocks=False).moments
+        assert held is not None
+        client_data = ClientData.from_grams(held, np.array(sizes), share)
+        if keep:
+            blocks = Later(len(sizes), lambda: made(blocks=True).blocks or [])
     else:
-        assert made.blocks is not None
+        held_blocks = made(blocks=True).blocks
+        assert held_blocks is not None
         factors = [
             np.divide(block, np.sqrt(block.shape[1]), out=None if keep else block)
-            for block in made.blocks
+            for block in held_blocks
         ]
         client_data = ClientData.from_factors(factors, share)
+        blocks = tuple(held_blocks) if keep else None
     return Problem(
         name="geometric spectrum" if condition is None else "arithmetic spectrum",
         client_data=client_data,
-        blocks=tuple(made.blocks) if keep and made.blocks is not None else None,
+        blocks=blocks,
         note=f"Synthetic: {sum(sizes):,} records whose pooled eigenvalues fall exactly from 1 to "
         f"{roots[-1] ** 2:.3g}.",
         spectrum=roots**2,

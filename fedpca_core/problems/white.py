@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.blas import dtrsm
 
 from fedpca_core.arrays import Array
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
+
+#: Moments below this are kept for many seeds, since every visitor may have one; the rest for few.
+_SMALL_BYTES = 1024**2
 
 
 @dataclass
@@ -56,8 +59,11 @@ def white_shares(
     remember : bool
         Whether to keep the result for the next call, as a move of a parameter wants it.
     """
-    make = _remembered if remember else _made
-    return make(features, samples, seed, blocks, moments, remember)
+    asked = features, samples, seed, blocks, moments, remember
+    if not remember:
+        return _made(*asked)
+    small = not blocks and 8 * len(samples) * features**2 <= _SMALL_BYTES
+    return (_many if small else _few).get(asked, lambda: _made(*asked))
 
 
 def _made(
@@ -84,7 +90,8 @@ def _made(
     return WhiteShares(samples, kept if blocks else None, squares, remembered=remember)
 
 
-_remembered = lru_cache(maxsize=4)(_made)
+_few: Remembered[WhiteShares] = Remembered(4)
+_many: Remembered[WhiteShares] = Remembered(64)
 
 
 def _drawn(features: int, samples: tuple[int, ...], seed: int) -> Iterator[Array]:

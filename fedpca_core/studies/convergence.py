@@ -230,6 +230,8 @@ class Rest:
     PATIENCE = 12
     TURNS = 2
     MOTION = 1e-13
+    #: Half a squared distance above this is no rounding.
+    PLAIN = 1e-10
 
     def __init__(self, clients: int) -> None:
         self._last: Array | None = None
@@ -239,8 +241,7 @@ class Rest:
     def reached(self, estimate: Array, participants: IntArray) -> bool:
         """Whether this estimate and those before it say that the run is over."""
         if self._last is not None:
-            moved = float(np.max(projector_distance(self._last, estimate)))
-            if moved < self.MOTION:
+            if not self._moved(self._last, estimate):
                 self._still += 1
                 self._turns[participants] += 1
             else:
@@ -249,6 +250,14 @@ class Rest:
         self._last = estimate
         waited: BoolArray = self._turns >= self.TURNS
         return self._still >= self.PATIENCE and bool(waited.all())
+
+    def _moved(self, last: Array, now: Array) -> bool:
+        if last.ndim == 2 and last.shape == now.shape:
+            # p - ||X^T Z||_F^2 is half the squared distance up to rounding, and costs little.
+            along = last.T @ now
+            if now.shape[1] - float(np.vdot(along, along)) > self.PLAIN:
+                return True
+        return float(np.max(projector_distance(last, now))) >= self.MOTION
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def test_a_page_says_so_and_starts_nothing(monkeypatch):
     monkeypatch.setattr(jobs.workers, "run", never)
     drawn: list[object] = []
     too_large = AttackSettings(features=300, replay=True)
-    monkeypatch.setattr(jobs.st, "fragment", lambda shown: shown)
+    monkeypatch.setattr(jobs.st, "fragment", lambda **_: lambda shown: shown)
     monkeypatch.setattr(jobs.st, "session_state", {})
     monkeypatch.setattr(jobs, "visitor_here", lambda: "somebody")
     job = jobs.study(STUDIES["replay"], too_large, drawn.append)

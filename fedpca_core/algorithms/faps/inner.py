@@ -6,14 +6,13 @@ last one gives S_i X_i for this round's W_i.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from fedpca_core.algorithms.faps.direction import follow, leading_direction
 from fedpca_core.algorithms.faps.in_coordinates import fits, iterate_in_coordinates
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
-from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.arrays import Array
 from fedpca_core.linalg.stiefel import (
     orthonormalise,
     projector_distance,
@@ -32,22 +31,6 @@ STRETCH = 5
 _LEAST, _MOST = 1e-25, 1e25
 
 
-def image_under_h(state: ClientState, received: Array) -> Callable[[Array, Array], Array]:
-    """The function H(M) = S_i M + Lambda_i M + beta_i Z Z^T M of M and the product S_i M.
-
-    Lambda_i = X_i W_i^T + W_i X_i^T (FAPS, section 3), so all but S_i is of rank 3p:
-    ``[X_i, W_i, beta_i Z] [W_i, X_i, Z]^T``. X_i and W_i are those at the beginning of the round.
-    """
-    pulled = state.penalty[:, None, None] * received
-    tall = _side_by_side(state.frame, state.multiplier, pulled)
-    wide = transpose(_side_by_side(state.multiplier, state.frame, received))
-
-    def image(frames: Array, products: Array) -> Array:
-        return products + tall @ (wide @ frames)
-
-    return image
-
-
 def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
     """Advance X_i, S_i X_i and W_i in ``state`` by this round's iterations ``X <- orth(H X)``."""
     if fits(rule, data):
@@ -55,52 +38,86 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
         if not left.any():
             return
         rule = rule.without(~left)
-    iterate(rule, data, state, received)
+    if rule.budget.any():
+        iterate = iterate_as_planned if rule.test == "none" else iterate_until
+        iterate(rule, data, state, received)
     state.multiplier = multiplier(state.frame, state.product)
 
 
-def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
-    """Put X_i after this round's iterations and S_i X_i into ``state``."""
-    ends = set(rule.budget.tolist())  # steps after which some client may stop
-    most = max(ends, default=0)
-    if most == 0:
-        return
-    image = image_under_h(state, received)
-    frames, products = state.frame, state.product
-    # H X itself costs less: X_i^T X_i = I and W_i^T X_i = 0, so Lambda_i X_i is W_i.
+def low_rank_part(state: ClientState, received: Array) -> tuple[Array, Array]:
+    """``Lambda_i + beta_i Z Z^T`` as a tall matrix times a wide one, of 3p columns and rows.
+
+    Lambda_i = X_i W_i^T + W_i X_i^T (FAPS, section 3), so this is
+    ``[X_i, W_i, beta_i Z] [W_i, X_i, Z]^T``, with X_i and W_i of the beginning of the round.
+    """
     pulled = state.penalty[:, None, None] * received
-    images = products + state.multiplier + pulled @ (transpose(received) @ frames)
+    tall = _side_by_side(state.frame, state.multiplier, pulled)
+    return tall, transpose(_side_by_side(state.multiplier, state.frame, received))
+
+
+def first_image(state: ClientState, received: Array) -> Array:
+    """H X_i of the beginning of the round, where ``Lambda_i X_i = W_i``: W_i^T X_i = 0."""
+    pulled = state.penalty[:, None, None] * received
+    return state.product + state.multiplier + pulled @ (transpose(received) @ state.frame)
+
+
+def iterate_as_planned(
+    rule: InnerRule, data: ClientData, state: ClientState, received: Array
+) -> None:
+    """Put X_i after as many iterations as a rule without a test says, and S_i X_i, into ``state``.
+
+    QR factors are unique, so only the last iterate has to be a frame; in between a rough one
+    serves, and not after each product.
+    """
+    stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
+    running, least, most = rule.budget > 0, int(rule.budget.min()), int(rule.budget.max())
+    tall, wide = low_rank_part(state, received)
+    # H itself costs features^2 x 3p multiplications and saves 2 features x 3p^2 in every product.
+    formed = data.grams is not None and data.features <= 2 * tall.shape[2] // 3 * (most - 1)
+    whole = tall @ wide if formed else None
+    if whole is not None:
+        whole += data.dense()
+    images, since = first_image(state, received), 1
+    products = None
+    if rule.follow:  # the vector that follows a_i needs a frame
+        images, since = recondition(images), 0
+        products = follow(data, state, images, running, alone=formed)
+    for step in range(2, most + 1):
+        if since == stretch:
+            images, since = recondition(images), 0
+        going = None if step <= least else rule.budget >= step
+        if whole is not None:
+            moved = transpose(transpose(images) @ whole)  # H is symmetric, and this is quicker
+        else:
+            fresh = data.multiply(images, going) if products is None else products
+            moved, products = fresh + tall @ (wide @ images), None
+        images = moved if going is None else np.where(going[:, None, None], moved, images)
+        since += 1
+    frames = orthonormalise(images)
+    products = data.multiply(frames, running if least == 0 else None)
+    pick = running[:, None, None]
+    state.frame = frames if least > 0 else np.where(pick, frames, state.frame)
+    state.product = products if least > 0 else np.where(pick, products, state.product)
+    data.charge(rule.budget)
+
+
+def iterate_until(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
+    """Put X_i after the iterations of a rule with a test, and S_i X_i, into ``state``."""
+    tall, wide = low_rank_part(state, received)
+    frames, products = state.frame, state.product
+    images = first_image(state, received)
     first = frames, images
     running = rule.budget > 0
-    whole = 0 not in ends
-    stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
-    for step in range(1, most + 1):
-        before = frames
-        # QR factors are unique, so between products a rough one serves, and not after each; the
-        # last of a client is exact. The vector that follows a_i needs a frame in step 1.
-        if rule.test != "none" or step in ends:
-            moved = orthonormalise(images)
-        elif step % stretch == int(rule.follow and stretch > 1):
-            moved = recondition(images)
-        else:
-            moved = images
-        frames = moved if whole else np.where(running[:, None, None], moved, frames)
-        if step == 1 and rule.follow:
-            fresh = _follow(data, state, frames, running)
-        else:
-            fresh = data.apply(frames, active=None if whole else running)
-        products = fresh if whole else np.where(running[:, None, None], fresh, products)
-        if step == most:
-            break
-        images = image(frames, products)
+    for step in range(1, int(rule.budget.max()) + 1):
+        before, pick = frames, running[:, None, None]
+        frames = np.where(pick, orthonormalise(images), frames)
+        products = np.where(pick, data.apply(frames, active=running), products)
+        images = products + tall @ (wide @ frames)
         if rule.test == "change":
             running = running & (projector_distance(frames, before) > rule.tolerance)
-        elif rule.test == "conditions":
+        else:
             running = running & ~conditions_hold(rule, state, first, (frames, images))
-        elif step not in ends:
-            continue
         running = running & (rule.budget > step)
-        whole = bool(running.all())
         if not running.any():
             break
     state.frame, state.product = frames, products
@@ -136,33 +153,6 @@ def _side_by_side(first: Array, second: Array, third: Array) -> Array:
 def multiplier(frames: Array, products: Array) -> Array:
     """W_i = -(I - X_i X_i^T) S_i X_i, given X_i and S_i X_i."""
     return -remove_span(products, frames)
-
-
-def leading_direction(matrices: Array) -> Array:
-    """Leading left singular vector, (clients, features, 1): the first guess for a_i's vector."""
-    vectors = np.linalg.eigh(transpose(matrices) @ matrices)[1]
-    return _unit(matrices @ vectors[:, :, -1:])
-
-
-def _follow(data: ClientData, state: ClientState, frames: Array, running: BoolArray) -> Array:
-    """Products with the frames and, as one more column, with the direction of a_i."""
-    components = frames.shape[2]
-    direction = _unit(remove_span(state.direction, frames))
-    both = data.apply(np.concatenate([frames, direction], axis=2), active=running)
-    products, image = both[:, :, :components], both[:, :, components:]
-    quotient = (direction * image).sum(axis=(1, 2))
-    known = running & direction.any(axis=(1, 2))
-    state.outside = np.where(known, quotient, state.outside)
-    advanced = _unit(remove_span(image, frames))
-    state.direction = np.where(running[:, None, None], advanced, state.direction)
-    data.charge(running & (state.rounds % components == 0))
-    return products
-
-
-def _unit(vectors: Array) -> Array:
-    """Columns divided by their norm; a zero column stays zero."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1.0)
 
 
 def answer(state: ClientState, received: Array) -> Array:

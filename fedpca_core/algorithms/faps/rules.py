@@ -27,7 +27,7 @@ import numpy as np
 from fedpca_core.algorithms.faps.stability import largest_stable_steps
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.linalg.stiefel import remove_span, symmetric_part, transpose
+from fedpca_core.linalg.stiefel import remove_span, transpose
 
 INNER_RULES = ("auto", "fixed", "change", "conditions")
 #: Sufficient decrease asked for: a gradient step of length 1/L, L <= 2 ||S_i|| + beta_i, lowers h
@@ -74,7 +74,7 @@ def inner_rule(
 
 def stable_budget(state: ClientState, limit: int) -> IntArray:
     """J_i of the rule "auto", (present,)."""
-    inside = symmetric_part(transpose(state.frame) @ state.product)
+    inside = transpose(state.frame) @ state.product  # symmetric to rounding; one half is read
     smallest = np.asarray(np.linalg.eigvalsh(inside)[:, 0], dtype=float)
     penalty = np.where(state.penalty > 0, state.penalty, 1.0)
     return largest_stable_steps(state.outside, smallest, penalty, limit)
