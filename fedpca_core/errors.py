@@ -52,3 +52,17 @@ def require_noise(deviation: float) -> None:
         isfinite(deviation) and deviation >= 0,
         f"Noise is a standard deviation of at least 0, not {deviation}; 0 switches it off.",
     )
+
+
+def check_client(client: int, clients: int, called: str = "one") -> None:
+    """Refuse a client that is not there.
+
+    Raises
+    ------
+    InvalidInput
+        Names the clients there are; ``called`` is what to choose.
+    """
+    require(
+        client < clients,
+        f"There is no client {client} among {clients}; choose {called} from 0 to {clients - 1}.",
+    )

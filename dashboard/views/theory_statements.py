@@ -8,7 +8,6 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
 from fedpca_core.studies.theory.bridge import Exhibit, arrivals
-from fedpca_core.studies.theory.verdicts import Verdicts
 
 MARKS = {
     "holds": "✓ holds",
@@ -18,9 +17,9 @@ MARKS = {
 }
 
 
-def draw_verdicts(found: Verdicts) -> None:
+def draw_verdicts(found: pd.DataFrame) -> None:
     """The table of statements."""
-    table = verdict_table(found.table)
+    table = verdict_table(found)
     layout.small_table(
         table,
         label="Statements and verdicts",

@@ -84,7 +84,7 @@ class Attempt:
     sets: tuple[Array, ...] = ()
 
 
-def attempts(lattice: Lattice, budget: float, *, plain: bool = False) -> Iterator[Attempt]:
+def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
     """Try to find the directions, one reduction after the other, within a budget of work."""
     order = np.arange(len(lattice.rows), dtype=np.int64)
     rank = lattice.rows.shape[1]
@@ -104,7 +104,7 @@ def attempts(lattice: Lattice, budget: float, *, plain: bool = False) -> Iterato
             if spent > budget:
                 return
             budget -= spent
-            reduced = reduce_generators(lattice.extended(chosen), epsilon, plain=plain)
+            reduced = reduce_generators(lattice.extended(chosen), epsilon)
             if reduced is None:
                 return
             attempt, more = _judge(lattice, reduced, chosen, order, epsilon)

@@ -23,6 +23,8 @@ _UNITS = 16.0
 _DELTA = 0.9
 #: Exact whole numbers of a float64 end here.
 _LARGEST = 2.0**53
+#: Decimal digits to which a basis is kept.
+_DIGITS = 12
 #: Row visits of the plain reduction that count as one unit of work each.
 _VISIT = 40.0
 
@@ -73,7 +75,7 @@ def work(rows: int, dimension: int) -> float:
     return float(rows) * float(dimension) ** 4
 
 
-def reduce_generators(rows: Array, epsilon: float, *, plain: bool = False) -> Reduced | None:
+def reduce_generators(rows: Array, epsilon: float) -> Reduced | None:
     """Reduce the lattice that rows generate.
 
     Parameters
@@ -83,8 +85,6 @@ def reduce_generators(rows: Array, epsilon: float, *, plain: bool = False) -> Re
     epsilon : float
         Length of a tag. Above the noise of the rows, below the inverse of the coefficients
         needed.
-    plain : bool
-        Do without the library.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def reduce_generators(rows: Array, epsilon: float, *, plain: bool = False) -> Re
     scale = 2.0 ** np.ceil(np.log2(_UNITS / epsilon))
     tag = float(np.rint(scale * epsilon))
     whole = np.hstack([np.rint(rows * scale), tag * np.eye(count)])
-    short = _reduced(whole, plain or not library_installed(), dimension)
+    short = _reduced(whole, dimension)
     if short is None:
         return None
     combinations = np.rint(short[:, dimension:] / tag)
@@ -113,18 +113,18 @@ def reduce_generators(rows: Array, epsilon: float, *, plain: bool = False) -> Re
     return Reduced(vectors[longest], combinations[longest], gap, noise)
 
 
-def reduce_basis(rows: Array, *, digits: int = 12) -> Array:
-    """A reduced basis from independent rows, (count, dimension) float64, to so many digits."""
+def reduce_basis(rows: Array) -> Array:
+    """A reduced basis from independent rows, (count, dimension) float64, to `_DIGITS` digits."""
     largest = float(np.abs(rows).max())
-    scale = 2.0 ** np.floor(np.log2(10.0**digits / max(largest, np.finfo(float).tiny)))
+    scale = 2.0 ** np.floor(np.log2(10.0**_DIGITS / max(largest, np.finfo(float).tiny)))
     count = len(rows)
     whole = np.hstack([np.rint(rows * scale), np.eye(count)])
-    short = _reduced(whole, not library_installed(), rows.shape[1])
+    short = _reduced(whole, rows.shape[1])
     return rows if short is None else short[:, rows.shape[1] :] @ rows
 
 
-def _reduced(whole: Array, plain: bool, dimension: int) -> Array | None:
-    if plain:
+def _reduced(whole: Array, dimension: int) -> Array | None:
+    if not library_installed():
         if float(np.abs(whole).max()) >= _LARGEST:
             return None
         return reduce_plainly(whole, int(_VISIT * len(whole) * dimension))

@@ -53,8 +53,6 @@ def linear(
     client: int = 0,
     rounds: int | None = None,
     prior: Array | None = None,
-    *,
-    cutoff: float | None = None,
 ) -> Array:
     """Minimum-norm reconstruction of one client's S_i.
 
@@ -67,10 +65,6 @@ def linear(
         Use the first so many rounds; all of them when left out.
     prior : (features, features) float64, optional
         The answer is the matrix nearest to this that explains the messages; zero when left out.
-    cutoff : float, optional
-        Singular values of the stacked broadcasts below this fraction of the largest count as
-        zero. By default about the messages' own rounding (float64 or float32): smaller directions
-        would add more magnified rounding than they explain.
 
     Returns
     -------
@@ -84,7 +78,7 @@ def linear(
         uploads that are not answers to a frame).
     """
     known = check_prior(prior, transcript.features)
-    return _solve(read(transcript, client, rounds).decompose(known, cutoff), known)
+    return _solve(read(transcript, client, rounds).decompose(known), known)
 
 
 def linear_rounds(
@@ -92,14 +86,12 @@ def linear_rounds(
     client: int = 0,
     rounds: int | None = None,
     prior: Array | None = None,
-    *,
-    cutoff: float | None = None,
 ) -> Iterator[Estimate]:
     """`linear` after round 0 (no message yet), 1, 2, ...; parameters as there."""
     known = check_prior(prior, transcript.features)
     return follow(
         growing(transcript, client, rounds),
-        lambda system: system.decompose(known, cutoff),
+        lambda system: system.decompose(known),
         lambda decomposition: _solve(decomposition, known),
     )
 

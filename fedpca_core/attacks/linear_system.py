@@ -95,10 +95,10 @@ class LinearSystem:
         nothing = np.zeros((features, 0))
         return cls(nothing, nothing)
 
-    @staticmethod
-    def relative_cutoff(single_precision: bool) -> float:
-        """Relative cut-off on singular values for messages of a format; see `CUTOFFS`."""
-        return CUTOFFS["float32" if single_precision else "float64"]
+    @property
+    def relative_cutoff(self) -> float:
+        """Relative cut-off on singular values for the messages' format; see `CUTOFFS`."""
+        return CUTOFFS["float32" if self.single_precision else "float64"]
 
     def with_pair(self, probe: Array, answer: Array) -> LinearSystem:
         """The same system and one more round.
@@ -124,20 +124,17 @@ class LinearSystem:
             self.single_precision and is_single_precision(probe),
         )
 
-    def decompose(self, prior: Array | None = None, cutoff: float | None = None) -> Decomposition:
+    def decompose(self, prior: Array | None = None) -> Decomposition:
         """Diagonalise the stack.
 
         Parameters
         ----------
         prior : (features, features) float64, optional
             Guess to which the answers are compared; zero when left out.
-        cutoff : float, optional
-            Relative cut-off on singular values; by default that of the messages' format.
         """
         residual = self.answers if prior is None else self.answers - prior @ self.probes
         left, sigma, right = np.linalg.svd(self.probes, full_matrices=False)
-        relative = self.relative_cutoff(self.single_precision) if cutoff is None else cutoff
-        threshold = relative * float(sigma[0]) if len(sigma) else 0.0
+        threshold = self.relative_cutoff * float(sigma[0]) if len(sigma) else 0.0
         # Exact zeros would divide by zero later; they carry no equation in any attack.
         seen = sigma > np.finfo(np.float64).tiny
         left, sigma, right = left[:, seen], sigma[seen], right[seen]

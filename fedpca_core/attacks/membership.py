@@ -22,7 +22,6 @@ def membership_score(
     second: Array,
     noise: float,
     client: int = 0,
-    rounds: int | None = None,
 ) -> float:
     """Log-likelihood ratio of two candidates for S_i; positive speaks for the first.
 
@@ -33,14 +32,14 @@ def membership_score(
         The candidates, for example with and without one record.
     noise : float
         Standard deviation nu of the Gaussian noise on every uploaded entry (public).
-    client, rounds
+    client
         As in `linear`.
 
     Notes
     -----
     ``sum_j <Y_j - (A + A')/2 Z_j, (A - A') Z_j> / nu^2`` over the pairs (Z_j, Y_j).
     """
-    pairs = _pairs(transcript, first, second, noise, client, rounds)
+    pairs = _pairs(transcript, first, second, noise, client)
     middle, difference = 0.5 * (first + second), first - second
     total = sum(
         float(np.vdot(answer - middle @ probe, difference @ probe)) for probe, answer in pairs
@@ -54,14 +53,13 @@ def membership_separation(
     second: Array,
     noise: float,
     client: int = 0,
-    rounds: int | None = None,
 ) -> float:
     """How far apart the two hypotheses lie, ``mu = sqrt(sum_j ||(A - A') Z_j||_F^2) / nu``.
 
     The score is N(+mu^2/2, mu^2) under the first candidate and N(-mu^2/2, mu^2) under the second.
     Parameters as in `membership_score`.
     """
-    pairs = _pairs(transcript, first, second, noise, client, rounds)
+    pairs = _pairs(transcript, first, second, noise, client)
     difference = first - second
     squared = sum(float(np.linalg.norm(difference @ probe)) ** 2 for probe, _ in pairs)
     return float(np.sqrt(squared) / noise)
@@ -138,14 +136,12 @@ def _pairs(
     second: Array,
     noise: float,
     client: int,
-    rounds: int | None,
 ) -> list[tuple[Array, Array]]:
     _check_noise(noise)
     for candidate in (first, second):
         check_prior(candidate, transcript.features)
-    chosen = transcript.until(rounds)
-    check_client(chosen, client)
-    return chosen.pairs(client)
+    check_client(transcript, client)
+    return transcript.pairs(client)
 
 
 def _check_noise(noise: float) -> None:

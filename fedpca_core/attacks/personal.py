@@ -80,35 +80,6 @@ class SecondMoment:
     probed: int
 
 
-def frame(
-    transcript: Transcript, algorithm: PersonalizedPCA, client: int = 0, round_: int | None = None
-) -> Recovered:
-    """Recover U_i from a single upload, on the natural branch, without any earlier knowledge.
-
-    Parameters
-    ----------
-    transcript : Transcript
-    algorithm : PersonalizedPCA
-        Public parameters.
-    client : int
-    round_ : int, optional
-        Which upload; the last one the client sent when left out.
-
-    Raises
-    ------
-    InvalidInput
-        Secure aggregation, messages not recorded, unknown client or round.
-    """
-    messages = _messages(transcript, algorithm, client)
-    wanted = max(messages) if round_ is None else round_
-    require(
-        wanted in messages,
-        f"Client {client} sent nothing in round {wanted}; it did in "
-        f"{min(messages)} to {max(messages)}.",
-    )
-    return _solve(wanted, *messages[wanted], guess=None)
-
-
 def track(
     transcript: Transcript,
     algorithm: PersonalizedPCA,

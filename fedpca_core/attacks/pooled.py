@@ -28,7 +28,6 @@ def pooled(
     prior: Array | None = None,
     *,
     trace: float | None = None,
-    cutoff: float | None = None,
 ) -> Array:
     """Reconstruct one client's S_i from sums over clients.
 
@@ -38,7 +37,7 @@ def pooled(
 
     Parameters
     ----------
-    transcript, client, rounds, prior, cutoff
+    transcript, client, rounds, prior
         As in `linear`; the prior is the same for every client.
     trace : float, optional
         Stated trace of the mean over the clients in the sums, used while these are always the same.
@@ -54,7 +53,7 @@ def pooled(
     """
     chosen, start = transcript.until(rounds), _start(prior, transcript.features)
     *_, everything = _growing(chosen, client, start)
-    return everything.solve(chosen, client, start, trace, cutoff)[0]
+    return everything.solve(chosen, client, start, trace)[0]
 
 
 def pooled_rounds(
@@ -64,12 +63,11 @@ def pooled_rounds(
     prior: Array | None = None,
     *,
     trace: float | None = None,
-    cutoff: float | None = None,
 ) -> Iterator[Estimate]:
     """`pooled` after each round. Ranks count directions of S while only S is seen."""
     chosen, start = transcript.until(rounds), _start(prior, transcript.features)
     for stage in _growing(chosen, client, start):
-        yield stage.solve(chosen, client, start, trace, cutoff)
+        yield stage.solve(chosen, client, start, trace)
 
 
 @dataclass(frozen=True)
@@ -142,12 +140,11 @@ class _Stage:
         client: int,
         prior: Array,
         trace: float | None,
-        cutoff: float | None,
     ) -> Estimate:
         if self.mean is not None:
-            return complete(self.mean, prior, trace, cutoff)
+            return complete(self.mean, prior, trace)
         assert self.joint is not None
-        return _least(self.joint, transcript, client, prior, cutoff)
+        return _least(self.joint, transcript, client, prior)
 
 
 def _growing(transcript: Transcript, client: int, prior: Array) -> Iterator[_Stage]:
@@ -210,14 +207,11 @@ def _with_sum(system: LinearSystem, one: _Sum, weights: Array, prior: Array) -> 
     return replace(grown, single_precision=system.single_precision and single)
 
 
-def _least(
-    system: LinearSystem, transcript: Transcript, client: int, prior: Array, cutoff: float | None
-) -> Estimate:
+def _least(system: LinearSystem, transcript: Transcript, client: int, prior: Array) -> Estimate:
     """One client's part of the least-norm solution for all clients at once."""
     features = transcript.features
     left, sigma, right = np.linalg.svd(system.probes, full_matrices=False)
-    limit = system.relative_cutoff(system.single_precision) if cutoff is None else cutoff
-    kept = sigma > limit * sigma[0]
+    kept = sigma > system.relative_cutoff * sigma[0]
     rows = left[client * features : (client + 1) * features, kept]
     step = (system.answers @ right[kept].T / sigma[kept]) @ rows.T
     step /= np.sqrt(transcript.weights[client])

@@ -15,7 +15,7 @@ Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and G
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,8 +72,6 @@ def records(
     bounds: Array | None = None,
     unit_length: bool = False,
     budget: float = BUDGET,
-    plain: bool = False,
-    wanted: Callable[[], bool] = lambda: True,
 ) -> Records:
     """The records behind a second-moment matrix, certified, or how far the attack came.
 
@@ -98,10 +96,6 @@ def records(
         record up to a common divisor of its entries.
     budget : float
         Most work; a count and not a time, so that the same input gives the same result everywhere.
-    plain : bool
-        Do without the lattice library.
-    wanted : callable
-        Asked after every reduction; False ends the attack with what it has.
 
     Raises
     ------
@@ -116,13 +110,8 @@ def records(
         bounds=bounds,
         unit_length=unit_length,
         budget=budget,
-        plain=plain,
     )
-    found = next(stages)
-    for stage in stages:
-        found = stage
-        if not wanted():
-            break
+    *_, found = stages
     return found
 
 
@@ -135,7 +124,6 @@ def record_stages(
     bounds: Array | None = None,
     unit_length: bool = False,
     budget: float = BUDGET,
-    plain: bool = False,
 ) -> Iterator[Records]:
     """`records` step by step: the state before any work, then after every reduction."""
     steps = _steps(grid, factor.matrix.shape[0])
@@ -149,7 +137,7 @@ def record_stages(
             state, note="Not certified: noise buries so many features that too few are left."
         )
         return
-    for attempt in attempts(question.lattice, budget, plain=plain):
+    for attempt in attempts(question.lattice, budget):
         state = _after(state, attempt, question, steps, bounds)
         yield state
         if state.certified:

@@ -30,13 +30,12 @@ def symmetric(
     prior: Array | None = None,
     *,
     trace: float | None = None,
-    cutoff: float | None = None,
 ) -> Array:
     """Symmetric minimum-norm reconstruction of one client's S_i.
 
     Parameters
     ----------
-    transcript, client, rounds, prior, cutoff
+    transcript, client, rounds, prior
         As in `linear`; the prior counts with its symmetric part.
     trace : float, optional
         tr S_i where it is public (for example 1 when every record is scaled to norm 1). What the
@@ -55,7 +54,7 @@ def symmetric(
     probed direction is still seen well from every strongly probed one.
     """
     known = symmetric_prior(prior, transcript.features)
-    return complete(read(transcript, client, rounds), known, trace, cutoff)[0]
+    return complete(read(transcript, client, rounds), known, trace)[0]
 
 
 def symmetric_rounds(
@@ -65,22 +64,19 @@ def symmetric_rounds(
     prior: Array | None = None,
     *,
     trace: float | None = None,
-    cutoff: float | None = None,
 ) -> Iterator[Estimate]:
     """`symmetric` after each round; parameters as there."""
     known = symmetric_prior(prior, transcript.features)
     return follow(
         growing(transcript, client, rounds),
-        lambda system: system.decompose(known, cutoff),
+        lambda system: system.decompose(known),
         lambda decomposition: _solve(decomposition, known, trace),
     )
 
 
-def complete(
-    system: LinearSystem, prior: Array | None, trace: float | None, cutoff: float | None
-) -> tuple[Array, int]:
+def complete(system: LinearSystem, prior: Array | None, trace: float | None) -> tuple[Array, int]:
     """Symmetric completion of stacked pairs, and the number of directions they span."""
-    found = system.decompose(prior, cutoff)
+    found = system.decompose(prior)
     return _solve(found, prior, trace), found.rank
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear import AttackPath, Estimate
-from fedpca_core.errors import require
+from fedpca_core.errors import check_client
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.studies.build import attacked_run, build_algorithm
@@ -89,11 +89,7 @@ def private_matrix(problem: Problem, client: int) -> Array:
     InvalidInput
         There is no such client.
     """
-    require(
-        client < problem.clients,
-        f"There is no client {client} among {problem.clients}; "
-        f"choose an attacked client from 0 to {problem.clients - 1}.",
-    )
+    check_client(client, problem.clients, "an attacked client")
     return problem.unperturbed.client_data.only(np.array([client])).dense()[0]
 
 

@@ -24,7 +24,7 @@ from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Part, Run, Step, Study, part, stacked
 
 #: A difference this nearly of rank one is one record, as far as the server can tell.
 PURE = 0.99
@@ -168,20 +168,18 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
                 "records_behind": [read.count for read in result.found.values()],
             }
         )
-        rounds = [
-            pd.DataFrame(
-                {
-                    "method": METHODS[method].title,
-                    "round": np.arange(len(read.purity)),
-                    "purity": read.purity,
-                    "sine": read.sines,
-                }
-            )
+        rounds = stacked(
+            {
+                "method": METHODS[method].title,
+                "round": np.arange(len(read.purity)),
+                "purity": read.purity,
+                "sine": read.sines,
+            }
             for method, read in result.found.items()
-        ]
+        )
         return {
             "summary": summary,
-            "rounds": pd.concat(rounds, ignore_index=True) if rounds else pd.DataFrame(),
+            "rounds": rounds,
         }
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from fedpca_core.settings import Settings
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Run, Step, Study, changed
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R")
@@ -59,18 +59,15 @@ class Divided(Study[S, R], Generic[S, R]):
         if not pieces:
             return (yield from self.piece(settings, data))
         found: list[R] = []
+
+        def news(step: Step[R]) -> Step[R]:
+            growing = [] if step.result is None else [step.result]
+            so_far = self.gathered(settings, found + growing) if growing else None
+            fraction = (len(found) + step.fraction) / len(pieces)
+            return Step(fraction, self.said(len(found), len(pieces), step.text), so_far)
+
         for one in pieces:
-            steps = self.piece(one, data)
-            while True:
-                try:
-                    step = next(steps)
-                except StopIteration as finished:
-                    found.append(finished.value)
-                    break
-                growing = [] if step.result is None else [step.result]
-                news = self.gathered(settings, found + growing) if growing else None
-                fraction = (len(found) + step.fraction) / len(pieces)
-                yield Step(fraction, self.said(len(found), len(pieces), step.text), news)
+            found.append((yield from changed(self.piece(one, data), news)))
             done = len(found)
             text = self.said(done, len(pieces), "done")
             yield Step(done / len(pieces), text, self.gathered(settings, found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -34,7 +34,7 @@ from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Part, Run, Step, Study, part, stacked
 
 #: A reconstruction counts as complete below this relative error.
 RECOVERED = 1e-6
@@ -221,32 +221,26 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
             [(one.label, one.error, one.simulation_only) for one in result.guesses],
             columns=["guess", "error", "simulation_only"],
         )
-        errors = [
-            pd.DataFrame(
-                {
-                    "method": METHODS[method].title,
-                    "start": start,
-                    "round": np.arange(len(row)),
-                    "reconstruction_error": row,
-                    "leading_space_sine": one.angles if start == 0 else np.nan,
-                }
-            )
+        errors = stacked(
+            {
+                "method": METHODS[method].title,
+                "start": start,
+                "round": np.arange(len(row)),
+                "reconstruction_error": row,
+                "leading_space_sine": one.angles if start == 0 else np.nan,
+            }
             for method, one in found.items()
             for start, row in enumerate(one.errors)
-        ]
+        )
         messages = [
             one.messages.assign(method=METHODS[method].title) for method, one in found.items()
         ]
         return {
             "summary": summary,
             "guesses": guesses,
-            "errors": _stacked(errors),
-            "messages": _stacked(messages),
+            "errors": errors,
+            "messages": stacked(messages),
         }
-
-
-def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _recovery(

@@ -9,7 +9,7 @@ keep what there is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Hashable, Mapping
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -22,6 +22,7 @@ from fedpca_core.studies.own_data import OwnData
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R")
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -139,18 +140,31 @@ def outcome(
             return result
 
 
-def part(steps: Generator[Step[Any], None, T], begin: float, end: float) -> Part[T]:
-    """A piece of a study that takes the share from ``begin`` to ``end`` of the whole.
-
-    Results on the way belong to the piece and are left out.
-    """
+def changed(steps: Generator[U, None, T], how: Callable[[U], Step[Any]]) -> Part[T]:
+    """Work as a part of a study, each of its steps changed on the way."""
     while True:
         try:
             step = next(steps)
         except StopIteration as finished:
             return finished.value
-        fraction = begin + (end - begin) * step.fraction
-        yield replace(step, fraction=fraction, result=None)
+        yield how(step)
+
+
+def part(steps: Generator[Step[Any], None, T], begin: float, end: float) -> Part[T]:
+    """A piece of a study that takes the share from ``begin`` to ``end`` of the whole.
+
+    Results on the way belong to the piece and are left out.
+    """
+    share = end - begin
+    return changed(
+        steps, lambda step: replace(step, fraction=begin + share * step.fraction, result=None)
+    )
+
+
+def stacked(parts: Iterable[Mapping[str, Any] | pd.DataFrame]) -> pd.DataFrame:
+    """Tables, or their columns by name, below each other; no columns where there are none."""
+    tables = [pd.DataFrame(one) for one in parts]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def registered(*studies: Study[Any, Any]) -> Mapping[str, Study[Any, Any]]:

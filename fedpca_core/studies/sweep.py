@@ -18,7 +18,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings, Value
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Part, Run, Step, Study
+from fedpca_core.studies.study import Part, Run, Step, Study, changed
 
 S = TypeVar("S", bound=Settings)
 
@@ -124,34 +124,29 @@ class Sweep(Study[S, Swept], Generic[S]):
         points = [(v, s) for v in self.values(settings) for s in self.seeds(settings)]
         rows: list[dict[str, object]] = []
         refusals: dict[Value, str] = {}
-        swept = Swept(name, _table(rows), refusals)
+
+        def swept(ahead: Sequence[Mapping[str, object]] = ()) -> Swept:
+            return Swept(name, _table([*rows, *ahead]), dict(refusals))
+
+        def measuring(position: int, value: Value, seed: int, text: str) -> Part[Measured]:
+            def news(step: Step[Measured]) -> Step[Swept]:
+                so_far = None if step.result is None else swept(listed(value, seed, step.result))
+                return Step((position + step.fraction) / len(points), text, so_far)
+
+            return changed(self.point(settings, value, seed, data), news)
+
         for position, (value, seed) in enumerate(points):
             text = f"{label} {settings.parameters()[name].text(value)}"
-            yield Step(position / len(points), text, swept if rows else None)
+            yield Step(position / len(points), text, swept() if rows else None)
             try:
-                measuring = self.point(settings, value, seed, data)
-                while True:
-                    try:
-                        step = next(measuring)
-                    except StopIteration as end:
-                        measured: Measured = end.value
-                        break
-                    ahead = None if step.result is None else listed(value, seed, step.result)
-                    yield Step(
-                        (position + step.fraction) / len(points),
-                        text,
-                        None
-                        if ahead is None
-                        else Swept(name, _table(rows + ahead), dict(refusals)),
-                    )
+                measured = yield from measuring(position, value, seed, text)
             except InvalidInput as refusal:
                 refusals[value] = str(refusal)
                 continue
             rows += listed(value, seed, measured)
-            swept = Swept(name, _table(rows), dict(refusals))
         if not rows and refusals:
             raise InvalidInput(next(iter(refusals.values())))
-        return Swept(name, _table(rows), dict(refusals))
+        return swept()
 
     def tables(self, result: Swept, settings: S) -> dict[str, pd.DataFrame]:
         return {"sweep": result.table.rename(columns={"value": result.parameter})}

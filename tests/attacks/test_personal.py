@@ -57,7 +57,7 @@ def test_the_message_has_the_stated_form() -> None:
 def test_one_upload_after_a_common_start_gives_the_frame_away(several) -> None:
     _, algorithm, trace = several
     for client in range(6):
-        found = attack.frame(trace.transcript, algorithm, client, 1)
+        *_, found = attack.track(trace.transcript, algorithm, client, rounds=1)
         assert found.exact
         assert _miss(found.frame, trace.estimates[1, client]) < 1e-12
         # The frame itself, not only its span.
@@ -67,7 +67,7 @@ def test_one_upload_after_a_common_start_gives_the_frame_away(several) -> None:
 def test_at_the_papers_size_too() -> None:
     _, algorithm, trace = _setup(10, features=30, components=10)
     for client in range(6):
-        found = attack.frame(trace.transcript, algorithm, client, 1)
+        *_, found = attack.track(trace.transcript, algorithm, client, rounds=1)
         assert _miss(found.frame, trace.estimates[1, client]) < 1e-12
 
 
@@ -117,14 +117,17 @@ def test_float32_messages_protect_little(several) -> None:
     _, _, exact = several
     _, algorithm, rounded = _setup(8, channel=Channel(dtype="float32"))
     for client in range(6):
-        found = attack.frame(rounded.transcript, algorithm, client, 1)
+        *_, found = attack.track(rounded.transcript, algorithm, client, rounds=1)
         assert _miss(found.frame, exact.estimates[1, client]) < 1e-4
 
 
 def test_independent_starts_hide_the_first_message() -> None:
     _, algorithm, trace = _setup(8, start="independent")
     misses = [
-        _miss(attack.frame(trace.transcript, algorithm, c, 1).frame, trace.estimates[1, c])
+        _miss(
+            list(attack.track(trace.transcript, algorithm, c, rounds=1))[-1].frame,
+            trace.estimates[1, c],
+        )
         for c in range(6)
     ]
     assert min(misses) > 0.05
@@ -133,17 +136,15 @@ def test_independent_starts_hide_the_first_message() -> None:
 def test_secure_aggregation_hides_the_messages() -> None:
     _, algorithm, trace = _setup(8, channel=Channel(secure_aggregation=True))
     with pytest.raises(InvalidInput, match="secure aggregation"):
-        attack.frame(trace.transcript, algorithm)
+        list(attack.track(trace.transcript, algorithm))
 
 
 def test_what_does_not_fit_is_refused(several) -> None:
     problem, algorithm, trace = several
-    with pytest.raises(InvalidInput, match="sent nothing in round 99"):
-        attack.frame(trace.transcript, algorithm, 0, 99)
     with pytest.raises(InvalidInput, match="There is no client 6"):
         list(attack.track(trace.transcript, algorithm, 6))
     with pytest.raises(InvalidInput, match="not in the public configuration"):
         attack.second_moment(trace.transcript, PersonalizedPCA(components=3, start_from="common"))
     other = simulate(problem, SSI(components=3), rounds=2)
     with pytest.raises(InvalidInput, match="attack made for this method"):
-        attack.frame(other.transcript, algorithm)
+        list(attack.track(other.transcript, algorithm))

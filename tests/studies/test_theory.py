@@ -120,7 +120,7 @@ def test_the_statements_are_recomputed_for_another_family() -> None:
     assert AgainstClaims().identity(SMALL) == AgainstClaims().identity(
         replace(SMALL, family_seed=1)
     )
-    one, other = (outcome(study.run(replace(SMALL, family_seed=seed))).table for seed in (0, 3))
+    one, other = (outcome(study.run(replace(SMALL, family_seed=seed))) for seed in (0, 3))
     assert list(one["theorem"]) == list(other["theorem"])
     assert not one["worst"].equals(other["worst"])
     assert set(one["verdict"]) == {"holds", "false as printed", "corrected: holds"}

@@ -92,8 +92,8 @@ def test_the_sweeps_and_where_theorem_1_is_silent() -> None:
 
 def test_the_table_of_verdicts() -> None:
     found = outcome(Statements().run(SMALL))
-    table = theory_statements.verdict_table(found.table)
-    assert len(table) == len(found.table)
+    table = theory_statements.verdict_table(found)
+    assert len(table) == len(found)
     assert set(table["Verdict"]) == {"✓ holds", "✗ false as printed", "✓ holds, corrected here"}
     row = table[(table["Statement"] == "Theorem 3")].iloc[0]
     assert row["Verdict"] == "✓ holds" and row["Violated"].startswith("0/")

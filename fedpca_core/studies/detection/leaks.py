@@ -11,7 +11,7 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import stationary
-from fedpca_core.errors import require
+from fedpca_core.errors import check_client
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.channel import Channel
@@ -100,11 +100,7 @@ class Leaks(Topic[Leaked]):
         yield Step(0.0, "Reading the records")
         on = noisy_task(settings, data)
         problem, algorithm, client = on.problem, settings.algorithm(), settings.client
-        require(
-            client < problem.clients,
-            f"There is no client {client} among {problem.clients}; "
-            f"choose one from 0 to {problem.clients - 1}.",
-        )
+        check_client(client, problem.clients)
         trace = yield from part(_run(settings, problem), 0.0, 0.3)
         # What the server is after is the client's own, not the noise on it.
         held = problem.client_data if problem.source is None else problem.source.clipped

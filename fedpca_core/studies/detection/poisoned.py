@@ -24,7 +24,7 @@ from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, labelled,
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Part, Run, Step, part
+from fedpca_core.studies.study import Part, Run, Step, part, stacked
 
 #: What the server may do about it: names on screen.
 RULES = {
@@ -135,11 +135,11 @@ class Poisoned(Topic[Courses]):
         return Courses(facts, hidden, settings.malicious, rules)
 
     def tables(self, result: Courses, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        parts = [
-            pd.DataFrame({"rule": rule, "round": c.rounds, "auc": c.auc, "dual_sum": c.dual_sum})
+        parts = (
+            {"rule": rule, "round": c.rounds, "auc": c.auc, "dual_sum": c.dual_sum}
             for rule, c in result.rules.items()
-        ]
-        return {"poisoning": pd.concat(parts, ignore_index=True)}
+        )
+        return {"poisoning": stacked(parts)}
 
 
 def preferred(types: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import ClassVar, TypeVar
 
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.study import Part, Step, Study
+from fedpca_core.studies.study import Part, Step, Study, changed
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -28,10 +28,4 @@ class Topic(Study[AnomalySettings, R]):
 
 def told(fractions: Generator[float, None, T], text: str) -> Part[T]:
     """Work that yields the share it has done, as a part of a study."""
-    while True:
-        try:
-            fraction = next(fractions)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        yield Step(fraction, text)
+    return changed(fractions, lambda fraction: Step(fraction, text))

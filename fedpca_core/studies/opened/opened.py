@@ -17,7 +17,7 @@ from fedpca_core.algorithms.method import Method
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.attacks.records import Records
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.announced import PublicFacts
@@ -112,11 +112,7 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         yield Step(0.0, "Reading the file")
         trace = load_trace(io.BytesIO(data.content))
         view = trace.transcript
-        require(
-            settings.client < view.clients,
-            f"There is no client {settings.client} among {view.clients}; choose one from 0 to "
-            f"{view.clients - 1}.",
-        )
+        check_client(settings.client, view.clients)
         method, note = _method(trace.algorithm), ""
         try:
             states = yield from part(_states(trace, method, settings), 0.1, 0.6)

@@ -21,7 +21,7 @@ from fedpca_core.problems import Problem
 from fedpca_core.problems.problem import from_blocks
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import Simulation, simulate
+from fedpca_core.protocol.simulate import simulate, stream
 from fedpca_core.streams import Streams
 from fedpca_core.studies.adversary import private_matrix
 from fedpca_core.studies.build import build_problem
@@ -147,11 +147,8 @@ class Recovered(Experiment):
 def _violations(problem: Problem, method: Algorithm, cell: Cell) -> Part[list[float]]:
     """KKT violations of a run round by round until it has converged."""
     channel = Channel(record="estimates")
-    run = Simulation(
-        problem, method, rounds=LONGEST, seed=cell.seed, channel=channel, keep_rounds=False
-    )
     found: list[float] = []
-    for entry in run:
+    for entry in stream(problem, method, rounds=LONGEST, seed=cell.seed, channel=channel):
         found.append(float(metrics.subspace_errors(entry.estimate[None], problem)["kkt"][0]))
         if entry.index and found[-1] <= DONE:
             break

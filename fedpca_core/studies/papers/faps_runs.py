@@ -22,7 +22,7 @@ from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.simulate import stream
 from fedpca_core.settings import Value
 from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
@@ -182,21 +182,14 @@ def measure_run(
     the R² of log error against rounds once it is below a hundredth. From seed 0 the curve of its
     relative error, too.
     """
-    run = Simulation(
-        problem,
-        algorithm,
-        rounds=LONGEST,
-        seed=cell.seed,
-        channel=Channel(record="estimates"),
-        keep_rounds=False,
-    )
+    wire = Channel(record="estimates")
     spent = {"rounds": 0.0, "bytes": 0.0, "products": 0.0, "seconds": 0.0}
     reached: dict[str, float] = {}
     stopped: dict[str, float] = {}
     errors: list[float] = []
     bare: list[float] = []
     before = float("nan")
-    for entry in run:
+    for entry in stream(problem, algorithm, rounds=LONGEST, seed=cell.seed, channel=wire):
         spent["rounds"] = float(entry.index)
         spent["bytes"] += entry.bytes_up + entry.bytes_down
         spent["products"] += entry.local_products / problem.clients

@@ -15,7 +15,7 @@ from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, parameters
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.simulate import stream
 from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
@@ -281,14 +281,13 @@ class Printed(Experiment):
         problem = task(settings).problem
         target = problem.target(settings.components)
         rounds = round(SOLVES[size] / settings.participation)
-        run = Simulation(
+        run = stream(
             problem,
             settings.algorithm(),
             rounds=rounds,
             participation=settings.participation,
             seed=settings.seed,
             channel=Channel(dtype="float32", record="estimates"),
-            keep_rounds=False,
         )
         away = []
         for entry in run:

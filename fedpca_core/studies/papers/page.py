@@ -17,7 +17,7 @@ from fedpca_core.studies.papers.reproduce import reproduce
 from fedpca_core.studies.papers.results import origin, shipped, summary
 from fedpca_core.studies.papers.row import KINDS, WORDS, Row, Verdict, judge
 from fedpca_core.studies.papers.sources import SOURCES
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Run, Step, Study, changed
 
 ALL = {"all": "All"}
 _ROWS: Mapping[str, Row] = {row.name: row for row in ROWS}
@@ -257,14 +257,15 @@ class PaperExperiment(Study[PapersSettings, Shown]):
             yield Step(0.0, "Reading the results")
             cells = shipped(key)
             return self._shown(key, cells, {size: origin(key, size) for size in cells})
+
+        def so_far(step: Step[pd.DataFrame]) -> Step[Shown]:
+            cells = step.result
+            found = None if cells is None else self._shown(key, {"live": cells}, {})
+            return Step(step.fraction, step.text, found)
+
         running = reproduce(experiment(key), "live", settings.seeds)
-        while True:
-            try:
-                step = next(running)
-            except StopIteration as end:
-                return self._shown(key, {"live": end.value}, {})
-            so_far = None if step.result is None else self._shown(key, {"live": step.result}, {})
-            yield Step(step.fraction, step.text, so_far)
+        found = yield from changed(running, so_far)
+        return self._shown(key, {"live": found}, {})
 
     def _shown(
         self,

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.metrics import personal as metrics
-from fedpca_core.problems.personal import PersonalProblem, personal
+from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.simulate import stream
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.personal import FIGURES
 from fedpca_core.studies.personalised.settings import ALONE, SHARED, PersonaliseSettings
@@ -88,7 +88,7 @@ class Collaborating(Experiment):
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: drawing the clients")
         settings = self._settings(size, float(cell.part), cell.seed)
-        problem, rounds = _problem(settings), self.figure.axis == "round"
+        problem, rounds = settings.build(), self.figure.axis == "round"
         if cell.series in BASELINES and not rounds:
             best = metrics.oracles(problem)["local" if cell.series == ALONE_WORDS else "global"]
             fresh = float(metrics.fresh_ratios(best, problem).mean())
@@ -152,34 +152,14 @@ def _beyond(settings: PersonaliseSettings, **values: object) -> PersonaliseSetti
     return changed
 
 
-def _problem(settings: PersonaliseSettings) -> PersonalProblem:
-    return personal(
-        features=settings.features,
-        components=settings.components,
-        clients=settings.clients,
-        samples=settings.samples,
-        spread=settings.heterogeneity,
-        reading=settings.reading,
-        noise_variance=settings.noise_variance,
-        seed=settings.seed,
-    )
-
-
 def _followed(
     problem: PersonalProblem, algorithm: Algorithm, cell: Cell, rounds: int, whole: bool
 ) -> Part[Mapping[str, Sequence[float]]]:
     """Mean errors after every round; until they settle unless the ``whole`` run is wanted."""
-    run = Simulation(
-        problem,
-        algorithm,
-        rounds=rounds,
-        seed=cell.seed,
-        channel=Channel(record="estimates"),
-        keep_rounds=False,
-    )
+    wire = Channel(record="estimates")
     fresh: list[float] = []
     training: list[float] = []
-    for entry in run:
+    for entry in stream(problem, algorithm, rounds=rounds, seed=cell.seed, channel=wire):
         fresh.append(float(metrics.fresh_ratios(entry.estimate, problem).mean()))
         training.append(float(metrics.training_ratios(entry.estimate, problem).mean()))
         settled = len(fresh) > OVER and abs(fresh[-1] - fresh[-1 - OVER]) < SETTLED

@@ -15,7 +15,7 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.metrics.personal import angles_between, fresh_ratios, oracles, training_ratios
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.simulate import stream
 from fedpca_core.studies import costs
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
@@ -27,7 +27,7 @@ from fedpca_core.studies.personalised.settings import (
     SHARED,
     PersonaliseSettings,
 )
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Run, Step, Study, stacked
 
 #: Clients between whom angles are measured; their number grows with the square.
 SHOWN = 60
@@ -173,14 +173,13 @@ class Comparison(Study[PersonaliseSettings, Collaboration]):
         yield Step(0.0, "Drawing the clients")
         problem, rounds = settings.build(data), settings.rounds
         runs = {
-            key: Simulation(
+            key: stream(
                 # Who sends nothing needs no noise.
                 problem.unperturbed if key == ALONE else problem,
                 algorithm,
                 rounds=rounds,
                 seed=settings.seed,
                 channel=Channel(record="estimates"),
-                keep_rounds=False,
             )
             for key, algorithm in settings.methods().items()
         }
@@ -210,19 +209,14 @@ class Comparison(Study[PersonaliseSettings, Collaboration]):
                 "bytes": [result.bytes_sent[key] for key in titles],
             }
         )
-        curves = pd.concat(
-            [
-                pd.DataFrame(
-                    {
-                        "method": title,
-                        "round": np.arange(result.rounds + 1),
-                        "fresh_ratio": result.fresh[key],
-                        "training_ratio": result.training[key],
-                    }
-                )
-                for key, title in titles.items()
-            ],
-            ignore_index=True,
+        curves = stacked(
+            {
+                "method": title,
+                "round": np.arange(result.rounds + 1),
+                "fresh_ratio": result.fresh[key],
+                "training_ratio": result.training[key],
+            }
+            for key, title in titles.items()
         )
         names = result.facts.client_names
         who = np.asarray(names, dtype=object) if names else np.arange(result.clients)

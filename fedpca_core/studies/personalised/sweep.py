@@ -14,7 +14,7 @@ from fedpca_core.errors import require
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.simulate import stream
 from fedpca_core.settings import Value
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
@@ -104,16 +104,9 @@ def _settled(
     problem: PersonalProblem, algorithm: PersonalizedPCA, rounds: int, seed: int
 ) -> Part[float]:
     """Mean fresh error of personalised PCA after it has settled, or after ``rounds``."""
-    run = Simulation(
-        problem,
-        algorithm,
-        rounds=rounds,
-        seed=seed,
-        channel=Channel(record="estimates"),
-        keep_rounds=False,
-    )
+    wire = Channel(record="estimates")
     errors: list[float] = []
-    for entry in run:
+    for entry in stream(problem, algorithm, rounds=rounds, seed=seed, channel=wire):
         errors.append(float(metrics.fresh_ratios(entry.estimate, problem).mean()))
         if len(errors) > 10 and abs(errors[-1] - errors[-11]) < SETTLED:
             break

@@ -33,7 +33,7 @@ from fedpca_core.studies.private.round_identity import (
 )
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.theory_terms import TheoryTerms, theory_terms
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.study import Run, Step, Study, part, stacked
 
 #: What each step of the ablation adds to the one before.
 ABLATION = ("centralised power method", "local drift", "client sampling", "privacy noise")
@@ -170,22 +170,17 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
 
     def tables(self, result: Budget, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         tables = {
-            "ablation": pd.concat(
-                [
-                    pd.DataFrame(
-                        {
-                            "effect": name,
-                            "communication": np.arange(len(result.times)),
-                            "products": result.times,
-                            "added_squared_sine": added,
-                            "share": share,
-                        }
-                    )
-                    for name, added, share in zip(
-                        ABLATION, result.increments, result.shares, strict=True
-                    )
-                ],
-                ignore_index=True,
+            "ablation": stacked(
+                {
+                    "effect": name,
+                    "communication": np.arange(len(result.times)),
+                    "products": result.times,
+                    "added_squared_sine": added,
+                    "share": share,
+                }
+                for name, added, share in zip(
+                    ABLATION, result.increments, result.shares, strict=True
+                )
             )
         }
         if result.identity is not None:

@@ -14,7 +14,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.records import Records
 from fedpca_core.attacks.without_mean import Differences
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import FINE_RESOLUTION
 from fedpca_core.studies import costs
@@ -28,7 +28,7 @@ from fedpca_core.studies.records import pictures
 from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.routes import Watched, problems, replays, watched
 from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.study import Run, Step, Study, part, stacked
 
 #: Records of every client where spectra, which lie on no grid, are replaced by digits.
 FEW = 30.0
@@ -159,11 +159,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         honest = build_problem(replace(chosen, epsilon=math.inf), data)
         truth = honest.unperturbed
         client = chosen.client
-        require(
-            client < truth.clients,
-            f"There is no client {client} among {truth.clients}; "
-            f"choose an attacked client from 0 to {truth.clients - 1}.",
-        )
+        check_client(client, truth.clients, "an attacked client")
         if truth.blocks is None or truth.announced is None:
             raise InvalidInput(
                 "The records of this problem are not kept; choose a smaller problem."
@@ -239,22 +235,20 @@ class ClientRecords(Study[AttackSettings, Recovered]):
                 "method_sine": [one.answer for one in found.values()],
             }
         )
-        rounds = [
-            pd.DataFrame(
-                {
-                    "method": METHODS[method].title,
-                    "round": np.arange(len(one.directions)),
-                    "directions_held": one.directions,
-                }
-            )
+        rounds = stacked(
+            {
+                "method": METHODS[method].title,
+                "round": np.arange(len(one.directions)),
+                "directions_held": one.directions,
+            }
             for method, one in found.items()
-        ]
+        )
         rows = {
             f"rows_{method}": one.table for method, one in found.items() if one.table is not None
         }
         return {
             "summary": summary,
-            "rounds": pd.concat(rounds, ignore_index=True) if rounds else pd.DataFrame(),
+            "rounds": rounds,
             **rows,
         }
 

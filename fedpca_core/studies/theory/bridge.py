@@ -12,7 +12,7 @@ from fedpca_core.consensus.shift_invert import Exhibit, clients_matrices, exhibi
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.own_table import TABLE_FIELDS
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Run, Step, Study, stacked
 from fedpca_core.studies.theory.settings import TheorySettings
 
 __all__ = ["ACCURACY", "Bridge", "Exhibit", "arrivals"]
@@ -56,12 +56,9 @@ class Bridge(Study[TheorySettings, Exhibit]):
         return exhibit(matrices, rounds=ROUNDS, accuracy=ACCURACY)
 
     def tables(self, result: Exhibit, settings: TheorySettings) -> dict[str, pd.DataFrame]:
-        curves = pd.concat(
-            [
-                pd.DataFrame({"method": name, "round": course.rounds, "squared_sine": course.sines})
-                for name, course in result.courses.items()
-            ],
-            ignore_index=True,
+        curves = stacked(
+            {"method": name, "round": course.rounds, "squared_sine": course.sines}
+            for name, course in result.courses.items()
         )
         arrived = arrivals(result)
         summary = pd.DataFrame(

@@ -16,7 +16,7 @@ from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Run, Step, Study, stacked
 from fedpca_core.studies.theory.claim import Claim, claim
 from fedpca_core.studies.theory.settings import LOW, TheorySettings
 
@@ -154,20 +154,15 @@ class AgainstClaims(Study[TheorySettings, Measured]):
         claims = pd.DataFrame(
             {"factor": list(factors), "value": np.array(list(factors.values()), dtype=float)}
         )
-        curves = pd.concat(
-            [
-                pd.DataFrame(
-                    {
-                        "method": name,
-                        "round": np.arange(course.rounds + 1),
-                        "norm": course.norms,
-                        "factor": np.concatenate([[np.nan], course.contractions]),
-                        "distance": course.distances,
-                    }
-                )
-                for name, course in runs.items()
-            ],
-            ignore_index=True,
+        curves = stacked(
+            {
+                "method": name,
+                "round": np.arange(course.rounds + 1),
+                "norm": course.norms,
+                "factor": np.concatenate([[np.nan], course.contractions]),
+                "distance": course.distances,
+            }
+            for name, course in runs.items()
         )
         return {"summary": summary, "claims": claims, "curves": curves}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import ClassVar
 
 import pandas as pd
@@ -14,22 +14,12 @@ from fedpca_core.studies.study import Run, Step, Study
 from fedpca_core.studies.theory.settings import TheorySettings
 
 
-@dataclass(frozen=True, eq=False)
-class Verdicts:
-    """The table of statements.
+class Statements(Study[TheorySettings, pd.DataFrame]):
+    """Every statement against an adversarial and a random family of clients.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Columns theorem, setting, claim, verdict, cases, vacuous, violated, worst, printed; see
-        `fedpca_core.consensus.verdicts.Verdict`.
+    Columns of the result: theorem, setting, claim, verdict, cases, vacuous, violated, worst,
+    printed; see `fedpca_core.consensus.verdicts.Verdict`.
     """
-
-    table: pd.DataFrame
-
-
-class Statements(Study[TheorySettings, Verdicts]):
-    """Every statement against an adversarial and a random family of clients."""
 
     key: ClassVar[str] = "theory-verdicts"
     title: ClassVar[str] = "Statements and verdicts"
@@ -37,10 +27,10 @@ class Statements(Study[TheorySettings, Verdicts]):
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset({"family_seed"})
 
-    def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Verdicts]:
+    def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[pd.DataFrame]:
         yield Step(0.0, "Checking the statements")
         rows = verdicts.verdicts(seed=settings.family_seed)
-        return Verdicts(pd.DataFrame([{**asdict(row), "verdict": row.verdict} for row in rows]))
+        return pd.DataFrame([{**asdict(row), "verdict": row.verdict} for row in rows])
 
-    def tables(self, result: Verdicts, settings: TheorySettings) -> dict[str, pd.DataFrame]:
-        return {"statements": result.table}
+    def tables(self, result: pd.DataFrame, settings: TheorySettings) -> dict[str, pd.DataFrame]:
+        return {"statements": result}
