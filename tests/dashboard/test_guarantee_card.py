@@ -48,5 +48,5 @@ def test_its_table_has_a_row_for_every_unit() -> None:
     table = guarantee.meanings(facts)
     assert list(table["What may be replaced"]) == list(facts.meanings())
     assert list(table[guarantee.EPSILON])[:2] == ["1", "1.45"]
-    assert table[guarantee.NOTICED].iloc[0] == f"{100 * facts.guarantee.noticed(0.05):.3g} %"
+    assert table[guarantee.NOTICED].iloc[0] == f"{100 * facts.guarantee.noticed(0.05):.3g}%"
     assert Facts.of(SMALL.build()).meanings() == {}
