@@ -410,11 +410,12 @@ def show(
 
     @st.fragment(key=bar)
     def progress() -> None:
-        if not job.done:
-            posed = poster is not None and st.session_state.get(picture) is None
-            # What a fragment inside has drawn goes only with a container around it.
-            with st.container():
-                _follow(job, visitor, lambda: told, news, tell, earlier.MARK if posed else "")
+        if job.done:
+            st.empty()  # in its place: what a fragment inside has drawn may stay on a busy machine
+            return
+        posed = poster is not None and st.session_state.get(picture) is None
+        with st.container():
+            _follow(job, visitor, lambda: told, news, tell, earlier.MARK if posed else "")
 
     # Widgets inside a picture run the picture again, not the page.
     @st.fragment(key=view)

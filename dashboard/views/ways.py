@@ -25,13 +25,17 @@ from fedpca_core.studies.scene.story import STORY
 
 @dataclass(frozen=True)
 class Way:
-    """A link to a page (a file) with settings or what travels, and the HTML above it."""
+    """A link to a page (a file) with settings or what travels, and the HTML above it.
+
+    Where several links are called alike, ``opens`` tells them apart for who hears them only.
+    """
 
     page: str
     label: str
     icon: str = ""
     settings: Settings | None = None
     card: str = ""
+    opens: str = ""
 
     def html(self) -> str:
         """The card and its link, which ``links.js`` opens as Streamlit opens its own."""
@@ -40,7 +44,8 @@ class Way:
         address = f"{path}?{urlencode(packed(self.settings))}"
         name = self.icon.removeprefix(":material/").removesuffix(":")
         icon = f'<i aria-hidden="true" translate="no">{escape(name)}</i>' if name else ""
-        link = f'<a class="fp-way" href="{escape(address)}">{icon}{escape(self.label)}</a>'
+        heard = f' aria-label="{escape(f"{self.label}: {self.opens}")}"' if self.opens else ""
+        link = f'<a class="fp-way" href="{escape(address)}"{heard}>{icon}{escape(self.label)}</a>'
         return f"<div>{self.card}{link}</div>"
 
 
@@ -93,6 +98,7 @@ def presets() -> None:
                     f"<b>{escape(preset.title)}</b>",
                     preset.point,
                 ),
+                opens=preset.title,
             )
             for preset in PRESETS
             if preset.name != "default"

@@ -206,9 +206,7 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
 
 def test_a_card_on_home_opens_its_preset(open_page):
     page = open_page("/")
-    title = page.get_by_text("One round is not enough", exact=True)
-    card = page.locator("[data-testid=stVerticalBlock]").filter(has=title).last
-    card.get_by_role("link", name="Open").click()
+    page.get_by_role("link", name="Open: One round is not enough").click()
     page.wait_for_url(re.compile("/converge"))
     drawn(page)
     expect(page.locator(".st-key-preset_note")).to_contain_text("One round is not enough.")
