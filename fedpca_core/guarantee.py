@@ -80,6 +80,14 @@ def short(value: float) -> str:
     return f"{value:g}".replace("e-0", "e-")
 
 
+def in_words(delta: float, clipped: str) -> str:
+    """What every epsilon of many runs means, whose records are clipped at ``clipped``."""
+    return (
+        f"ε here: {RECORD}; δ = {short(delta)}; records clipped at {clipped}; {ANY_SAMPLING} "
+        f"(FedPower: every product, counted in full); {ACCOUNTANT}."
+    )
+
+
 @dataclass(frozen=True)
 class PaidMean:
     """A noisy mean that every client released before the run, to centre the records on.

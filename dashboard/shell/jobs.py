@@ -398,12 +398,11 @@ def show(
         st.session_state[asked] = None  # as patient as with a new one
         st.rerun()
 
-    def news(late: float) -> bool:
-        """Whether there is more to show than what is drawn, and it is time to."""
-        due = told == 0 or late - drawn > PARTIAL_SECONDS * registry().crowd()
-        return job.done or (job.published > told and due)
-
     def tell() -> None:
+        """Have drawn what is not drawn yet, if it is time to."""
+        due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS * registry().crowd()
+        if not job.done and not (job.published > told and due):
+            return
         if not parts:
             st.rerun()
         _run_again([bar, view, *parts] if job.done or told == 0 else [view])
@@ -415,7 +414,7 @@ def show(
             return
         posed = poster is not None and st.session_state.get(picture) is None
         with st.container():
-            _follow(job, visitor, lambda: told, news, tell, earlier.MARK if posed else "")
+            _follow(job, visitor, lambda: told, tell, earlier.MARK if posed else "")
 
     # Widgets inside a picture run the picture again, not the page.
     @st.fragment(key=view)
@@ -489,7 +488,6 @@ def _follow(
     job: Job,
     visitor: str,
     told: Callable[[], int],
-    news: Callable[[float], bool],
     tell: Callable[[], None],
     mark: str,
 ) -> None:
@@ -511,7 +509,7 @@ def _follow(
         looks += 1
         # Before the rest: here a run ends that a turned dial has replaced meanwhile.
         st.progress(job.fraction, text=mark + job.text)
-        if looks > 1 and news(time.monotonic()):
+        if looks > 1:
             tell()
 
     look()

@@ -12,9 +12,8 @@ from fedpca_core import attacks
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
-from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
+from fedpca_core.guarantee import in_words
 from fedpca_core.problems import Problem
-from fedpca_core.settings import short
 from fedpca_core.streams import Streams
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.stand_in import drawn
@@ -122,11 +121,11 @@ def run_settings(settings: CheckSettings) -> FrontierSettings:
 
 def meant(settings: CheckSettings) -> str:
     """What every ε of these runs means: it never stands alone."""
-    return (
-        f"ε here: {RECORD}; δ = {short(settings.delta)}; records clipped at the largest norm of "
-        "the median client in the random sets; the mean that is subtracted counts as public; "
-        f"{ANY_SAMPLING} (FedPower: every product, counted in full); {ACCOUNTANT}."
+    clipped = (
+        "the largest norm of the median client in the random sets (the mean that is subtracted "
+        "counts as public)"
     )
+    return in_words(settings.delta, clipped)
 
 
 def tried(settings: CheckSettings, seed: int) -> Trial:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.guarantee import ACCOUNTANT, ANY_SAMPLING, RECORD
+from fedpca_core.guarantee import in_words
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import Front, Frontier
 from fedpca_core.studies.frontier.rules import ALIKE, RULES, judged, size
@@ -121,10 +121,9 @@ def named(row: pd.Series) -> str:
 def meant(settings: FrontierSettings) -> str:
     """What every ε of these runs means: it never stands alone."""
     return (
-        f"ε here: {RECORD}; δ = {short(settings.delta)}; records clipped at norm "
-        f"{short(settings.clip_norm)}; {ANY_SAMPLING} (FedPower: every product, counted in full); "
-        f"{ACCOUNTANT}. It holds towards the server and everybody else; shared noise needs all "
-        "clients to be honest and present, and a server that sees sums only."
+        in_words(settings.delta, f"norm {short(settings.clip_norm)}")
+        + " It holds towards the server and everybody else; shared noise needs all clients to be "
+        "honest and present, and a server that sees sums only."
     )
 
 
