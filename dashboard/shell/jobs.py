@@ -405,7 +405,8 @@ def show(
             return
         if not parts:
             st.rerun()
-        _run_again([bar, view, *parts] if job.done or told == 0 else [view])
+        # The picture first: until it stands the progress does.
+        _run_again([view, bar, *parts] if job.done or told == 0 else [view])
 
     @st.fragment(key=bar)
     def progress() -> None:
