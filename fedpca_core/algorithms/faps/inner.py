@@ -17,6 +17,7 @@ from fedpca_core.linalg.stiefel import (
     orthonormalise,
     projector_distance,
     recondition,
+    reconditioned,
     remove_span,
     transpose,
 )
@@ -27,6 +28,9 @@ from fedpca_core.problems.client_data import ClientData
 #: the spaces it meets first, and that of its leading block near the solution, so five products stay
 #: within what a Cholesky pass bears; `orthonormalise` checks, and falls back to Householder.
 STRETCH = 5
+#: The condition number meant by that. Where one product has been measured, as many follow as stay
+#: within it.
+BEARABLE = 1e4
 #: Five products with matrices beyond these norms, squared for a Gram matrix, overflow or vanish.
 _LEAST, _MOST = 1e-25, 1e25
 
@@ -80,7 +84,10 @@ def iterate_as_planned(
     images, since = first_image(state, received), 1
     products = None
     if rule.follow:  # the vector that follows a_i needs a frame
-        images, since = recondition(images), 0
+        images, apart = reconditioned(images)
+        since = 0
+        if stretch > 1 and apart ** (most - 1) < BEARABLE:
+            stretch = most
         products = follow(data, state, images, running, alone=formed)
     for step in range(2, most + 1):
         if since == stretch:
