@@ -12,7 +12,7 @@ from fedpca_core.algorithms.faps.direction import follow, leading_direction
 from fedpca_core.algorithms.faps.in_coordinates import fits, iterate_in_coordinates
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.linalg.stiefel import (
     orthonormalise,
     projector_distance,
@@ -89,34 +89,41 @@ def iterate_as_planned(
         if stretch > 1 and apart ** (most - 1) < BEARABLE:
             stretch = most
         products = follow(data, state, images, running, alone=formed)
-    order = np.argsort(-rule.budget) if whole is not None and least < most else None
-    if whole is not None and order is not None:  # who goes on is in front
-        whole, images = whole[order], images[order]
+    if whole is not None:
+        images, most = _multiplied(whole, images, rule.budget, stretch, since), 0
     for step in range(2, most + 1):
         if since == stretch:
             images, since = recondition(images), 0
         going = None if step <= least else rule.budget >= step
-        if whole is None:
-            fresh = data.multiply(images, going) if products is None else products
-            moved, products = fresh + tall @ (wide @ images), None
-            images = moved if going is None else np.where(going[:, None, None], moved, images)
-        else:
-            front = len(images) if going is None else np.count_nonzero(going)
-            # H is symmetric, and this is quicker.
-            moved = transpose(transpose(images[:front]) @ whole[:front])
-            if going is None:
-                images = moved
-            else:
-                images[:front] = moved
+        fresh = data.multiply(images, going) if products is None else products
+        moved, products = fresh + tall @ (wide @ images), None
+        images = moved if going is None else np.where(going[:, None, None], moved, images)
         since += 1
-    if order is not None:
-        images = images[np.argsort(order)]
     frames = orthonormalise(images)
     products = data.multiply(frames, running if least == 0 else None)
     pick = running[:, None, None]
     state.frame = frames if least > 0 else np.where(pick, frames, state.frame)
     state.product = products if least > 0 else np.where(pick, products, state.product)
     data.charge(rule.budget)
+
+
+def _multiplied(whole: Array, images: Array, budget: IntArray, stretch: int, since: int) -> Array:
+    """The images after the other products with H itself, of which the first was made before."""
+    order = np.argsort(-budget) if budget.min() < budget.max() else None
+    if order is not None:  # who goes on is in front
+        whole, images = whole[order], images[order]
+    for step in range(2, int(budget.max()) + 1):
+        if since == stretch:
+            images, since = recondition(images), 0
+        front = len(images) if order is None else np.count_nonzero(budget >= step)
+        # H is symmetric, and this is quicker.
+        moved = transpose(transpose(images[:front]) @ whole[:front])
+        if front == len(images):
+            images = moved
+        else:
+            images[:front] = moved
+        since += 1
+    return images if order is None else images[np.argsort(order)]
 
 
 def iterate_until(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
