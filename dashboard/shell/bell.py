@@ -36,7 +36,7 @@ def here() -> Ring | None:
     asks = ClientState(
         query_string=context.query_string,
         page_script_hash=context.page_script_hash,
-        fragment_id=ThreadState.get().fragment_id,
+        fragment_id=ThreadState.get().fragment_id or "",
         is_auto_rerun=True,
     )
     if context.context_info is not None:

@@ -42,11 +42,15 @@ R = TypeVar("R")
 ABANDONED_SECONDS = 8.0
 #: Finished jobs kept per server process, as far as `limits.CACHE_MB` goes; the oldest go first.
 KEPT = 2000
-#: A page looks this often how far its job has come; of what there is to draw it hears at once.
-LOOK_SECONDS = 1.0
-#: For every job that is not done yet pages look this much more seldom, up to the longest pause:
+#: A page that has a job says this often that it is still there.
+BEAT_SECONDS = 5.0
+#: A page is told this often how far its job has come; of what there is to draw it hears at once.
+LOOK_SECONDS = 0.5
+#: For every job that is not done yet pages are told this much more seldom, up to the longest pause:
 #: where many wait, the processors are for the jobs.
 CROWD_SECONDS, LONGEST_PAUSE = 0.1, 4.0
+#: A page of which many wait draws nothing for so long: one run is cheaper than three.
+PATIENCE_SECONDS = 2.0
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
 
@@ -93,7 +97,7 @@ class Job:
             self._ears.pop(place, None)
 
     def hear(self, visitor: Hashable, name: str, ear: Callable[[], None]) -> None:
-        """Call an ear, in the thread of the work, at every result and at the end."""
+        """Call an ear, in the thread of the work, at every step and at the end."""
         self._ears[visitor, name] = ear
         if self.done:
             self._ears.pop((visitor, name), None)
@@ -138,6 +142,7 @@ class Job:
         if self.began is None:
             self.began = time.monotonic()
         self.fraction, self.text = min(max(fraction, 0.0), 1.0), text
+        self._call()
         return self.wanted()
 
     def publish(self, partial: Any) -> None:
@@ -145,7 +150,6 @@ class Job:
         self.result = partial
         self.published += 1
         self._shows.set()
-        self._call()
 
     def wanted(self) -> bool:
         """Whether to go on: not stopped, not abandoned, not over time since the work began."""
@@ -169,6 +173,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
+        self._unfinished = 0
         self._lock = threading.Lock()
 
     def find(self, key: Hashable) -> Job | None:
@@ -201,12 +206,13 @@ class Registry:
                 return job
             job = Job(key=key, seconds=seconds)
             job.touch(visitor)
-            if self._unfinished() >= limits.AT_ONCE + limits.WAITING:
+            if self._unfinished >= limits.AT_ONCE + limits.WAITING:
                 return job.refuse(
                     f"{limits.WAITING} computations are waiting for this server already; try again "
                     f"in a minute, or {limits.ELSEWHERE}."
                 )
             self._jobs[key] = job
+            self._unfinished += 1
             self._forget()
         run = threading.Thread(target=self._run, args=(job, work), daemon=True)
         run.start()
@@ -221,19 +227,16 @@ class Registry:
     def pause(self) -> float:
         """Seconds between two looks at a job: longer while many are not done."""
         with self._lock:
-            return min(LOOK_SECONDS + CROWD_SECONDS * self._unfinished(), LONGEST_PAUSE)
+            return min(LOOK_SECONDS + CROWD_SECONDS * self._unfinished, LONGEST_PAUSE)
 
     def patience(self) -> float:
-        """Seconds that a page may wait for its first picture before it shows progress."""
-        return self.pause() / 2
+        """Seconds that a page waits for something to draw before it shows progress."""
+        return min(self.pause(), PATIENCE_SECONDS)
 
     def crowd(self) -> float:
         """How many jobs there are to one that computes; at least 1."""
         with self._lock:
-            return max(1.0, self._unfinished() / limits.AT_ONCE)
-
-    def _unfinished(self) -> int:
-        return sum(not entry.done for entry in self._jobs.values())
+            return max(1.0, self._unfinished / limits.AT_ONCE)
 
     def _forget(self) -> None:
         """Drop the oldest results beyond what is kept."""
@@ -248,7 +251,7 @@ class Registry:
         """How many jobs there are and what is kept, for the operator."""
         with self._lock:
             held = sum(entry.megabytes for entry in self._jobs.values())
-            waiting = self._unfinished()
+            waiting = self._unfinished
             return {"unfinished": waiting, "kept": len(self._jobs) - waiting, "kept_mb": held}
 
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
@@ -268,6 +271,8 @@ class Registry:
             job.end()
             job._seen.clear()
             job._ears.clear()
+            with self._lock:
+                self._unfinished -= 1
             log.job(job.key, job.took, _ending(job), job.megabytes)
 
 
@@ -392,10 +397,10 @@ def show(
         Draws what was computed earlier, until the first result of the page is whole.
     """
     asked, picture = f"_job_{name}", f"_drawn_{name}"
-    visitor = visitor_here()
+    visitor, every = visitor_here(), registry()
     before = st.session_state.get(asked)
     if before is not None and before != key:
-        left = registry().find(before)
+        left = every.find(before)
         if left is not None:
             left.leave(visitor)
     st.session_state[asked] = key
@@ -403,14 +408,14 @@ def show(
     def start(again: bool = False) -> Job:
         if refusal is not None:
             return Job(key).refuse(refusal)
-        return registry().submit(
+        return every.submit(
             key, work, seconds, again=again, visitor=visitor, followed=before == key
         )
 
     job = start()
     _, kept = st.session_state.get(picture, (draw, None))
     if before != key and not job.wait(patience):
-        job.wait_for_news(kept is not None, registry().patience() - patience)
+        job.wait_for_news(kept is not None, every.patience() - patience)
     busy = not job.done
     told, drawn, over = 0, time.monotonic(), False
     bar, view = f"{name}_bar", f"{name}_view"
@@ -426,7 +431,7 @@ def show(
             return not over
         if job.published == told or (kept is None and poster is not None):
             return False
-        due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS * registry().crowd()
+        due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS * every.crowd()
         return due and as_much(job.result, kept)
 
     def tell() -> None:
@@ -528,23 +533,26 @@ def _follow(
 ) -> None:
     """The progress of a job; has the page drawn again once there is something new to show.
 
-    It looks seldom, and the job calls it when there is.
+    The job says when it has come further. Without a tab that can be told, the page looks.
     """
-    pause = registry().pause()
-    looked = False
+    every, looked, said = registry(), 0.0, (0.0, "")
 
-    @st.fragment(run_every=pause)
+    def stirs() -> bool:
+        further = (job.fraction, job.text) != said
+        return news() or (further and time.monotonic() - looked > every.pause())
+
     def look() -> None:
-        nonlocal looked
-        job.touch(visitor, pause)
+        nonlocal looked, said
+        job.touch(visitor, BEAT_SECONDS)
         if looked:
             tell()
-        looked = True
+        looked, said = time.monotonic(), (job.fraction, job.text)
         if (ring := bell.here()) is not None:
-            job.hear(visitor, name, lambda: ring(news) if news() else None)
+            job.hear(visitor, name, lambda: ring(stirs) if stirs() else None)
         st.progress(job.fraction, text=mark + job.text)
 
-    look()
+    heard = bell.here() is not None
+    st.fragment(look, run_every=BEAT_SECONDS if heard else every.pause())()
 
 
 def _within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:
