@@ -48,7 +48,7 @@ BEAT_SECONDS = 5.0
 LOOK_SECONDS = 0.5
 #: For every job that is not done yet pages are told this much more seldom, up to the longest pause:
 #: where many wait, the processors are for the jobs.
-CROWD_SECONDS, LONGEST_PAUSE = 0.1, 4.0
+CROWD_SECONDS, LONGEST_PAUSE = 0.2, 4.0
 #: A page of which many wait draws nothing for so long: one run is cheaper than three.
 PATIENCE_SECONDS = 2.0
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
