@@ -49,6 +49,7 @@ def white_shares(
     blocks: bool,
     moments: bool,
     remember: bool,
+    drawn: int = 0,
 ) -> WhiteShares:
     """Draw uniform [-1, 1] entries and orthonormalise them over all clients together.
 
@@ -62,8 +63,10 @@ def white_shares(
         What to return.
     remember : bool
         Whether to keep the result for the next call, as a move of a parameter wants it.
+    drawn : int
+        These are the leading features of so many, as a triangular division leaves them.
     """
-    asked = features, samples, seed, blocks, moments, remember
+    asked = features, samples, seed, blocks, moments, remember, max(drawn, features)
     if not remember:
         return _made(*asked)
     small = not blocks and 8 * len(samples) * features**2 <= _SMALL_BYTES
@@ -77,16 +80,18 @@ def _made(
     blocks: bool,
     moments: bool,
     remember: bool,
+    drawn: int,
 ) -> WhiteShares:
+    entries = drawn, samples, seed, features
     records = sum(samples)
     if records >= _WIDE * features and 8 * features * records > _LARGE_BYTES:
-        return _made_at_once(features, samples, seed, blocks, moments)
-    first = cholesky(_pooled(_drawn(features, samples, seed)), lower=True)
-    second = cholesky(_pooled(_divided(_drawn(features, samples, seed), first)), lower=True)
+        return _made_at_once(_drawn(*entries), features, samples, blocks, moments)
+    first = cholesky(_pooled(_drawn(*entries)), lower=True)
+    second = cholesky(_pooled(_divided(_drawn(*entries), first)), lower=True)
     total = float(sum(samples))
     kept: list[Array] = []
     squares = np.empty((len(samples), features, features)) if moments else None
-    stream = _divided(_divided(_drawn(features, samples, seed), first), second)
+    stream = _divided(_divided(_drawn(*entries), first), second)
     for client, block in enumerate(stream):
         block *= np.sqrt(total)
         if squares is not None:
@@ -98,13 +103,13 @@ def _made(
 
 
 def _made_at_once(
-    features: int, samples: tuple[int, ...], seed: int, blocks: bool, moments: bool
+    drawn: Iterator[Array], features: int, samples: tuple[int, ...], blocks: bool, moments: bool
 ) -> WhiteShares:
     """One pass over entries that are drawn once; moments are divided in place of the blocks."""
     total = np.zeros((features, features))
     kept: list[Array] = []
     squares = np.empty((len(samples), features, features)) if moments else None
-    for client, block in enumerate(_drawn(features, samples, seed)):
+    for client, block in enumerate(drawn):
         gram = block @ block.T
         total += gram
         if squares is not None:
@@ -128,11 +133,11 @@ _few: Remembered[WhiteShares] = Remembered(4)
 _many: Remembered[WhiteShares] = Remembered(64)
 
 
-def _drawn(features: int, samples: tuple[int, ...], seed: int) -> Iterator[Array]:
-    """One client's raw entries after the other, record by record, (features, m_i)."""
+def _drawn(features: int, samples: tuple[int, ...], seed: int, leading: int) -> Iterator[Array]:
+    """One client's raw entries after the other, record by record, (leading, m_i)."""
     generator = Streams(seed).generator("data")
     for size in samples:
-        yield generator.uniform(-1.0, 1.0, (size, features)).T
+        yield np.ascontiguousarray(generator.uniform(-1.0, 1.0, (size, features))[:, :leading]).T
 
 
 def _divided(blocks: Iterator[Array], lower: Array) -> Iterator[Array]:
