@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -85,7 +85,8 @@ def _made(
     entries = drawn, samples, seed, features
     records = sum(samples)
     if records >= _WIDE * features and 8 * features * records > _LARGE_BYTES:
-        return _made_at_once(_drawn(*entries), features, samples, blocks, moments)
+        made = _made_at_once(_drawn(*entries), features, samples, blocks, moments)
+        return replace(made, remembered=remember)
     first = cholesky(_pooled(_drawn(*entries)), lower=True)
     second = cholesky(_pooled(_divided(_drawn(*entries), first)), lower=True)
     total = float(sum(samples))
