@@ -78,7 +78,7 @@ CURVE_POINTS = 40
 #: See `Experiment.hours`: some 2,000 products a start and value, 0.9 s each at table-1's size.
 HOURS: Mapping[str, float] = {
     "table-1": 0.5,
-    "vary-features": 3.5,
+    "vary-features": 1.5,
     "vary-samples": 2.0,
     "vary-components": 1.0,
     "vary-decay": 1.0,
