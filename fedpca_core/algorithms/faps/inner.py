@@ -10,6 +10,7 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.direction import follow, leading_direction
 from fedpca_core.algorithms.faps.in_coordinates import fits, iterate_in_coordinates
+from fedpca_core.algorithms.faps.low_rank import first_image, low_rank_part
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, IntArray
@@ -46,23 +47,6 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
         iterate = iterate_as_planned if rule.test == "none" else iterate_until
         iterate(rule, data, state, received)
     state.multiplier = multiplier(state.frame, state.product)
-
-
-def low_rank_part(state: ClientState, received: Array) -> tuple[Array, Array]:
-    """``Lambda_i + beta_i Z Z^T`` as a tall matrix times a wide one, of 3p columns and rows.
-
-    Lambda_i = X_i W_i^T + W_i X_i^T (FAPS, section 3), so this is
-    ``[X_i, W_i, beta_i Z] [W_i, X_i, Z]^T``, with X_i and W_i of the beginning of the round.
-    """
-    pulled = state.penalty[:, None, None] * received
-    tall = _side_by_side(state.frame, state.multiplier, pulled)
-    return tall, transpose(_side_by_side(state.multiplier, state.frame, received))
-
-
-def first_image(state: ClientState, received: Array) -> Array:
-    """H X_i of the beginning of the round, where ``Lambda_i X_i = W_i``: W_i^T X_i = 0."""
-    pulled = state.penalty[:, None, None] * received
-    return state.product + state.multiplier + pulled @ (transpose(received) @ state.frame)
 
 
 def iterate_as_planned(
@@ -164,18 +148,6 @@ def join(data: ClientData, state: ClientState, received: Array | None) -> None:
     state.multiplier = multiplier(state.frame, state.product)
     direction = leading_direction(state.multiplier)
     state.direction = np.where(pick, direction, state.direction)
-
-
-def _side_by_side(first: Array, second: Array, third: Array) -> Array:
-    """Three frames a client as one; slices are filled, which is quicker than concatenating.
-
-    The columns lie in memory one after the other: filling rows of 3p takes twice as long.
-    """
-    clients, features, columns = first.shape
-    joined = np.empty((clients, 3 * columns, features))
-    for position, part in enumerate((first, second, third)):
-        joined[:, position * columns : (position + 1) * columns] = transpose(part)
-    return transpose(joined)
 
 
 def multiplier(frames: Array, products: Array) -> Array:
