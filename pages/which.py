@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, script, share
+from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import frontier
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.frontier.frontier import Frontier, Strip
-from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.recommendation import Recommendation, meant
 from fedpca_core.studies.frontier.settings import FrontierSettings
 
 STUDY, STRIP, ADVICE = Frontier(), Strip(), Recommendation()
@@ -62,6 +62,8 @@ with advised:
         data=data,
         patience=0.1,  # the picture below does not wait for it
     )
+    own_table.remedy(controls, recommended.refusal)
+    st.caption(meant(settings))
 with pictured:
     job = jobs.study(STUDY, settings, lambda found: frontier.draw(found, settings, data), data=data)
 spread = None
@@ -72,4 +74,4 @@ if STRIP.wanted(settings):
 jobs.below(job, STUDY.key, frontier.hidden)
 script.fold(settings, studies_of(settings), data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: spread})
+    share.take_away(settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: spread}, data)
