@@ -60,6 +60,7 @@ def experiment() -> None:
             parts=["experiment"],
         )
         own_table.remedy(controls, job.refusal)
+        scene.remedy(controls, job.refusal)
     if controls.opening is not None and job.done:
         layout.picture_first()
     if chapter is not None and strip is not None:
