@@ -1,7 +1,9 @@
 """What every test needs: one BLAS thread, the folder of real data, browser tests last."""
 
 import functools
+import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +48,21 @@ def components_looked_for_once() -> Iterator[None]:
         once = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
         yield
+
+
+@pytest.fixture(autouse=True)
+def computing_ends_with_the_test() -> Iterator[None]:
+    """What a page under test has begun would go on during the tests after it."""
+    yield
+    if jobs := sys.modules.get("dashboard.shell.jobs"):
+        for job in jobs.registry()._jobs.values():
+            job._seen.clear()  # nobody looks any more
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: the collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

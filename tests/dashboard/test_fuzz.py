@@ -62,7 +62,7 @@ def links(draw: st.DrawFn) -> tuple[type[Settings], dict[str, list[str]]]:
     return page, chosen
 
 
-@settings(fixed, max_examples=600)
+@settings(fixed, max_examples=300)
 @given(links())
 def test_a_link_becomes_settings_and_sentences(link):
     page, parameters = link
