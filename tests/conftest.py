@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,13 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 # Pages under test compute in their own process: there, a patch or a registered toy is seen.
 # The servers of the browser tests have workers, as a deployment has.
 os.environ.setdefault("FEDPCA_WORKERS", "0")
+
+# What hypothesis makes up is the same in every run, and no clock counts, as its own profile for
+# continuous integration has it. The environment of the Flower app is without it.
+with suppress(ModuleNotFoundError):
+    import hypothesis
+
+    hypothesis.settings.load_profile("ci")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"

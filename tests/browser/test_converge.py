@@ -181,12 +181,15 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
     set_slider(page, "heterogeneity", 0.2)
     page.get_by_role("link", name="What leaks?").click()
     arrived(page, "/attack")
+    drawn(page)
     expect(page).to_have_url(re.compile("heterogeneity=0.2"))
     page.get_by_role("link", name="How fast?").click()
     arrived(page, "/converge")
+    drawn(page)
     expect(page).to_have_url(re.compile("heterogeneity=0.2"))
     page.get_by_role("link", name="Attack this run").click()
     arrived(page, "/attack")
+    drawn(page)
     # What Converge has by default and Attack does not came along, too.
     query = parse_qs(urlparse(page.url).query)
     assert query["problem"] == ["Geometric spectrum"] and query["rounds"] == ["75"]
@@ -194,6 +197,7 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
     assert query["features"] == ["20"] and query["heterogeneity"] == ["0.2"]
     page.get_by_role("link", name="Compare the costs of this run").click()
     arrived(page, "/converge")
+    drawn(page)
     query = parse_qs(urlparse(page.url).query)
     assert query["features"] == ["20"] and query["heterogeneity"] == ["0.2"]
     assert "problem" not in query and "rounds" not in query
@@ -203,6 +207,7 @@ def test_a_card_on_home_opens_its_preset(open_page):
     page = open_page("/")
     page.get_by_role("link", name="Open: One round is not enough").click()
     arrived(page, "/converge")
+    drawn(page)
     expect(page.locator(".st-key-preset_note")).to_contain_text("One round is not enough.")
 
 

@@ -133,10 +133,10 @@ def drawn(page, seconds: float = 120.0) -> None:
     settled(page, seconds)
 
 
-def arrived(page, path: str, seconds: float = 120.0) -> None:
+def arrived(page, path: str) -> None:
     """Wait until a link has led to another page, which took over what the link packs, and rests."""
     page.wait_for_url(lambda url: urlsplit(url).path == path and "settings=" not in url)
-    drawn(page, seconds)
+    settled(page)
 
 
 def look_while_computing(page, below: str) -> None:
