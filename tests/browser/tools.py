@@ -134,9 +134,8 @@ def drawn(page, seconds: float = 120.0) -> None:
 
 
 def arrived(page, path: str) -> None:
-    """Wait until a link has led to another page, which took over what the link packs, and rests."""
+    """Wait until a link has led to another page, which took over what the link packs."""
     page.wait_for_url(lambda url: urlsplit(url).path == path and "settings=" not in url)
-    settled(page)
 
 
 def look_while_computing(page, below: str) -> None:
