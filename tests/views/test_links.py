@@ -13,25 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.player.poster import header
-from dashboard.shell import jobs
 from fedpca_core.studies.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("patient")
 PRINTED = "FedPG, printed projection"
 TRAFFIC = {"problem": "Synthetic traffic", "components": 6}
 THEORY = {"clients": 4, "features": 3}
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch) -> None:
-    """A page waits for its runs, instead of being drawn again and again meanwhile."""
-    monkeypatch.setattr(jobs.Job, "wait", lambda job, seconds: job._done.wait(110))
-    monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 600.0)
-    monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
 
 
 def opened(page: str, **query: object) -> AppTest:
