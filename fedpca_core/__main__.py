@@ -35,7 +35,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import KINDS, PRESETS, read_settings, studies_of
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.files import write_whole
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.papers.experiment import Size
 from fedpca_core.studies.papers.registry import EXPERIMENTS, experiment, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
@@ -86,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             _presets(chosen.name)
     except InvalidInput as refusal:
-        print(refusal, file=sys.stderr)
+        way = " Give it with --table." if isinstance(refusal, NoFile) else ""
+        print(f"{refusal}{way}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)

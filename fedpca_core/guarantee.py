@@ -9,6 +9,7 @@ import numpy as np
 
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import require
+from fedpca_core.settings import short
 
 ACCOUNTANT = "exact composition of Gaussian releases (GDP, closed form)"
 FULL = "every client takes part"
@@ -73,11 +74,6 @@ class Unit:
 RECORD, CLIENT = Unit(), Unit(None)
 #: Records of the persons that serve as examples.
 PERSONS = (2, 5, 10)
-
-
-def short(value: float) -> str:
-    """A number as text, without the zero that Python puts into small powers of ten."""
-    return f"{value:g}".replace("e-0", "e-")
 
 
 def in_words(delta: float, clipped: str) -> str:

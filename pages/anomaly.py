@@ -6,12 +6,12 @@ from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, script, share
+from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly import VIEWS, privacy
-from dashboard.views.anomaly.data import remedy, sidebar
+from dashboard.views.anomaly.data import sidebar
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import resolve
+from fedpca_core.studies.detection.task import fitting, resolve
 from fedpca_core.studies.papers.iot import PRESETS
 
 controls = Controls(AnomalySettings)
@@ -23,7 +23,7 @@ layout.heading(
 controls.show_notes()
 
 with st.sidebar:
-    data, facts = sidebar(controls)
+    data = sidebar(controls)
 
 with st.popover("Presets", icon=":material/bookmark:"):
     for preset in PRESETS:
@@ -45,8 +45,7 @@ with layout.guard():
     settings = controls.settings()
     job = jobs.study(view.study, settings, lambda found: view.draw(found, settings), data=data)
     privacy.remedies(controls)
-    if facts is not None:
-        remedy(controls, facts, job)
+    own_table.remedy(controls, job.refusal, fitting)
     view.explain()
 
 settings = controls.settings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
+from dashboard.shell import formulas, guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import (
@@ -132,8 +132,13 @@ if controls.values["problem"] not in IMAGES:
     presets.note(controls.settings())
 settings = controls.settings()
 job = jobs.study(
-    STUDY, settings, reconstruction.draw, data=data, parts=["card", "messages", "taken"]
+    STUDY,
+    settings,
+    reconstruction.draw,
+    data=data,
+    parts=["remedy", "card", "messages", "taken"],
 )
+own_table.remedy_of(controls, job)
 card()
 formulas.reconstruction()
 replayed, defended = replay.show(controls, data)

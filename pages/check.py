@@ -44,6 +44,6 @@ st.caption(
 )
 script.fold(settings, [STUDY])
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {STUDY: job.result})
+    share.take_away(settings, {STUDY: job.result}, data=None)
     st.page_link("../pages/which.py", label="Choose a method", icon=":material/alt_route:")
     st.page_link("../pages/attack.py", label="Watch an attack", icon=":material/visibility:")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import formulas, guarantee, jobs, layout, presets, script, share
+from dashboard.shell import formulas, guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import budgets, convergence
@@ -75,8 +75,9 @@ with chart:
         settings,
         lambda found: convergence.draw(found, settings),
         data=data,
-        parts=["costs", "taken"],
+        parts=["remedy", "costs", "taken"],
     )
+    own_table.remedy_of(controls, job)
 with table:
     costs()
     formulas.measures()

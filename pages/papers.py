@@ -29,6 +29,8 @@ with st.container(horizontal=True, gap="medium"):
         controls.parameter("paper")
     with st.container(width=260):
         controls.parameter("verdict")
+    with st.container(width=260):
+        controls.parameter("order")
 listed = st.container(key="papers_rows")
 
 layout.section(
@@ -56,4 +58,4 @@ experiments.doors(settings)
 sources.section()
 script.fold(settings, [ROWS, EXPERIMENT])
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results)
+    share.take_away(settings, results, data=None)

@@ -83,6 +83,7 @@ with top:
         if preset.settings.run_key() == settings.run_key() != PersonaliseSettings():
             st.caption(f"**{preset.title}.** {preset.point}")
     job = jobs.study(COMPARISON, settings, lambda found: personal.draw(found, settings), data=data)
+    own_table.remedy(controls, job.refusal)
     results[COMPARISON] = job.result
 with middle:
     swept = jobs.study(

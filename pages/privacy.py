@@ -92,7 +92,12 @@ data = own_table.current() if settings.problem == "table" else None
 shown = studies_of(settings)
 results: dict[Any, Any] = {}
 if view != "ways":  # there each way states its own
-    with layout.guard(otherwise=st.stop):
+
+    def refused(refusal: str) -> None:
+        own_table.remedy(controls, refusal)
+        st.stop()
+
+    with layout.guard(otherwise=refused):
         promises = promised(settings, data)
         promise.show_guarantee(promises, settings)
     results[shown.pop(0)] = promises
@@ -110,4 +115,4 @@ if view not in ("figures", "ways"):
 promise.explain()
 script.fold(settings, list(results), data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results)
+    share.take_away(settings, results, data)

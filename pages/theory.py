@@ -65,6 +65,7 @@ results: dict[Study[Any, Any], Any] = {}
 
 with run:
     job = jobs.study(METHOD, settings, lambda found: theory.draw(found, settings), data=data)
+    own_table.remedy(controls, job.refusal)
     results[METHOD] = job.result
 with factors:
     job = jobs.study(SWEEPS, settings, lambda found: theory_sweeps.draw(found, settings), data=data)

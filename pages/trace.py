@@ -47,4 +47,4 @@ else:
     ).result
 script.fold(settings, [STUDY], data)
 with st.container(horizontal=True):
-    share.take_away(settings, {STUDY: found})
+    share.take_away(settings, {STUDY: found}, data)

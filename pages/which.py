@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, script, share
+from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import frontier
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.frontier.frontier import Frontier, Strip
-from fedpca_core.studies.frontier.recommendation import Recommendation
+from fedpca_core.studies.frontier.recommendation import Recommendation, meant
 from fedpca_core.studies.frontier.settings import FrontierSettings
 
 STUDY, STRIP, ADVICE = Frontier(), Strip(), Recommendation()
@@ -27,7 +27,8 @@ def take_away() -> None:
     """What there is of the page to take away."""
     strip = spread.result if spread else None
     with st.container(horizontal=True, vertical_alignment="center"):
-        share.take_away(settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: strip})
+        results = {ADVICE: recommended.result, STUDY: job.result, STRIP: strip}
+        share.take_away(settings, results, data)
 
 
 controls = Controls(FrontierSettings)
@@ -76,8 +77,10 @@ with advised:
         lambda found: frontier.advice(found, settings),
         data=data,
         patience=0.1,  # the picture below does not wait for it
-        parts=["taken"],
+        parts=["remedy", "taken"],
     )
+    own_table.remedy_of(controls, recommended)
+    st.caption(meant(settings))
 with pictured:
     job = jobs.study(
         STUDY,

@@ -1,8 +1,11 @@
 """What every test needs: one BLAS thread, the folder of real data, browser tests last."""
 
 import functools
+import gc
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,13 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 # Pages under test compute in their own process: there, a patch or a registered toy is seen.
 # The servers of the browser tests have workers, as a deployment has.
 os.environ.setdefault("FEDPCA_WORKERS", "0")
+
+# What hypothesis makes up is the same in every run, and no clock counts, as its own profile for
+# continuous integration has it. The environment of the Flower app is without it.
+with suppress(ModuleNotFoundError):
+    import hypothesis
+
+    hypothesis.settings.load_profile("ci")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
@@ -46,6 +56,21 @@ def components_looked_for_once() -> Iterator[None]:
         once = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
         yield
+
+
+@pytest.fixture(autouse=True)
+def computing_ends_with_the_test() -> Iterator[None]:
+    """What a page under test has begun would go on during the tests after it."""
+    yield
+    if jobs := sys.modules.get("dashboard.shell.jobs"):
+        for job in jobs.registry()._jobs.values():
+            job._seen.clear()  # nobody looks any more
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: the collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

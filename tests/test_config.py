@@ -40,7 +40,7 @@ configurations = st.sampled_from([ConvergeSettings, AttackSettings]).flatmap(
 
 
 @given(configuration=configurations)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_file_and_link_round_trip(configuration: ConvergeSettings) -> None:
     cls = type(configuration)
     from_file = cls.from_json(configuration.to_json())

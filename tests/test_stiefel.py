@@ -17,7 +17,7 @@ def frame(seed: int, features: int = 12, components: int = 3) -> np.ndarray:
 
 
 @given(seed=st.integers(0, 10_000), components=st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_orthonormalise_is_the_unique_q_factor(seed: int, components: int) -> None:
     matrix = np.random.default_rng(seed).standard_normal((4, 12, components))
     q = stiefel.orthonormalise(matrix)
@@ -52,7 +52,7 @@ def test_batch_equals_one_by_one() -> None:
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_distances_depend_on_spans_only(seed: int) -> None:
     first, second = frame(seed), frame(seed + 1)
     rotation = stiefel.uniform_frame(np.random.default_rng(seed + 2), 3, 3)

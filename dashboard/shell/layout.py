@@ -226,15 +226,15 @@ def sentence(message: str, kind: SentenceKind = "remedy") -> None:
 
 
 @contextmanager
-def guard(otherwise: Callable[[], object] | None = None) -> Iterator[None]:
+def guard(otherwise: Callable[[str], object] | None = None) -> Iterator[None]:
     """Turn an `InvalidInput` raised inside the block into its sentence on the page.
 
     The rest of the block is skipped and the page goes on after it; ``otherwise`` draws what
-    should stand in its place, below the sentence.
+    should stand in its place, below the sentence, which it is given.
     """
     try:
         yield
     except InvalidInput as refusal:
         sentence(str(refusal))
         if otherwise is not None:
-            otherwise()
+            otherwise(str(refusal))

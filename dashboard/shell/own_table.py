@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -13,7 +14,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import OWN_TABLE, TABLE_SUFFIXES
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.own_table import TableFacts
+from fedpca_core.studies.own_table import TableFacts, fitting
 
 _STATE = "_own_table"
 
@@ -55,7 +56,43 @@ def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:
         st.caption("No file yet: choose one with a numeric column for each feature.")
         return None, None
     job = jobs.study(OWN_TABLE, Settings(), lambda facts: _caption(own, facts), data=own)
+    st.session_state[f"{_STATE}_facts"] = job.result
     return (own, job.result) if job.result is not None else (None, None)
+
+
+def remedy(
+    controls: Controls[Any],
+    refusal: str | None,
+    fit: Callable[[Any, TableFacts], Any] = fitting,
+) -> None:
+    """The way out where a refused run asks for more clients or components than the file allows."""
+    facts = st.session_state.get(f"{_STATE}_facts")
+    settings = controls.settings()
+    if not refusal or facts is None or settings.problem not in ("own", "table"):
+        return
+    fits = fit(settings, facts)
+    words = [
+        f"{getattr(fits, name)} {name}"
+        for name in ("clients", "components")
+        if getattr(fits, name, 0) != getattr(settings, name, 0)
+    ]
+    if words and ("clients" in refusal or "components" in refusal):
+        st.button(
+            f"Use {' and '.join(words)}",
+            on_click=controls.changer(fits),
+            key="remedy_fitting",
+            help=f"As the {facts.rows:,} rows and their columns allow.",
+        )
+
+
+def remedy_of(controls: Controls[Any], job: jobs.Job) -> None:
+    """The `remedy` of a job that may end later: a fragment, ``remedy`` among the job's parts."""
+
+    @st.fragment(key="remedy")
+    def way_out() -> None:
+        remedy(controls, job.refusal)
+
+    way_out()
 
 
 def current() -> OwnData | None:
@@ -68,6 +105,7 @@ def _keep(own: OwnData) -> None:
     """Keep a file whose size can be read here; note what is wrong with any other."""
     st.session_state.pop(_STATE, None)
     st.session_state.pop(f"{_STATE}_refusal", None)
+    st.session_state.pop(f"{_STATE}_facts", None)
     try:
         limits.check_file(own)
     except InvalidInput as refusal:

@@ -51,7 +51,7 @@ def copy_link(parameters: Parameters | None = None, *, key: str = "link") -> Non
 
 
 def take_away(
-    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None = None
+    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
 ) -> None:
     """The link, the configuration file, every table of the studies that have a result, and all of
     it with the figures in one archive."""

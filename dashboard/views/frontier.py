@@ -19,7 +19,7 @@ from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
 from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.frontier.links import destinations, point
-from fedpca_core.studies.frontier.recommendation import Advice, meant, named, sentences
+from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
 from fedpca_core.studies.frontier.rules import ORDER, RULES, size
 from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
 from fedpca_core.studies.own_data import OwnData
@@ -73,8 +73,6 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
             st.session_state[POINT] = label(of.iloc[number], settings)
 
     chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
-    if (drawn["protection"] == "formal").any():
-        st.caption(meant(settings))
     notes = [
         f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
         for axis in (settings.across, settings.upward)
@@ -339,8 +337,6 @@ def advice(found: Advice, settings: FrontierSettings) -> None:
     layout.sentence(first, kind="remedy" if best is None else "good")
     for other in others:
         st.markdown(other)
-    if found.table["noise"].any():
-        st.caption(meant(settings))
     rules = pd.DataFrame(
         [
             {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -20,13 +21,14 @@ from dashboard.player import (
     replay,
     to_uint8,
 )
-from dashboard.shell import layout, own_table
+from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from dashboard.views.records import held_caption
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import short
-from fedpca_core.studies.scene.scene import Scene
+from fedpca_core.studies.scene.scene import LivePicture, Scene
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.scene.words import angle, things, who
 
@@ -86,6 +88,21 @@ def possible(settings: SceneSettings) -> SceneSettings:
         kind="note",
     )
     return replace(settings, secure_aggregation=False)
+
+
+def remedy(controls: Controls[SceneSettings], refusal: str | None) -> None:
+    """The way out where a replay is refused: the most records for which this server has time."""
+    settings = controls.settings()
+    if not refusal or not settings.unmask or settings.problem == "table":
+        return
+    for records in reversed(settings.parameters()["records_per_client"].grid):
+        fits = replace(settings, records_per_client=records)
+        with suppress(InvalidInput):
+            limits.check(LivePicture(), fits, None)
+            if records < settings.records_per_client:
+                label = f"Use {short(records)} records per client"
+                st.button(label, on_click=controls.changer(fits), key="remedy_replay")
+            return
 
 
 def draw(

@@ -17,6 +17,7 @@ from scipy.stats import t as student
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
+from fedpca_core.settings import short
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Audit:
     def sentence(self) -> str:
         """The bound with all that belongs to it."""
         return (
-            f"ε ≥ {self.epsilon:.2g} at δ = {self.delta:g} with {100 * self.confidence:g} % "
+            f"ε ≥ {self.epsilon:.2g} at δ = {short(self.delta)} with {100 * self.confidence:g}% "
             f"confidence, from {self.runs:,} runs ({self.way})."
         )
 
@@ -124,7 +125,7 @@ def ranking_audit(first: Array, second: Array, delta: float, *, confidence: floa
 
     A Gaussian mechanism has an area of at most ``Phi(mu/sqrt(2))``. The lower bound on the area is
     that of DeLong, DeLong and Clarke-Pearson (1988) for its log-odds, with a quantile of Student's
-    t; on the area itself it is below the truth in 90 to 94 % of cases where 95 % are stated, from
+    t; on the area itself it is below the truth in 90 to 94% of cases where 95% are stated, from
     20 to 200 runs. From equally many runs it proves about half as much again as one threshold.
     """
     _check(first, second, confidence)

@@ -17,6 +17,7 @@ from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.records import check_clip_norm
+from fedpca_core.settings import short
 
 CALIBRATIONS = ("exact", "published")
 
@@ -149,9 +150,9 @@ def warn_delta(delta: float, samples: IntArray) -> str | None:
     if delta < 1.0 / fewest:
         return None
     return (
-        f"δ = {delta:g} is not below 1/{fewest:,}, one over the records of the "
+        f"δ = {short(delta)} is not below 1/{fewest:,}, one over the records of the "
         "smallest client: a mechanism that publishes one whole record at random would satisfy it. "
-        f"Choose δ well below {1 / fewest:.1g}."
+        f"δ should be well below {short(1 / fewest, 1)}."
     )
 
 

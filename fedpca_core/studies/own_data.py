@@ -13,6 +13,10 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.table_file import read_table, shape
 
 
+class NoFile(InvalidInput):
+    """Settings ask for a visitor's own file, and there is none."""
+
+
 @dataclass(frozen=True, eq=False)
 class OwnData:
     """A file that a link or a configuration cannot carry.

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 import pandas as pd
 
-from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem, from_table
 from fedpca_core.problems.table_cleaning import distinctly_named
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
 from fedpca_core.studies.limits import Cost
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.study import Run, Step, Study
 
 #: Fields that say how a table is read.
 TABLE_FIELDS = ("client_column", "columns", "scaling")
+S = TypeVar("S", bound=Settings)
 #: A column of more distinct values names nobody's client and no label.
 _MOST_VALUES = 200
 
@@ -31,7 +31,7 @@ class TableFacts:
     ----------
     rows, columns : int
     numeric : tuple of str
-        Columns that could be features.
+        Columns that could be features: neither text nor constant.
     clients : tuple of str
         Columns that could name clients: few distinct values, each on several rows.
     labels : mapping of str to tuple of str
@@ -52,13 +52,39 @@ class TableFacts:
         return cls(
             len(table),
             table.shape[1],
-            tuple(str(c) for c in table.columns if pd.api.types.is_numeric_dtype(table[c])),
+            tuple(
+                str(c)
+                for c in table.columns
+                if pd.api.types.is_numeric_dtype(table[c]) and distinct[str(c)] > 1
+            ),
             tuple(name for name, count in distinct.items() if 2 <= count <= most),
             {
                 name: tuple(str(value) for value in table[name].dropna().unique())
                 for name in label_columns(table)
             },
         )
+
+
+def fitting(settings: S, facts: TableFacts, *, rows_each: int = 1, labels: int = 0) -> S:
+    """The settings with no more clients and components than a file has rows and columns for.
+
+    Parameters
+    ----------
+    settings : Settings
+        With ``client_column``, ``columns`` and ``clients``; ``components`` where there are any.
+    facts : TableFacts
+    rows_each : int
+        Rows that a client needs.
+    labels : int
+        Numeric columns that may be no features.
+    """
+    given: Any = settings
+    features = len(given.columns) or len(set(facts.numeric) - {given.client_column}) - labels
+    most = max(2, facts.rows // rows_each)
+    fits = {} if given.client_column else {"clients": min(given.clients, most)}
+    if hasattr(settings, "components"):
+        fits["components"] = min(given.components, max(1, features - 1))
+    return replace(settings, **fits)
 
 
 class OwnTable(Study[Settings, TableFacts]):
@@ -72,7 +98,7 @@ class OwnTable(Study[Settings, TableFacts]):
     def run(self, settings: Settings, data: OwnData | None = None) -> Run[TableFacts]:
         yield Step(0.0, "Reading your file")
         if data is None:
-            raise InvalidInput("There is no file to read; choose one.")
+            raise NoFile("There is no file to read; choose one.")
         table = distinctly_named(data.table)
         yield Step(0.8, "Looking at its columns")
         return TableFacts.of(table)
@@ -98,13 +124,15 @@ def own_problem(
 
     Raises
     ------
+    NoFile
+        There is none.
     InvalidInput
-        No file, or one that does not fit.
+        One that does not fit.
     """
     if data is None:
-        raise InvalidInput(
+        raise NoFile(
             "These settings are for a table of your own, which a link cannot carry; "
-            "choose the CSV file again under “Your file” (or give --table)."
+            "choose the CSV file again under “Your file”."
         )
     return from_table(
         data.table,

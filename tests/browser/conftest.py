@@ -17,6 +17,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from scripts.browser import FLAGS, NoBrowser, find, required
 from tests.browser.tools import (
+    LINE,
     ROOT,
     Server,
     answering,
@@ -64,6 +65,7 @@ def context(chromium):
     """What the pages of all tests share: a cache, and a renderer, which lives while a page does."""
     context = chromium.new_context(reduced_motion="reduce")
     context.add_init_script(STILL)
+    context.add_init_script(LINE)
     context.set_default_timeout(60_000)
     stays = context.new_page()
     stays.route("**", lambda request: request.fulfill(body=""))

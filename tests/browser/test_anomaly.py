@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from tests.browser.tools import accessible, drawn, fits, look_while_computing, set_slider, settled
@@ -58,7 +59,7 @@ def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_
     own, exact, norm = map(float, found(verdict, text))
     assert abs(own - exact) < 0.02 and own > norm + 0.1
     assert card(page, "AUC") == own
-    assert page.locator(".js-plotly-plot").count() == 3
+    expect(page.locator(".js-plotly-plot")).to_have_count(3)
     caught, alarms = card(page, "Attacks caught"), card(page, "False alarms")
     assert 3 < alarms < 7
     set_slider(page, "quantile", 0)  # the first of the list: 0.8
@@ -66,7 +67,7 @@ def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_
     assert 17 < card(page, "False alarms") < 23
     assert card(page, "Attacks caught") > caught
     assert card(page, "AUC") == own
-    assert "quantile=0.8" in page.url
+    expect(page).to_have_url(re.compile("quantile=0.8"))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_a_file_of_ones_own_is_read_or_refused_in_a_sentence(open_page):
 def test_a_link_of_the_first_version_opens_the_same_page(open_page):
     old = {"data": "Synthetic traffic", "scaling": "Pooled", "components": 6, "rounds": 100}
     page = open_page("/anomaly", old)
-    assert "problem=synthetic" in page.url.lower() or "problem=Synthetic" in page.url
+    expect(page).to_have_url(re.compile("problem=synthetic", re.IGNORECASE))
     assert "ranks an attack above a normal flow" in main_text(page)
     assert page.locator(".st-key-link_notes_anomaly").count() == 0
 
@@ -143,4 +144,4 @@ def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):
     assert "30 components do not fit 24 features" in main_text(page)
     set_slider(page, "components", 6)
     drawn(page)
-    assert page.locator(".js-plotly-plot").count() == 3
+    expect(page.locator(".js-plotly-plot")).to_have_count(3)

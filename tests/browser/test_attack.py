@@ -133,7 +133,7 @@ def test_replay_shows_progress_survives_other_widgets_and_can_be_stopped(open_pa
     page = open_page("/attack", old, wait=False)
     status = page.locator(".st-key-replay_busy")
     status.locator("[data-testid=stProgress]").wait_for()
-    assert "evaluations=2000" in page.url
+    expect(page).to_have_url(re.compile("evaluations=2000"))
     set_slider(page, "starts", 2)
     assert status.locator("[data-testid=stProgress]").count() == 1, "the attack did not go on"
     found = page.get_by_text("The server has the client's covariance to").first
@@ -160,7 +160,7 @@ def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):
     field.fill("7")
     field.press("Enter")
     drawn(page)
-    assert "differencing=true" in page.url and "record=7" in page.url
+    page.wait_for_url(lambda url: "differencing=true" in url and "record=7" in url)
     words = main.get_by_text("the server has the record that joined").inner_text()
     again = open_page("/attack", page.url.split("?")[1], address=other_dashboard)
     expect(again.locator("[data-testid=stMain]")).to_contain_text(words[:80])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import expect
 
-from tests.browser.tools import drawn, listen, set_slider, settled
+from tests.browser.tools import arrived, drawn, listen, set_slider, settled
 
 QUICK = {"starts": 1, "rounds": 50}
 ROOT_NODE = "[data-testid=replay]"
@@ -45,7 +45,7 @@ def test_a_slider_changes_the_curve_and_keeps_zoom_and_round(open_page):
     assert "round 7" in numbers
     set_slider(page, "heterogeneity", 0.1)
     drawn(page)
-    assert digest(page) != before
+    expect(page.locator("[data-digest]").first).not_to_have_attribute("data-digest", before)
     assert read_out(page) != numbers and "round 7" in read_out(page)
     assert x_range(page) == [5, 25]
     assert page.locator(".js-plotly-plot[data-mark=same]").count() == 1, "the chart was remounted"
@@ -100,9 +100,8 @@ def test_a_bad_link_is_explained_and_sizes_that_do_not_fit_are_a_sentence(open_p
     drawn(page)
     expect(page.locator(".js-plotly-plot")).to_have_count(1)
     notes.get_by_role("button", name="Dismiss").click()
-    settled(page)
-    page.wait_for_function("() => !document.querySelector('.st-key-link_notes_converge')")
-    assert "moon" not in page.url and "rounds=50" in page.url
+    expect(notes).to_have_count(0)
+    page.wait_for_url(lambda url: "moon" not in url and "rounds=50" in url)
 
 
 def test_a_long_run_shows_progress_can_be_stopped_and_keeps_what_it_has(open_page):
@@ -181,15 +180,15 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
     page = open_page("/converge", {"starts": 1, "features": 20})
     set_slider(page, "heterogeneity", 0.2)
     page.get_by_role("link", name="What leaks?").click()
-    page.wait_for_url(re.compile("/attack"))
+    arrived(page, "/attack")
     drawn(page)
-    assert "heterogeneity=0.2" in page.url
+    expect(page).to_have_url(re.compile("heterogeneity=0.2"))
     page.get_by_role("link", name="How fast?").click()
-    page.wait_for_url(re.compile("/converge"))
+    arrived(page, "/converge")
     drawn(page)
-    assert "heterogeneity=0.2" in page.url
+    expect(page).to_have_url(re.compile("heterogeneity=0.2"))
     page.get_by_role("link", name="Attack this run").click()
-    page.wait_for_url(re.compile("/attack"))
+    arrived(page, "/attack")
     drawn(page)
     # What Converge has by default and Attack does not came along, too.
     query = parse_qs(urlparse(page.url).query)
@@ -197,7 +196,7 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
     assert query["clients"] == ["10"] and query["inner"] == ["Automatic"]
     assert query["features"] == ["20"] and query["heterogeneity"] == ["0.2"]
     page.get_by_role("link", name="Compare the costs of this run").click()
-    page.wait_for_url(re.compile("/converge"))
+    arrived(page, "/converge")
     drawn(page)
     query = parse_qs(urlparse(page.url).query)
     assert query["features"] == ["20"] and query["heterogeneity"] == ["0.2"]
@@ -207,7 +206,7 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
 def test_a_card_on_home_opens_its_preset(open_page):
     page = open_page("/")
     page.get_by_role("link", name="Open: One round is not enough").click()
-    page.wait_for_url(re.compile("/converge"))
+    arrived(page, "/converge")
     drawn(page)
     expect(page.locator(".st-key-preset_note")).to_contain_text("One round is not enough.")
 

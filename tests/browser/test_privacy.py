@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from playwright.sync_api import expect
+
 from tests.browser.tools import accessible, drawn, fits, set_slider
 
 QUICK = {"features": 20, "samples": 2000, "repetitions": 2, "delta": "1e-5"}
@@ -27,7 +31,7 @@ def test_turning_epsilon_changes_guarantee_noise_and_curve(open_page):
     assert metric(page, "Guaranteed ε") == "10"
     assert float(metric(page, "Noise ν")) < float(noise) / 4
     assert page.get_by_test_id("replay-readout").inner_text() != numbers
-    assert "epsilon=10" in page.url
+    expect(page).to_have_url(re.compile("epsilon=10"))
     set_slider(page, "epsilon", EPSILON["∞"])
     drawn(page)
     assert metric(page, "Guaranteed ε") == "∞"
@@ -52,13 +56,14 @@ def test_every_view_is_reached_by_its_button(open_page):
         page.locator(".st-key-view").get_by_text(name, exact=True).click()
         page.get_by_text(words).first.wait_for()
         drawn(page)
-        assert page.locator(".js-plotly-plot").count() == charts, name
+        expect(page.locator(".js-plotly-plot")).to_have_count(charts)
 
 
 def test_a_link_opens_the_same_view_on_another_server(open_page, other_dashboard):
     page = open_page("/privacy", QUICK)
     set_slider(page, "epsilon", EPSILON[0.1])
     page.locator(".st-key-view").get_by_text("Price of ε", exact=True).click()
+    expect(page).to_have_url(re.compile(r"epsilon=0\.1.*view=Price|view=Price.*epsilon=0\.1"))
     drawn(page)
     query = page.url.split("?")[1]
     other = open_page("/privacy", query, address=other_dashboard)

@@ -15,7 +15,7 @@ def test_the_plain_script_is_an_entry_too(open_page, other_dashboard):
     assert page.locator("h1").first.inner_text().strip()
     assert page.locator("[role=dialog]").count() == 0, "a modal covers the page"
     assert page.locator("[data-testid=stException]").count() == 0
-    assert page.url.split("?")[0] == f"{other_dashboard}/converge"
+    page.wait_for_url(lambda url: url.split("?")[0] == f"{other_dashboard}/converge")
 
 
 def test_headings_use_our_own_font_and_tabs_carry_the_product(open_page):
@@ -31,7 +31,7 @@ def test_an_embedded_page_folds_its_controls_away_and_keeps_its_settings(open_pa
     page = open_page("/converge", {**quick, "heterogeneity": 0.5, "embed": "true"})
     sidebar = page.locator("[data-testid=stSidebar]")
     expect(sidebar).to_have_attribute("data-collapsed", "true")
-    assert "embed=true" in page.url and "heterogeneity=0.5" in page.url
+    page.wait_for_url(lambda url: "embed=true" in url and "heterogeneity=0.5" in url)
     page = open_page("/converge", quick)
     expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("data-collapsed", "false")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlparse
 
-from tests.browser.tools import drawn, settled
+from tests.browser.tools import arrived, drawn, settled
 
 QUICK = {
     **{"features": 8, "clients": 4, "samples": 100, "components": 2, "rounds": 10, "seeds": 1},
@@ -31,10 +31,10 @@ def test_a_click_on_a_marker_shows_that_configuration_and_its_link(open_page):
     click(page, "Block Krylov")
     click(page, "One-shot")
     page.get_by_role("link", name="See it converge").click()
+    arrived(page, "/converge")
     drawn(page)
-    there = urlparse(page.url)
-    carried = parse_qs(there.query)
-    assert there.path == "/converge" and carried["features"] == ["8"]
+    carried = parse_qs(urlparse(page.url).query)
+    assert carried["features"] == ["8"]
     assert carried["method"] == ["One-shot"]
 
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from axe_playwright_python.sync_playwright import Axe
@@ -26,15 +27,18 @@ from dashboard.shell.navigation import ENTRIES
 ROOT = Path(__file__).resolve().parents[2]
 
 # Resting means: connected, not running, nothing stale, for a tenth of a second on end. Right after
-# a click "not running" alone is wrong, because the click has not reached the server yet. A timer
-# looks, not a frame: a page that is asked for frames paints them, on the processor.
+# a click "not running" alone is wrong, because the click has not reached the server yet: what was
+# asked last is to be answered, but for the little that a server never answers. A timer looks, not a
+# frame: a page that is asked for frames paints them, on the processor.
 _SETTLED = """(limit) => new Promise((resolve) => {
   let since = 0;
   const begun = performance.now();
   const look = () => {
     const app = document.querySelector('[data-testid="stApp"]');
     const now = performance.now();
+    const { asked, heard } = window.line ?? {};
     const rests = app && app.dataset.testScriptState === 'notRunning'
+      && !(asked > heard && now - asked < 3000)
       && app.dataset.testConnectionState === 'CONNECTED'
       && !document.querySelector('[data-stale="true"]');
     if (!rests) since = 0; else if (!since) since = now;
@@ -44,6 +48,21 @@ _SETTLED = """(limit) => new Promise((resolve) => {
   };
   look();
 })"""
+
+#: Runs in a page before its own scripts: notes when its line to the server was used.
+LINE = """(() => {
+  const line = window.line = { asked: 0, heard: 0 };
+  window.WebSocket = class extends WebSocket {
+    constructor(...where) {
+      super(...where);
+      this.addEventListener('message', () => { line.heard = performance.now(); });
+    }
+    send(what) {
+      line.asked = performance.now();
+      super.send(what);
+    }
+  };
+})()"""
 
 # Nothing is computed or loaded, and every chart stands: ours say so, Streamlit's have their SVG.
 _DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')
@@ -112,6 +131,11 @@ def drawn(page, seconds: float = 120.0) -> None:
     except PlaywrightTimeout as late:
         raise AssertionError(f"{page.url}: a chart was not drawn in {seconds:g} s") from late
     settled(page, seconds)
+
+
+def arrived(page, path: str) -> None:
+    """Wait until a link has led to another page, which took over what the link packs."""
+    page.wait_for_url(lambda url: urlsplit(url).path == path and "settings=" not in url)
 
 
 def look_while_computing(page, below: str) -> None:

@@ -27,7 +27,6 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
-fixed = settings(derandomize=True, database=None, deadline=None)
 
 NASTY = (
     *("", " ", "∞", "-∞", "inf", "-inf", "nan", "1e400", "-1e400", "1e-400", "0x10", "1_000"),
@@ -62,7 +61,7 @@ def links(draw: st.DrawFn) -> tuple[type[Settings], dict[str, list[str]]]:
     return page, chosen
 
 
-@settings(fixed, max_examples=600)
+@settings(max_examples=300)
 @given(links())
 def test_a_link_becomes_settings_and_sentences(link):
     page, parameters = link
@@ -82,7 +81,7 @@ def test_a_link_becomes_settings_and_sentences(link):
             assert cost.megabytes <= limits.LIMITS.megabytes
 
 
-@settings(fixed, max_examples=200)
+@settings(max_examples=200)
 @given(st.one_of(texts, st.text(alphabet="![](){}<>*_`$|:#~-+\\ab/", max_size=40)))
 def test_what_is_shown_back_is_letters_only(text):
     shown = plain(text)
@@ -110,7 +109,7 @@ def files(draw: st.DrawFn) -> str:
     return text[:cut] if cut < len(text) else text
 
 
-@settings(fixed, max_examples=150)
+@settings(max_examples=150)
 @given(st.one_of(files(), json_values.map(json.dumps), texts))
 def test_a_configuration_file_is_read_or_refused_in_a_sentence(text):
     try:
@@ -159,7 +158,7 @@ def test_the_same_table_in_every_kind_of_file(content):
     assert columns == 4 and 30 <= rows <= 32
 
 
-@settings(fixed, max_examples=200)
+@settings(max_examples=200)
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 2**32))
 def test_a_spoiled_file_is_read_or_refused_in_a_sentence(kind, seed):
     content, drawn = bytearray(GOOD[kind]), random.Random(seed)

@@ -26,7 +26,7 @@ from fedpca_core.studies.study import Study, outcome
 QUICK = ConvergeSettings(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")
 )
-SMALLER = FrontierSettings(features=8, components=2, samples=500, clients=4, rounds=20)
+SMALLER = FrontierSettings(features=6, components=2, samples=500, clients=4, rounds=20)
 SMALL = AttackSettings(features=10, components=2, samples=40, rounds=20)
 
 

@@ -28,7 +28,7 @@ def refuse_and_go_on() -> None:
     from dashboard.shell.layout import guard
     from fedpca_core.errors import InvalidInput
 
-    with guard(otherwise=lambda: st.text("nothing to draw")):
+    with guard(otherwise=lambda refusal: st.text("nothing to draw")):
         st.text("before")
         raise InvalidInput("The price is $5 of $4; choose 4 or less.")
     st.text("after")

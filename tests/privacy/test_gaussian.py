@@ -179,7 +179,7 @@ def test_releases_of_each_client() -> None:
 def test_delta_is_compared_with_the_smallest_client() -> None:
     assert warn_delta(1e-6, np.array([500, 1000])) is None
     said = warn_delta(1e-3, np.array([5000, 1000]))
-    assert said is not None and "1/1,000" in said and "Choose δ well below 0.001" in said
+    assert said is not None and "1/1,000" in said and "δ should be well below 0.001" in said
 
 
 @pytest.mark.parametrize(

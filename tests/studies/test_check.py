@@ -78,7 +78,7 @@ def test_what_is_stated_holds_for_as_many_fresh_attacks():
 @pytest.mark.parametrize("method", ["faps", "fedpg"])
 def test_what_is_stated_of_a_method_whose_attack_searches_holds_as_well(method):
     small = CheckSettings(
-        method=method, features=5, samples=20, clients=4, components=2, rounds=4, values="real"
+        method=method, features=5, samples=20, clients=4, components=2, rounds=3, values="real"
     )
     statements, _ = compared(small)
     assert all(one.agrees for one in statements)

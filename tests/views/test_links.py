@@ -11,25 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.player.poster import header
-from dashboard.shell import jobs
+from fedpca_core.studies.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("patient")
 PRINTED = "FedPG, printed projection"
 TRAFFIC = {"problem": "Synthetic traffic", "components": 6}
 THEORY = {"clients": 4, "features": 3}
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch) -> None:
-    """A page waits for its runs, instead of being drawn again and again meanwhile."""
-    monkeypatch.setattr(jobs.Job, "wait", lambda job, seconds: job._done.wait(110))
-    monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 600.0)
-    monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
 
 
 def opened(page: str, **query: object) -> AppTest:
@@ -158,3 +151,39 @@ def test_sizes_that_do_not_fit_are_a_sentence() -> None:
     link = {"datasets": 1, "rounds": 50, "features": 10, "components": 12}
     told = "12 components do not fit 10 features; choose between 1 and 9 components."
     assert told in said(opened("personalise", **link))
+
+
+@pytest.mark.parametrize(
+    ("page", "asked", "fits"),
+    [
+        ("home", {"components": 10}, "Use 5 components"),
+        ("converge", {"components": 9, "clients": 60}, "Use 40 clients and 5 components"),
+        ("attack", {"components": 9}, "Use 5 components"),
+        ("which", {"components": 9}, "Use 5 components"),
+        ("privacy", {"components": 8}, "Use 5 components"),
+        ("personalise", {}, "Use 40 clients and 5 components"),
+    ],
+)
+def test_a_table_too_small_for_the_settings_has_a_way_out(page, asked, fits):
+    values = np.random.default_rng(0).normal(size=(40, 7))
+    values[:, 6] = 1  # a constant column is no feature
+    csv = pd.DataFrame(values, columns=list("abcdefg")).to_csv(index=False)
+    app = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=120)
+    app.query_params.update({"problem": "Your own table"} | {k: str(v) for k, v in asked.items()})
+    app.session_state["_own_table"] = OwnData("own.csv", csv.encode())
+    at_rest(app)
+    (button,) = (one for one in app.button if one.key == "remedy_fitting")
+    assert button.label == fits
+    button.click()
+    at_rest(app)
+    assert not [one for one in app.button if one.key == "remedy_fitting"]
+    assert "do not fit" not in said(app) and "more clients" not in said(app)
+
+
+def test_a_replay_that_takes_too_long_has_a_way_out():
+    app = opened("home", algorithm="FAPS", unmask="true")
+    assert "would take about" in said(app)
+    (button,) = (one for one in app.button if one.key == "remedy_replay")
+    records = int(button.label.split()[1])
+    button.click().run()
+    assert app.session_state["perclient"] == records < 30 and "would take" not in said(app)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.views.papers import experiments, rows
@@ -31,6 +32,19 @@ def test_every_row_is_listed_once_and_counted():
     assert set(table["Verdict"]) <= set(rows.MARKS.values())
     assert table["Claim"].is_unique or table[["Claim", "Place"]].duplicated().sum() < len(table)
     assert len(found.only("dfl", "out of scope").rows) <= len(found.only("dfl", "all").rows)
+
+
+def test_rows_are_sorted_and_none_is_lost():
+    found = judged()
+    for order in PapersSettings.parameters()["order"].choices:
+        assert set(found.sorted_by(order).verdicts) == set(found.verdicts)
+    table = found.sorted_by("ratio").table()
+    ratio = table["ours"] / pd.to_numeric(table["published"].str.extract(r"([\d.e-]+)")[0])
+    both = np.abs(np.log(ratio[ratio > 0])).to_numpy()
+    assert len(both) > 50 and (np.diff(both) <= 1e-12).all()
+    assert list(ratio[ratio > 0].index) == list(range(len(both)))
+    papers = list(dict.fromkeys(found.sorted_by("paper").table()["paper"]))
+    assert papers == [one.name for one in SOURCES.values()]
 
 
 def test_results_travel_between_processes():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ SMALL = {"features": "20", "clients": "6", "samples": "2000", "repetitions": "2"
 
 
 def open_page(**parameters: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "pages" / "privacy.py"), default_timeout=90)
+    app = AppTest.from_file(str(ROOT / "pages" / "privacy.py"), default_timeout=120)
     for key, value in (SMALL | parameters).items():
         app.query_params[key] = value
     app.run()
@@ -34,13 +33,8 @@ def everything(app: AppTest) -> str:
     return "\n".join(part.value for part in parts)
 
 
-def wait_for(app: AppTest, words: str) -> str:
-    """The page's text once a job has drawn these words."""
-    for _ in range(300):
-        if words in everything(app):
-            break
-        time.sleep(0.1)
-        app.run()
+def text_with(app: AppTest, words: str) -> str:
+    """The page's text, which holds these words."""
     text = everything(app)
     assert words in text
     return text
@@ -76,6 +70,7 @@ def test_without_noise_epsilon_is_infinite_never_a_number(link: dict[str, str]) 
     assert "Unprotected" in text and "Differentially private" not in text
 
 
+@pytest.mark.usefixtures("patient")
 def test_vacuous_theory_is_said_to_be_vacuous() -> None:
     parameters = {
         "view": "Where the error comes from",
@@ -85,11 +80,6 @@ def test_vacuous_theory_is_said_to_be_vacuous() -> None:
         "draws": "3",
     }
     app = open_page(**parameters)
-    for _ in range(40):
-        if any(metric.label.startswith("I₁") for metric in app.metric):
-            break
-        time.sleep(0.1)
-        app.run()
     terms = {metric.label: metric.value for metric in app.metric}
     assert terms["I₁, privacy noise"] == terms["I₂, local drift"] == "vacuous"
     assert terms["I₃, client sampling"] == "vacuous"
@@ -137,9 +127,12 @@ def test_the_card_of_published_noise_explains_the_whole_factor(method: str, cred
     assert ("counts every product although the probes are orthogonal" in card.help) == credited
 
 
+@pytest.mark.usefixtures("patient")
 def test_block_krylov_has_a_view_of_what_an_attacker_gets() -> None:
     parameters = {"view": "What an attacker gets", "method": "Block Krylov", "features": "10"}
-    text = wait_for(open_page(**parameters), "an audit that ends above the promise would refute it")
+    text = text_with(
+        open_page(**parameters), "an audit that ends above the promise would refute it"
+    )
     assert "Without noise the server's messages bring that down to" in text
     assert "Two ceilings" in text
 
@@ -169,17 +162,19 @@ def test_a_ceiling_is_drawn_and_called_what_it_is(
         assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(height)]
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("view", "words"), [("Accountants", "Unit: "), ("Price of ε", "ε of ")])
 def test_views_speak_of_the_unit_that_is_set(view: str, words: str) -> None:
-    text = wait_for(
+    text = text_with(
         open_page(view=view, unit="A person", held="5"), f"{words}one person: 5 records"
     )
     assert "one record, replaced" not in text and "per record" not in text
 
 
+@pytest.mark.usefixtures("patient")
 def test_ways_to_spend_are_open_to_every_method() -> None:
     settings = {"view": "Ways to spend ε", "method": "FAPS", "repetitions": "1"}
-    text = wait_for(open_page(**settings), "Trusting nobody")
+    text = text_with(open_page(**settings), "Trusting nobody")
     assert "ends closest" in text and "No ε can be stated" not in text
     assert "FAPS, once at the source; Noisy covariance, one round:** one release of" in text
     assert text.count("secure aggregation shows sums only") == 4

@@ -97,7 +97,7 @@ def one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> None:
             "share": "% of score",
         }
         shown = table.head(LARGEST).rename(columns=columns)
-        shown["Measured"] = [short(value, 4) for value in shown["Measured"]]
+        shown["Measured"] = [short(value) for value in shown["Measured"]]
         shown = written(shown, {"Standardised": 2}, 1)
         layout.small_table(shown, label="Features", numbers=list(shown.columns[1:]))
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, own_table
+from dashboard.shell import guarantee, own_table
 from dashboard.shell.controls import Controls
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NO_LABELS, fitting
+from fedpca_core.studies.detection.task import NO_LABELS
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.own_table import TableFacts
 
 
-def sidebar(controls: Controls[AnomalySettings]) -> tuple[OwnData | None, TableFacts | None]:
-    """Draw the parameters of data and learning; the visitor's own file and what is in it."""
+def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
+    """Draw the parameters of data and learning; the visitor's own file."""
     st.header("Traffic", anchor=False)
     own = controls.parameter("problem") == "own"
-    data, facts = _own(controls) if own else (None, None)
+    data = _own(controls) if own else None
     named = data is not None and bool(controls.values.get("client_column"))
     controls.draw("clients", "split", disabled=named)
     controls.parameter("transform")
@@ -31,36 +30,17 @@ def sidebar(controls: Controls[AnomalySettings]) -> tuple[OwnData | None, TableF
         controls.draw("average", "standardising")
     with st.expander("Further settings"):
         controls.draw("step_factor", "local_start", "sampling", "initial", "seed")
-    return data, facts
+    return data
 
 
-def remedy(controls: Controls[AnomalySettings], facts: TableFacts, job: jobs.Job) -> None:
-    """The way out where the default numbers of clients and components are too large for a file."""
-    settings = controls.settings()
-    fits = fitting(settings, facts)
-    words = [
-        f"{getattr(fits, name)} {name}"
-        for name in ("clients", "components")
-        if getattr(fits, name) != getattr(settings, name)
-    ]
-    refusal = job.refusal or ""
-    if words and ("clients" in refusal or "components" in refusal):
-        st.button(
-            f"Use {' and '.join(words)}",
-            on_click=controls.changer(fits),
-            key="remedy_fitting",
-            help=f"As the {facts.rows:,} rows and their columns allow.",
-        )
-
-
-def _own(controls: Controls[AnomalySettings]) -> tuple[OwnData | None, TableFacts | None]:
+def _own(controls: Controls[AnomalySettings]) -> OwnData | None:
     """The visitor's file, and how it is read."""
     own, facts = own_table.choose(
         "One row for each record, numbers as features. With a column of labels the alarms can be "
         "judged; the public CSVs of UNSW-NB15, TON-IoT, NSL-KDD and IoT-23 are recognised."
     )
     if facts is None:
-        return None, None
+        return None
     controls.parameter(
         "label_column", options=["", *facts.labels, NO_LABELS], empty="Found by its name"
     )
@@ -68,4 +48,4 @@ def _own(controls: Controls[AnomalySettings]) -> tuple[OwnData | None, TableFact
         controls.parameter("normal_value", options=["", *values], empty="Found by itself")
     own_table.client_column(controls, facts)
     controls.parameter("columns", options=facts.numeric)
-    return own, facts
+    return own

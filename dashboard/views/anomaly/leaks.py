@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
 from dashboard.player import Baseline, Curve, Heat, Panel, chart
 from dashboard.shell import layout
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, packed
 from fedpca_core.settings import short
 from fedpca_core.studies.detection.leaks import FITTED_FEATURES, Leaked
 from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.studies.detection.task import present
 from fedpca_core.studies.own_data import OwnData
+
+#: What has few enough features.
+SMALL: Mapping[str, Any] = {"problem": "iot23", "components": 4}
 
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
@@ -25,7 +33,7 @@ def threat() -> None:
     layout.threat_card(
         "An honest-but-curious server",
         sees="every basis Uᵢ a client uploads, and its own averages Z",
-        knows="ρ, the step rule, the number of local steps, and the public start",
+        knows="the penalty ρ, the step rule, the number of local steps, and the public start",
         does="replays the dual Yᵢ ← Yᵢ + ρ(Uᵢ − Z), which never travels; at the limit "
         "Yᵢ = 2(I − ZZᵀ)SᵢZ; and fits the matrix on which the client's own code would have "
         "landed on its uploads",
@@ -53,10 +61,16 @@ def draw(found: Leaked, settings: AnomalySettings) -> None:
     if found.facts.features > FITTED_FEATURES:
         layout.sentence(
             f"Fitting the whole covariance is shown for up to {FITTED_FEATURES} features, where it "
-            f"takes seconds; these data have {found.facts.features}. Choose IoT-23 with "
-            "4 components to see it.",
+            f"takes seconds; these data have {found.facts.features}.",
             kind="note",
         )
+        if present(SMALL["problem"]):
+            st.page_link(
+                "../pages/anomaly.py",
+                label="Fit it on IoT-23 with 4 components",
+                icon=":material/sensors:",
+                query_params=packed(replace(settings, **SMALL)),
+            )
     if found.truth is None or found.found is None:
         return
     names = [str(index + 1) for index in range(len(found.truth))]

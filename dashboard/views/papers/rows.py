@@ -73,7 +73,7 @@ def _why_not(found: Judged) -> None:
 
 def draw(found: Judged, settings: PapersSettings) -> None:
     """The rows of one paper or with one verdict, by verdict, and any of them closely."""
-    listed = found.only(settings.paper, settings.verdict).by_verdict()
+    listed = found.only(settings.paper, settings.verdict).sorted_by(settings.order)
     table = texts(listed)
     if table.empty:
         layout.sentence("No row has this verdict; choose another.", kind="note")

@@ -267,7 +267,7 @@ class AnomalySettings(Settings):
     sweep: str = parameter(
         "penalty_factor",
         key="sweep",
-        label="Along",
+        label="Vary",
         help="The setting that varies; all others stay as they are.",
         choices={
             "penalty_factor": "Penalty factor",

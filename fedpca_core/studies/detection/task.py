@@ -22,9 +22,10 @@ from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.problems.traffic_table import NO_LABELS
 from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
+from fedpca_core.studies import own_table
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.facts import Facts
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.own_table import TableFacts
 from fedpca_core.studies.study import content_key
 
@@ -124,11 +125,11 @@ def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
         Data that are not there, or a file that could not be used.
     """
     own = settings.problem == "own"
-    require(
-        not own or data is not None,
-        "There is no file yet: these settings are for a CSV file of your own, which a link cannot "
-        "carry; choose it beside “Traffic” (or give --table).",
-    )
+    if own and data is None:
+        raise NoFile(
+            "There is no file yet: these settings are for a CSV file of your own, which a link "
+            "cannot carry; choose it beside “Traffic”."
+        )
     chosen = replace(settings, problem=resolve(settings.problem))
     file = data if own else None
     key = content_key(chosen, _fields(chosen), file)
@@ -160,17 +161,8 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
 
 
 def fitting(settings: AnomalySettings, facts: TableFacts) -> AnomalySettings:
-    """The settings with no more clients and components than a file has rows and columns for.
-
-    One column may hold the labels, and a subspace needs one more than it has components.
-    """
-    columns = len(settings.columns) or len(facts.numeric) - 1
-    clients = max(2, facts.rows // ROWS_A_CLIENT)
-    return replace(
-        settings,
-        clients=settings.clients if settings.client_column else min(settings.clients, clients),
-        components=min(settings.components, max(1, columns - 1)),
-    )
+    """The settings with no more clients and components than a file allows; it may hold labels."""
+    return own_table.fitting(settings, facts, rows_each=ROWS_A_CLIENT, labels=1)
 
 
 def _key(

@@ -28,7 +28,7 @@ from fedpca_core.protocol.trace_file import load_trace
 from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.opened.settings import GRIDS, OpenedSettings
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.pictures import shrunk
 from fedpca_core.studies.records.held import Held, held
 from fedpca_core.studies.records.routes import replayed
@@ -105,10 +105,7 @@ class OpenedRun(Study[OpenedSettings, Opened]):
 
     def run(self, settings: OpenedSettings, data: OwnData | None = None) -> Run[Opened]:
         if data is None:
-            raise InvalidInput(
-                "There is no run to open; choose the file that one has written (.npz), on the "
-                "command line with --table."
-            )
+            raise NoFile("There is no run to open; choose the file that one has written (.npz).")
         yield Step(0.0, "Reading the file")
         trace = load_trace(io.BytesIO(data.content))
         view = trace.transcript

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -44,6 +45,15 @@ class PapersSettings(Settings):
         label="Verdict",
         help="List the rows with one verdict. Verdicts are worked out from the numbers.",
         choices=ALL | {word: word.capitalize() for word in WORDS},
+        view=True,
+    )
+    order: str = parameter(
+        "verdict",
+        key="order",
+        label="Sorted by",
+        help="Furthest: ours differs from the printed number by the largest factor; rows without "
+        "both numbers come last.",
+        choices={"verdict": "Verdict", "paper": "Paper", "ratio": "Furthest from print"},
         view=True,
     )
     experiment: str = parameter(
@@ -97,10 +107,15 @@ class Judged:
         """Those of one experiment."""
         return Judged({row.name: found for row, found in self.rows if row.experiment == key})
 
-    def by_verdict(self) -> Judged:
-        """The same, those with a verdict first."""
-        order = sorted(self.verdicts.items(), key=lambda pair: WORDS.index(pair[1].word))
-        return Judged(dict(order))
+    def sorted_by(self, order: str) -> Judged:
+        """The same by "verdict", by "paper" as registered, or by "ratio" to the printed number."""
+        keys: Mapping[str, Callable[[Row, Verdict], float]] = {
+            "verdict": lambda row, found: WORDS.index(found.word),
+            "paper": lambda row, found: list(SOURCES).index(row.source),
+            "ratio": lambda row, found: -_factor(row, found),
+        }
+        rows = sorted(self.rows, key=lambda pair: keys[order](*pair))
+        return Judged({row.name: found for row, found in rows})
 
     @property
     def counts(self) -> dict[str, int]:
@@ -143,6 +158,12 @@ class Judged:
                 for row, found in self.rows
             ]
         )
+
+
+def _factor(row: Row, found: Verdict) -> float:
+    """How many times ours is the printed number or the printed number ours; 0 without both."""
+    ours, printed = found.middle, row.quoted.value if row.quoted else math.nan
+    return max(ours / printed, printed / ours) if ours > 0 and printed > 0 else 0.0
 
 
 def reason(row: Row, found: Verdict) -> str:
