@@ -7,9 +7,9 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.algorithms.faps import inner as faps_inner
-from fedpca_core.algorithms.faps.low_rank import low_rank_part
 from fedpca_core.algorithms.faps import penalty as faps_penalty
 from fedpca_core.algorithms.faps import rules as faps_rules
+from fedpca_core.algorithms.faps.low_rank import low_rank_part
 from fedpca_core.algorithms.faps.stability import largest_stable_steps
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array
