@@ -9,6 +9,7 @@ import fedpca_core as fp
 from fedpca_core.algorithms.faps import inner as faps_inner
 from fedpca_core.algorithms.faps import penalty as faps_penalty
 from fedpca_core.algorithms.faps import rules as faps_rules
+from fedpca_core.algorithms.faps.low_rank import low_rank_part
 from fedpca_core.algorithms.faps.stability import largest_stable_steps
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array
@@ -254,7 +255,7 @@ def test_h_is_the_operator_of_the_paper() -> None:
     state.product = dense @ frames
     state.multiplier = faps_inner.multiplier(frames, state.product)
     others = np.random.default_rng(5).standard_normal(frames.shape)
-    tall, wide = faps_inner.low_rank_part(state, received)
+    tall, wide = low_rank_part(state, received)
     found = dense @ others + tall @ (wide @ others)
     for client, matrix in enumerate(dense):
         h = dense_operators(matrix, frames[client], received, penalty[client])[1]

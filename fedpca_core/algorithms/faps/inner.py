@@ -10,9 +10,10 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.direction import follow, leading_direction
 from fedpca_core.algorithms.faps.in_coordinates import fits, iterate_in_coordinates
+from fedpca_core.algorithms.faps.low_rank import first_image, low_rank_part
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.linalg.stiefel import (
     orthonormalise,
     projector_distance,
@@ -48,23 +49,6 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
     state.multiplier = multiplier(state.frame, state.product)
 
 
-def low_rank_part(state: ClientState, received: Array) -> tuple[Array, Array]:
-    """``Lambda_i + beta_i Z Z^T`` as a tall matrix times a wide one, of 3p columns and rows.
-
-    Lambda_i = X_i W_i^T + W_i X_i^T (FAPS, section 3), so this is
-    ``[X_i, W_i, beta_i Z] [W_i, X_i, Z]^T``, with X_i and W_i of the beginning of the round.
-    """
-    pulled = state.penalty[:, None, None] * received
-    tall = _side_by_side(state.frame, state.multiplier, pulled)
-    return tall, transpose(_side_by_side(state.multiplier, state.frame, received))
-
-
-def first_image(state: ClientState, received: Array) -> Array:
-    """H X_i of the beginning of the round, where ``Lambda_i X_i = W_i``: W_i^T X_i = 0."""
-    pulled = state.penalty[:, None, None] * received
-    return state.product + state.multiplier + pulled @ (transpose(received) @ state.frame)
-
-
 def iterate_as_planned(
     rule: InnerRule, data: ClientData, state: ClientState, received: Array
 ) -> None:
@@ -89,34 +73,41 @@ def iterate_as_planned(
         if stretch > 1 and apart ** (most - 1) < BEARABLE:
             stretch = most
         products = follow(data, state, images, running, alone=formed)
-    order = np.argsort(-rule.budget) if whole is not None and least < most else None
-    if whole is not None and order is not None:  # who goes on is in front
-        whole, images = whole[order], images[order]
+    if whole is not None:
+        images, most = _multiplied(whole, images, rule.budget, stretch, since), 0
     for step in range(2, most + 1):
         if since == stretch:
             images, since = recondition(images), 0
         going = None if step <= least else rule.budget >= step
-        if whole is None:
-            fresh = data.multiply(images, going) if products is None else products
-            moved, products = fresh + tall @ (wide @ images), None
-            images = moved if going is None else np.where(going[:, None, None], moved, images)
-        else:
-            front = len(images) if going is None else np.count_nonzero(going)
-            # H is symmetric, and this is quicker.
-            moved = transpose(transpose(images[:front]) @ whole[:front])
-            if going is None:
-                images = moved
-            else:
-                images[:front] = moved
+        fresh = data.multiply(images, going) if products is None else products
+        moved, products = fresh + tall @ (wide @ images), None
+        images = moved if going is None else np.where(going[:, None, None], moved, images)
         since += 1
-    if order is not None:
-        images = images[np.argsort(order)]
     frames = orthonormalise(images)
     products = data.multiply(frames, running if least == 0 else None)
     pick = running[:, None, None]
     state.frame = frames if least > 0 else np.where(pick, frames, state.frame)
     state.product = products if least > 0 else np.where(pick, products, state.product)
     data.charge(rule.budget)
+
+
+def _multiplied(whole: Array, images: Array, budget: IntArray, stretch: int, since: int) -> Array:
+    """The images after the other products with H itself, of which the first was made before."""
+    order = np.argsort(-budget) if budget.min() < budget.max() else None
+    if order is not None:  # who goes on is in front
+        whole, images = whole[order], images[order]
+    for step in range(2, int(budget.max()) + 1):
+        if since == stretch:
+            images, since = recondition(images), 0
+        front = len(images) if order is None else np.count_nonzero(budget >= step)
+        # H is symmetric, and this is quicker.
+        moved = transpose(transpose(images[:front]) @ whole[:front])
+        if front == len(images):
+            images = moved
+        else:
+            images[:front] = moved
+        since += 1
+    return images if order is None else images[np.argsort(order)]
 
 
 def iterate_until(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
@@ -157,18 +148,6 @@ def join(data: ClientData, state: ClientState, received: Array | None) -> None:
     state.multiplier = multiplier(state.frame, state.product)
     direction = leading_direction(state.multiplier)
     state.direction = np.where(pick, direction, state.direction)
-
-
-def _side_by_side(first: Array, second: Array, third: Array) -> Array:
-    """Three frames a client as one; slices are filled, which is quicker than concatenating.
-
-    The columns lie in memory one after the other: filling rows of 3p takes twice as long.
-    """
-    clients, features, columns = first.shape
-    joined = np.empty((clients, 3 * columns, features))
-    for position, part in enumerate((first, second, third)):
-        joined[:, position * columns : (position + 1) * columns] = transpose(part)
-    return transpose(joined)
 
 
 def multiplier(frames: Array, products: Array) -> Array:
