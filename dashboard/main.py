@@ -19,8 +19,9 @@ from dashboard.shell.warmup import warm  # noqa: E402
 warm()  # where this file is the entry; under app.py it is done already
 
 from dashboard.shell import figures  # noqa: E402
+from dashboard.shell.controls import packed  # noqa: E402
 from dashboard.shell.document import icon, page_title  # noqa: E402
-from dashboard.shell.navigation import ENTRIES  # noqa: E402
+from dashboard.shell.navigation import ENTRIES, listed  # noqa: E402
 
 st.set_page_config(
     page_icon=icon(),
@@ -39,11 +40,16 @@ page = st.navigation(
             default=entry is ENTRIES[0],
         )
         for entry in ENTRIES
-    ]
+    ],
+    position="hidden",
 )
 
 st.set_page_config(page_title=page_title(page.title))
 st.html(ROOT / "dashboard" / "page.css")
+script = (ROOT / "dashboard" / "links.js").read_text(encoding="utf-8")
+st.sidebar.html(
+    f"{listed(page.title, packed(None))}<script>{script}</script>", unsafe_allow_javascript=True
+)
 
 figures.forget()
 page.run()

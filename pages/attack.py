@@ -31,13 +31,64 @@ layout.heading(
 controls.show_notes()
 of_preset = st.container()
 place = st.container()
+
+
+@st.fragment(key="card")
+def card() -> None:
+    """What the numbers of the run are."""
+    jobs.below(job, STUDY.key, lambda found: reconstruction.card(found, settings))
+
+
+@st.fragment(key="messages")
+def messages() -> None:
+    """What the server saw."""
+    jobs.below(job, "messages", reconstruction.messages)
+
+
+@st.fragment(key="taken")
+def take_away() -> None:
+    """What there is of the page to take away, and where it goes on."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        share.take_away(
+            settings,
+            {
+                records.STUDY: recovered.result if recovered else None,
+                STUDY: job.result,
+                replay.STUDY: replayed,
+                replay.DEFENCES: defended,
+                differencing.STUDY: joined,
+                at_risk.STUDY: mapped,
+                at_risk.NOISE: noisy,
+                recovery.STUDY: swept,
+                elsewhere.STUDY: sent,
+            },
+            data,
+        )
+        st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
+        st.page_link(
+            "../pages/anomaly.py",
+            label="FedPG under attack",
+            icon=":material/sensors:",
+            query_params={"topic": "Leaks"},
+        )
+        st.page_link(
+            "../pages/personalise.py", label="PerPCA under attack", icon=":material/group:"
+        )
+        st.page_link(
+            "../pages/converge.py",
+            label="Compare the costs of this run",
+            icon=":material/show_chart:",
+            query_params=packed(settings.carried(ConvergeSettings)),
+        )
+
+
 # The first page of a visit begins with the picture that its link asks for; dials follow.
 opening = controls.opening
 early = opening is not None and opening.problem != "table"
-taken = None
+recovered = None
 if opening is not None and early:
-    taken = records.picture(place, opening)
-    if taken is not None:
+    recovered = records.picture(place, opening)
+    if recovered.result is not None:
         layout.picture_first()
 
 with st.sidebar:
@@ -73,16 +124,18 @@ if controls.values["problem"] in IMAGES:
 records.dials(controls)
 settings = controls.settings()
 if opening is None or not early:
-    taken = records.picture(place, settings, data)
+    recovered = records.picture(place, settings, data)
 elif records.STUDY.identity(opening) != records.STUDY.identity(settings):
     st.rerun()  # the link says more than the dials do
 layout.section("The covariance, round by round")
 if controls.values["problem"] not in IMAGES:
     presets.note(controls.settings())
 settings = controls.settings()
-job = jobs.study(STUDY, settings, reconstruction.draw, data=data)
+job = jobs.study(
+    STUDY, settings, reconstruction.draw, data=data, parts=["card", "messages", "taken"]
+)
 own_table.remedy(controls, job.refusal)
-jobs.below(job, STUDY.key, lambda found: reconstruction.card(found, settings))
+card()
 formulas.reconstruction()
 replayed, defended = replay.show(controls, data)
 joined = differencing.show(controls, data)
@@ -91,35 +144,6 @@ swept = recovery.show(controls)
 sent = elsewhere.show(controls)
 
 settings = controls.settings()
-jobs.below(job, "messages", reconstruction.messages)
+messages()
 script.fold(settings, studies_of(settings), data)
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(
-        settings,
-        {
-            records.STUDY: taken,
-            STUDY: job.result,
-            replay.STUDY: replayed,
-            replay.DEFENCES: defended,
-            differencing.STUDY: joined,
-            at_risk.STUDY: mapped,
-            at_risk.NOISE: noisy,
-            recovery.STUDY: swept,
-            elsewhere.STUDY: sent,
-        },
-        data,
-    )
-    st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
-    st.page_link(
-        "../pages/anomaly.py",
-        label="FedPG under attack",
-        icon=":material/sensors:",
-        query_params={"topic": "Leaks"},
-    )
-    st.page_link("../pages/personalise.py", label="PerPCA under attack", icon=":material/group:")
-    st.page_link(
-        "../pages/converge.py",
-        label="Compare the costs of this run",
-        icon=":material/show_chart:",
-        query_params=packed(settings.carried(ConvergeSettings)),
-    )
+take_away()

@@ -15,6 +15,23 @@ from fedpca_core.studies.frontier.settings import FrontierSettings
 
 STUDY, STRIP, ADVICE = Frontier(), Strip(), Recommendation()
 
+
+@st.fragment(key="hidden")
+def hidden() -> None:
+    """What the picture leaves out."""
+    jobs.below(job, STUDY.key, frontier.hidden)
+
+
+@st.fragment(key="taken")
+def take_away() -> None:
+    """What there is of the page to take away."""
+    strip = spread.result if spread else None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        share.take_away(
+            settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: strip}, data
+        )
+
+
 controls = Controls(FrontierSettings)
 layout.heading(
     "Which federated PCA should I use?",
@@ -61,17 +78,27 @@ with advised:
         lambda found: frontier.advice(found, settings),
         data=data,
         patience=0.1,  # the picture below does not wait for it
+        parts=["taken"],
     )
     own_table.remedy(controls, recommended.refusal)
     st.caption(meant(settings))
 with pictured:
-    job = jobs.study(STUDY, settings, lambda found: frontier.draw(found, settings, data), data=data)
+    job = jobs.study(
+        STUDY,
+        settings,
+        lambda found: frontier.draw(found, settings, data),
+        data=data,
+        parts=["hidden", "taken"],
+    )
 spread = None
 if STRIP.wanted(settings):
     spread = jobs.study(
-        STRIP, settings, lambda found: frontier.strip(found, settings), data=data
-    ).result
-jobs.below(job, STUDY.key, frontier.hidden)
+        STRIP,
+        settings,
+        lambda found: frontier.strip(found, settings),
+        data=data,
+        parts=["taken"],
+    )
+hidden()
 script.fold(settings, studies_of(settings), data)
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: spread}, data)
+take_away()

@@ -17,7 +17,6 @@ FRONTEND = Path(__file__).resolve().parent / "frontend"
 
 # One module in the browser: the files in the order in which they build on each other.
 SCRIPTS = (
-    "links.js",
     "tools.js",
     "decode.js",
     "theme.js",

@@ -244,8 +244,9 @@ class Controls(Generic[S]):
         Where this page takes fewer values, the nearest is used, and said.
         """
         memory = self._memory(name)
-        known = parameter.key in st.session_state or parameter.key in st.query_params
-        if known or name not in memory:
+        if name not in memory:
+            return
+        if parameter.key in st.session_state or parameter.key in st.query_params:
             return
         value = parameter.nearest(memory[name])
         if value is None:
@@ -272,13 +273,15 @@ class Controls(Generic[S]):
 
     def _fit(self, parameter: Parameter, high: float | None) -> None:
         """Lower a value that another page allows to what this page does, and say so."""
+        if high is None:
+            return
         value = st.session_state.get(parameter.key, parameter.default)
         if parameter.key not in st.session_state and parameter.key in st.query_params:
             try:
                 value = parameter.check(st.query_params[parameter.key])
             except InvalidInput:
                 return  # already noted, and Streamlit takes the default
-        if high is None or not isinstance(value, int | float) or value <= high:
+        if not isinstance(value, int | float) or value <= high:
             return
         best = max((number for number in parameter.grid if number <= high), default=high)
         self._set(parameter, type(parameter.default)(best))  # type: ignore[arg-type]

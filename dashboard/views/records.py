@@ -26,15 +26,14 @@ STUDY = ClientRecords()
 
 def picture(
     place: DeltaGenerator, settings: AttackSettings, data: OwnData | None = None
-) -> Recovered | None:
+) -> jobs.Job:
     """The job, the verdict, and the rounds to play."""
     with place:
         if stand_in(settings) is not settings:
             _stood_in(stand_in(settings))
-        found: Recovered | None = jobs.study(
-            STUDY, settings, lambda result: draw(result, settings), data=data
-        ).result
-    return found
+        return jobs.study(
+            STUDY, settings, lambda result: draw(result, settings), data=data, parts=["taken"]
+        )
 
 
 def dials(controls: Controls[AttackSettings]) -> None:

@@ -16,7 +16,7 @@ import streamlit as st
 
 from dashboard.shell.controls import packed
 from dashboard.shell.doors import DOORS
-from dashboard.shell.navigation import ENTRIES
+from dashboard.shell.navigation import ENTRIES, address
 from dashboard.shell.presets import ICONS, PAGES
 from fedpca_core.settings import Settings
 from fedpca_core.studies.papers.faps import PRESETS
@@ -39,13 +39,11 @@ class Way:
 
     def html(self) -> str:
         """The card and its link, which ``links.js`` opens as Streamlit opens its own."""
-        stem = Path(self.page).stem
-        path = "./" if stem == ENTRIES[0].name else stem
-        address = f"{path}?{urlencode(packed(self.settings))}"
+        target = f"{address(Path(self.page).stem)}?{urlencode(packed(self.settings))}"
         name = self.icon.removeprefix(":material/").removesuffix(":")
         icon = f'<i aria-hidden="true" translate="no">{escape(name)}</i>' if name else ""
         heard = f' aria-label="{escape(f"{self.label}: {self.opens}")}"' if self.opens else ""
-        link = f'<a class="fp-way" href="{escape(address)}"{heard}>{icon}{escape(self.label)}</a>'
+        link = f'<a class="fp-way" href="{escape(target)}"{heard}>{icon}{escape(self.label)}</a>'
         return f"<div>{self.card}{link}</div>"
 
 

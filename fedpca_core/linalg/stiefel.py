@@ -75,10 +75,22 @@ def recondition(frames: Array) -> Array:
     Half the work. For use between the products of a power iteration, where the last step is a full
     `orthonormalise`: QR factors are unique, so a rough one in between changes only rounding.
     """
+    return reconditioned(frames)[0]
+
+
+def reconditioned(frames: Array) -> tuple[Array, float]:
+    """`recondition`, and how far apart lengths were among all columns that it was given.
+
+    That is the largest ratio within the diagonals of R: it grows with the condition number, and is
+    infinite where columns depend on each other.
+    """
     try:
-        return _cholesky_pass(frames, _gram(frames))
+        lower = np.linalg.cholesky(_gram(frames))
     except np.linalg.LinAlgError:
-        return householder(frames)
+        return householder(frames), np.inf
+    lengths = np.diagonal(lower, axis1=-2, axis2=-1)
+    apart = float(lengths.max() / lengths.min()) if lengths.size else 1.0
+    return frames @ np.linalg.inv(lower).mT, apart
 
 
 @lru_cache(maxsize=64)

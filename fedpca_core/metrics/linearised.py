@@ -32,9 +32,12 @@ from fedpca_core.linalg.threads import one_thread
 from fedpca_core.metrics.table import subspace_errors
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.remembered import Remembered
 
 #: A run is close once every frame is within this projector distance of the solution.
 CLOSE = 0.05
+#: What every start of FAPS on a problem needs.
+_BLOCKS: Remembered[tuple[Array, Array, Array, Array, Array]] = Remembered(1)
 
 
 def predicted(trace: Trace, problem: Problem) -> pd.DataFrame | None:
@@ -109,10 +112,8 @@ def _faps(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
     penalties = trace.state("penalty")
 
     target = problem.target(algorithm.components)
-    outer = np.linalg.qr(target, mode="complete")[0][:, algorithm.components :]
-    dense = problem.client_data.dense()
-    outside, left = np.linalg.eigh(transpose(outer) @ dense @ outer)
-    inside, right = np.linalg.eigh(transpose(target) @ dense @ target)
+    key = problem.digest, algorithm.components
+    outer, outside, left, inside, right = _BLOCKS.get(key, lambda: _blocks(problem, target))
     gap = inside[:, None, :] - outside[:, :, None]
 
     # Everything outside V in the coordinates of ``outer``; a client's own in its eigenbases.
@@ -141,6 +142,14 @@ def _faps(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
         path.append(server)
         gaps.append(_mean_gap(clients, received))
     return outer @ np.stack(path), np.array(gaps)
+
+
+def _blocks(problem: Problem, target: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """A basis outside V, and the eigenvalues and -vectors of every S_i outside and inside V."""
+    outer = np.linalg.qr(target, mode="complete")[0][:, target.shape[1] :]
+    dense = problem.client_data.dense()
+    outside = np.linalg.eigh(transpose(outer) @ dense @ outer)
+    return outer, *outside, *np.linalg.eigh(transpose(target) @ dense @ target)
 
 
 def _mean_gap(clients: Array, received: Array) -> float:

@@ -392,10 +392,10 @@ def second_moment(block: Array) -> Array:
 
 
 def _tall_product(matrix: Array, frame: Array) -> Array:
-    """``M X``, computed as ``(X^T M^T)^T``: BLAS is up to 1.7 times as fast with X by columns."""
+    """``M X`` for symmetric M as ``(X^T M)^T``: BLAS is up to 1.7 times as fast that way round."""
     if matrix.shape[0] < _TALL:
         return matrix @ frame
-    return (np.ascontiguousarray(frame.T) @ matrix.T).T
+    return (np.ascontiguousarray(frame.T) @ matrix).T
 
 
 def _thin_product(factor: Array, frame: Array) -> Array:

@@ -30,6 +30,7 @@ def decay_spectrum(
     seed: int = 0,
     weights: str | Sequence[float] = "records",
     keep_blocks: bool | None = None,
+    leading: int | None = None,
 ) -> Problem:
     """Data ``[A_1 ... A_d] = sqrt(m) U Sigma V^T`` dealt to clients, in the basis U = I.
 
@@ -56,6 +57,8 @@ def decay_spectrum(
         How clients count in S.
     keep_blocks : bool, optional
         Whether the raw blocks stay with the problem; by default when they are small (32 MiB).
+    leading : int, optional
+        Make so many leading features only, with the data that they have among all ``features``.
 
     Returns
     -------
@@ -77,6 +80,13 @@ def decay_spectrum(
     )
     check_heterogeneity(heterogeneity)
     roots = singular_values(features, decay, condition)
+    drawn, features = features, features if leading is None else leading
+    require(
+        2 <= features <= drawn,
+        f"There are {drawn} features, so that {features} leading ones cannot be made; choose from "
+        f"2 to {drawn}.",
+    )
+    roots = roots[:features]
     share = client_weights(weights, len(sizes))
     shares = np.array(sizes) / sum(sizes) if share is None else share
     small = 8 * features * sum(sizes) <= _SMALL_BYTES
@@ -92,6 +102,7 @@ def decay_spectrum(
             blocks=blocks,
             moments=moments,
             remember=(small or not blocks) and 8 * len(sizes) * features**2 <= _SMALL_BYTES,
+            drawn=drawn,
         )
         turns = chosen_turns(white, roots, shares, seed, heterogeneity)
         pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)

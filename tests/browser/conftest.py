@@ -104,7 +104,8 @@ def new_page(context, tabs):
         for page in others:
             page.close()
         left.mouse.move(0, 0)
-        left.evaluate("() => { try { sessionStorage.clear() } catch {} }")  # an empty page has none
+        # An empty page has none.
+        left.evaluate("() => { try { sessionStorage.clear(); localStorage.clear() } catch {} }")
         left.goto("about:blank")  # a page whose server has gone would ask for it in the next test
         tabs.append(left)
 

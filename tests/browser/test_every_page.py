@@ -19,9 +19,9 @@ every_page = pytest.mark.parametrize("link", PAGES, ids=[link.path for link in P
 
 def test_the_list_of_pages_is_the_navigation_on_screen(open_page):
     page = open_page("/")
-    links = page.locator("[data-testid=stSidebarNavLink]")
-    titles = [link.inner_text().split("\n")[-1] for link in links.all()]
-    paths = ["/" + link.get_attribute("href").split("/")[-1] for link in links.all()]
+    links = page.get_by_role("navigation", name="Pages").get_by_role("link").all()
+    titles = [link.locator("span").inner_text() for link in links]
+    paths = [link.evaluate("(node) => node.pathname") for link in links]
     assert list(zip(paths, titles, strict=True)) == [(link.path, link.title) for link in PAGES]
 
 
@@ -62,7 +62,8 @@ def opened(page, link: PageLink) -> None:
     assert link.title in page.title()
     assert page.locator("[role=dialog]").count() == 0, "a modal covers the page"
     assert page.locator("[data-testid=stException]").count() == 0
-    assert page.locator("[data-testid=stSidebarNavLink]").count() == len(PAGES)
+    assert page.locator(".fp-pages a").count() == len(PAGES)
+    assert page.locator(".fp-pages [aria-current=page]").inner_text().endswith(link.title)
     headings = page.locator("[data-testid=stMain]").get_by_role("heading").all()
     levels = [int(heading.evaluate("(node) => node.tagName")[1]) for heading in headings]
     assert levels[0] == 1

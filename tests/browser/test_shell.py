@@ -36,6 +36,45 @@ def test_an_embedded_page_folds_its_controls_away_and_keeps_its_settings(open_pa
     expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("data-collapsed", "false")
 
 
+def test_the_list_of_pages_opens_them_in_the_session_that_is_there(open_page):
+    page = open_page("/trace", {"embed": "true", "seed": "3"})
+    page.locator("[data-testid=stExpandSidebarButton]").click()
+    loads: list[str] = []
+    page.on("request", lambda one: loads.append(one.url) if one.is_navigation_request() else None)
+    current = page.locator(".fp-pages [aria-current]")
+    page.keyboard.press("Tab")  # from now on focus is shown
+    page.locator(".fp-pages a", has_text="Leak check").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_title(re.compile("^Leak check"))
+    expect(current).to_have_count(1)
+    expect(current).to_contain_text("Leak check")
+    expect(current).to_be_focused()
+    assert current.evaluate("(node) => getComputedStyle(node).outlineStyle") == "solid"
+    page.wait_for_url(lambda url: "/check?" in url and "settings=" not in url)
+    assert "embed=true" in page.url
+    settled(page)
+    page.go_back()
+    expect(page).to_have_title(re.compile("^Open a run"))
+    expect(current).to_have_count(1)
+    expect(current).to_contain_text("Open a run")
+    settled(page)
+    assert loads == []
+    link = page.locator(".fp-pages a", has_text="Leak check")
+    with page.context.expect_page() as opened:
+        link.click(modifiers=["ControlOrMeta"])
+    opened.value.wait_for_url("**/check")
+    opened.value.close()
+    expect(current).to_contain_text("Open a run")
+
+
+def test_on_a_phone_the_list_of_pages_makes_way_for_the_page(open_page):
+    page = open_page("/check", {"rounds": 10}, width=390)
+    page.locator("[data-testid=stExpandSidebarButton]").click()
+    page.locator(".fp-pages a", has_text="Open a run").click()
+    expect(page).to_have_title(re.compile("^Open a run"))
+    expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("data-collapsed", "true")
+
+
 def test_the_first_document_has_a_title_a_description_and_a_preview(dashboard):
     with urlopen(f"{dashboard}/converge") as answer:
         document = answer.read().decode()

@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import ClientData, decay_spectrum
+from fedpca_core.problems import ClientData, decay_spectrum, white
 from fedpca_core.problems.spectrum import singular_values
 
 DIALS = (0.0, 0.3, 1.0)
@@ -126,6 +126,40 @@ def test_large_data_are_generated_in_place():
     np.testing.assert_allclose(problem.client_data.mean(), problem.covariance, atol=1e-13)
 
 
+def test_large_data_of_many_records_are_the_same_from_one_pass(monkeypatch):
+    def made():
+        return white.white_shares(60, (50,) * 30, 0, blocks=True, moments=True, remember=False)
+
+    twice = made()
+    monkeypatch.setattr(white, "_LARGE_BYTES", 0)
+    once = made()
+    assert not np.array_equal(twice.moments, once.moments)
+    np.testing.assert_allclose(once.moments, twice.moments, atol=1e-13)
+    np.testing.assert_allclose(once.blocks, twice.blocks, atol=1e-13)
+    np.testing.assert_allclose(once.moments.mean(axis=0), np.eye(60), atol=1e-13)
+    np.testing.assert_array_equal(once.moments, once.moments.mT)
+
+
+def test_one_pass_leaves_what_is_remembered_alone(monkeypatch):
+    monkeypatch.setattr(white, "_LARGE_BYTES", 0)
+    first = decay_spectrum(20, (200, 300), 1.1, seed=5, keep_blocks=False)
+    before = first.client_data.dense().copy()
+    first.client_data.dense()[:] = 7.0
+    again = decay_spectrum(20, (200, 300), 1.1, seed=5, keep_blocks=False)
+    np.testing.assert_array_equal(again.client_data.dense(), before)
+
+
+@pytest.mark.parametrize(("large", "seed"), [(2**40, 6), (0, 7)])
+def test_leading_features_have_the_data_that_they_have_among_all(large, seed, monkeypatch):
+    monkeypatch.setattr(white, "_LARGE_BYTES", large)
+    whole = decay_spectrum(40, (400, 500), 1.05, seed=seed)
+    part = decay_spectrum(40, (400, 500), 1.05, seed=seed, leading=12)
+    np.testing.assert_allclose(part.eigenvalues, whole.eigenvalues[:12])
+    np.testing.assert_allclose(
+        part.client_data.dense(), whole.client_data.dense()[:, :12, :12], atol=1e-13
+    )
+
+
 def test_heterogeneity_of_large_cohorts_is_found_without_all_eigenvalues():
     problem = decay_spectrum(220, (150, 400), 1.02, heterogeneity=0.5)
     gaps = problem.client_data.dense() - problem.covariance
@@ -153,6 +187,7 @@ def test_heterogeneity_of_large_cohorts_is_found_without_all_eigenvalues():
         ({"weights": (1.0,)}, "one positive weight for each of the 2 clients"),
         ({"weights": (1.0, -1.0)}, "one positive weight"),
         ({"seed": -1}, "-1"),
+        ({"leading": 31}, "30 features, so that 31 leading ones cannot be made"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, sentence):

@@ -17,6 +17,7 @@ from fedpca_core.linalg.stiefel import (
     orthonormalise,
     projector_distance,
     recondition,
+    reconditioned,
     remove_span,
     transpose,
 )
@@ -27,6 +28,9 @@ from fedpca_core.problems.client_data import ClientData
 #: the spaces it meets first, and that of its leading block near the solution, so five products stay
 #: within what a Cholesky pass bears; `orthonormalise` checks, and falls back to Householder.
 STRETCH = 5
+#: The condition number meant by that. Where one product has been measured, as many follow as stay
+#: within it.
+BEARABLE = 1e4
 #: Five products with matrices beyond these norms, squared for a Gram matrix, overflow or vanish.
 _LEAST, _MOST = 1e-25, 1e25
 
@@ -80,19 +84,33 @@ def iterate_as_planned(
     images, since = first_image(state, received), 1
     products = None
     if rule.follow:  # the vector that follows a_i needs a frame
-        images, since = recondition(images), 0
+        images, apart = reconditioned(images)
+        since = 0
+        if stretch > 1 and apart ** (most - 1) < BEARABLE:
+            stretch = most
         products = follow(data, state, images, running, alone=formed)
+    order = np.argsort(-rule.budget) if whole is not None and least < most else None
+    if whole is not None and order is not None:  # who goes on is in front
+        whole, images = whole[order], images[order]
     for step in range(2, most + 1):
         if since == stretch:
             images, since = recondition(images), 0
         going = None if step <= least else rule.budget >= step
-        if whole is not None:
-            moved = transpose(transpose(images) @ whole)  # H is symmetric, and this is quicker
-        else:
+        if whole is None:
             fresh = data.multiply(images, going) if products is None else products
             moved, products = fresh + tall @ (wide @ images), None
-        images = moved if going is None else np.where(going[:, None, None], moved, images)
+            images = moved if going is None else np.where(going[:, None, None], moved, images)
+        else:
+            front = len(images) if going is None else np.count_nonzero(going)
+            # H is symmetric, and this is quicker.
+            moved = transpose(transpose(images[:front]) @ whole[:front])
+            if going is None:
+                images = moved
+            else:
+                images[:front] = moved
         since += 1
+    if order is not None:
+        images = images[np.argsort(order)]
     frames = orthonormalise(images)
     products = data.multiply(frames, running if least == 0 else None)
     pick = running[:, None, None]
@@ -142,12 +160,15 @@ def join(data: ClientData, state: ClientState, received: Array | None) -> None:
 
 
 def _side_by_side(first: Array, second: Array, third: Array) -> Array:
-    """Three frames a client as one; slices are filled, which is quicker than concatenating."""
+    """Three frames a client as one; slices are filled, which is quicker than concatenating.
+
+    The columns lie in memory one after the other: filling rows of 3p takes twice as long.
+    """
     clients, features, columns = first.shape
-    joined = np.empty((clients, features, 3 * columns))
+    joined = np.empty((clients, 3 * columns, features))
     for position, part in enumerate((first, second, third)):
-        joined[:, :, position * columns : (position + 1) * columns] = part
-    return joined
+        joined[:, position * columns : (position + 1) * columns] = transpose(part)
+    return transpose(joined)
 
 
 def multiplier(frames: Array, products: Array) -> Array:

@@ -134,8 +134,12 @@ class Preset:
         kind = AttackSettings if self.attack else ConvergeSettings
         return kind(**{**self.live, **self._varied(value)})
 
-    def paper_problem(self, value: Value | None = None, seed: int = 0) -> Problem:
-        """The problem at the paper's size: up to 2 GiB of data and a minute to generate.
+    def paper_problem(
+        self, value: Value | None = None, seed: int = 0, leading: int | None = None
+    ) -> Problem:
+        """The problem at the paper's size: up to 4 GiB of data and a minute to generate.
+
+        With ``leading``, so many leading features of synthetic data alone.
 
         Raises
         ------
@@ -157,6 +161,7 @@ class Preset:
             decay=wanted["decay"] if geometric else None,
             condition=None if geometric else wanted["condition"],
             seed=seed,
+            leading=leading,
         )
 
     def _varied(self, value: Value | None) -> Fields:

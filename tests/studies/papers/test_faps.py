@@ -171,7 +171,7 @@ def test_paper_sizes_are_the_paper_s(monkeypatch):
 
     asked: dict = {}
 
-    def noted(features, samples, decay=None, *, condition=None, seed=0):
+    def noted(features, samples, decay=None, *, condition=None, seed=0, leading=None):
         asked.update(
             features=features, total=sum(samples), clients=len(samples), last=samples[-1],
             decay=decay, condition=condition,

@@ -1,0 +1,52 @@
+"""Runs on the features whose data count, where those of all others are below rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.linalg.stiefel import random_frame
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.protocol.algorithm import Setting, Start
+from fedpca_core.protocol.wrapper import Wrapper
+from fedpca_core.streams import Streams
+
+#: What servers and clients call the frame that a run starts from.
+_STARTS = ("frame", "probe", "estimate")
+
+
+@dataclass(frozen=True)
+class Leading(Wrapper):
+    """A method from the start that it has on all features, on the leading ones.
+
+    Where features hold no data a method only carries its start on, and every method commutes with
+    rotations of the features: one that turns the start's rows there into as many rows as it has
+    columns leaves the rest without anything. So the last rows here stand for all of them.
+
+    Parameters
+    ----------
+    method : Algorithm
+    features : int
+        All features.
+    """
+
+    features: int
+
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
+        server, clients = self.method.start(data, setting, streams)
+        whole = random_frame(streams.generator("start"), self.features, self.components)
+        frame = turned(whole, setting.features)
+        frames = np.tile(frame, (setting.clients, 1, 1))
+        return (
+            {name: frame if name in _STARTS else value for name, value in server.items()},
+            {name: frames if name in _STARTS else value for name, value in clients.items()},
+        )
+
+
+def turned(frame: Array, features: int) -> Array:
+    """A frame with its last rows turned into so few that ``features`` are left in all."""
+    columns = frame.shape[1]
+    head, tail = np.split(frame, [features - columns])
+    return np.vstack([head, np.linalg.qr(tail, mode="r")])
