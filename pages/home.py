@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, own_table, page, script, share
+from dashboard.shell import guarantee, jobs, layout, page, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data
 from dashboard.views import scene, story, ways
@@ -59,8 +59,6 @@ def experiment() -> None:
             data=data,
             parts=["experiment"],
         )
-        own_table.remedy(controls, job.refusal)
-        scene.remedy(controls, job.refusal)
     if controls.opening is not None and job.done:
         layout.picture_first()
     if chapter is not None and strip is not None:

@@ -27,8 +27,9 @@ def take_away() -> None:
     """What there is of the page to take away."""
     strip = spread.result if spread else None
     with st.container(horizontal=True, vertical_alignment="center"):
-        results = {ADVICE: recommended.result, STUDY: job.result, STRIP: strip}
-        share.take_away(settings, results, data)
+        share.take_away(
+            settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: strip}, data
+        )
 
 
 controls = Controls(FrontierSettings)

@@ -79,7 +79,7 @@ def remedy(
     if words and ("clients" in refusal or "components" in refusal):
         st.button(
             f"Use {' and '.join(words)}",
-            on_click=controls.changer(fits),
+            on_click=lambda: controls.apply(fit(controls.settings(), facts)),
             key="remedy_fitting",
             help=f"As the {facts.rows:,} rows and their columns allow.",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -21,14 +20,13 @@ from dashboard.player import (
     replay,
     to_uint8,
 )
-from dashboard.shell import layout, limits, own_table
+from dashboard.shell import layout, own_table
 from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from dashboard.views.records import held_caption
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import short
-from fedpca_core.studies.scene.scene import LivePicture, Scene
+from fedpca_core.studies.scene.scene import Scene
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.scene.words import angle, things, who
 
@@ -66,6 +64,7 @@ def parameters(controls: Controls[SceneSettings]) -> None:
             with st.popover("More", icon=":material/tune:", width="stretch"):
                 if controls.parameter("problem") == "table":
                     own_table.upload(controls)
+                    fits = st.container()
                 else:
                     controls.draw("records_per_client", "resolution")
                 controls.draw("components", "rounds", "client", "secure_aggregation")
@@ -75,6 +74,10 @@ def parameters(controls: Controls[SceneSettings]) -> None:
                 noiseless = controls.values["epsilon"] == math.inf
                 controls.draw("delta", "clip_norm", disabled=noiseless)
                 controls.draw("price", "seed")
+                if controls.values["problem"] == "table":
+                    # In here: a browser keeps the values of what a closed popover hides.
+                    with fits:
+                        own_table.remedy(controls, "clients, components")
 
 
 def possible(settings: SceneSettings) -> SceneSettings:
@@ -88,21 +91,6 @@ def possible(settings: SceneSettings) -> SceneSettings:
         kind="note",
     )
     return replace(settings, secure_aggregation=False)
-
-
-def remedy(controls: Controls[SceneSettings], refusal: str | None) -> None:
-    """The way out where a replay is refused: the most records for which this server has time."""
-    settings = controls.settings()
-    if not refusal or not settings.unmask or settings.problem == "table":
-        return
-    for records in reversed(settings.parameters()["records_per_client"].grid):
-        fits = replace(settings, records_per_client=records)
-        with suppress(InvalidInput):
-            limits.check(LivePicture(), fits, None)
-            if records < settings.records_per_client:
-                label = f"Use {short(records)} records per client"
-                st.button(label, on_click=controls.changer(fits), key="remedy_replay")
-            return
 
 
 def draw(

@@ -178,12 +178,3 @@ def test_a_table_too_small_for_the_settings_has_a_way_out(page, asked, fits):
     at_rest(app)
     assert not [one for one in app.button if one.key == "remedy_fitting"]
     assert "do not fit" not in said(app) and "more clients" not in said(app)
-
-
-def test_a_replay_that_takes_too_long_has_a_way_out():
-    app = opened("home", algorithm="FAPS", unmask="true")
-    assert "would take about" in said(app)
-    (button,) = (one for one in app.button if one.key == "remedy_replay")
-    records = int(button.label.split()[1])
-    button.click().run()
-    assert app.session_state["perclient"] == records < 30 and "would take" not in said(app)
