@@ -12,7 +12,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.studies.budgets import BudgetsAndHeterogeneity
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.check.study import LeakCheck
-from fedpca_core.studies.convergence import Convergence, FromSomeStarts
+from fedpca_core.studies.convergence import Convergence, FromOneStart
 from fedpca_core.studies.defences import Defences
 from fedpca_core.studies.detection.alarms import Alarms
 from fedpca_core.studies.detection.costs import Costs
@@ -116,7 +116,7 @@ OWN_TABLE, ATTACK_TYPES = OwnTable(), AttackTypes()
 #: What workers can run, by key.
 RUNNABLE: Mapping[str, Study[Any, Any]] = {
     **STUDIES,
-    **registered(OWN_TABLE, ATTACK_TYPES, FromSomeStarts()),
+    **registered(OWN_TABLE, ATTACK_TYPES, FromOneStart()),
 }
 
 #: The settings class of every page.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -33,9 +32,6 @@ T = TypeVar("T")
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
 PARTIAL_SECONDS = 1.0
-#: Up to so many estimated seconds all starts are one piece: the problem is made once, and the
-#: picture drawn once.
-ONE_PIECE_SECONDS = 1.5
 
 #: What progress can be charged for, from the columns of a metrics frame.
 COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
@@ -266,13 +262,13 @@ class Rest:
 
 @dataclass(frozen=True)
 class StartSettings(ConvergeSettings):
-    """A comparison from some of its random starts: ``starts`` of them, from ``start`` on."""
+    """A comparison from one of its random starts; ``starts`` says nothing here."""
 
     start: int = parameter(
         0,
         key="start",
         label="Start",
-        help="The first of the random starts, counted from 0.",
+        help="Which of the random starts, counted from 0.",
         low=0,
         high=9,
         step=1,
@@ -280,10 +276,7 @@ class StartSettings(ConvergeSettings):
 
 
 class Convergence(Divided[ConvergeSettings, Comparison]):
-    """Every chosen method from every start, each until it rests.
-
-    A start is a piece, where all together are not quicker than it takes to share them out.
-    """
+    """Every chosen method from every start, each until it rests; a start is a piece."""
 
     key: ClassVar[str] = "convergence"
     title: ClassVar[str] = "Convergence and costs"
@@ -297,22 +290,16 @@ class Convergence(Divided[ConvergeSettings, Comparison]):
         return costs.prepare(size) + costs.run(size, settings).times(runs)
 
     @property
-    def worker(self) -> FromSomeStarts:
-        return FromSomeStarts()
+    def worker(self) -> FromOneStart:
+        return FromOneStart()
 
     def pieces(self, settings: ConvergeSettings) -> Sequence[StartSettings]:
         require(
             len(settings.methods) > 0,
             "No method is chosen, so there is nothing to compare; choose at least one.",
         )
-        every = settings.run_key().carried(StartSettings)
-        # What a table costs its file says, which is not here.
-        if every.problem != "table" and self.cost(settings).seconds <= ONE_PIECE_SECONDS:
-            return [every]
-        return [replace(every, starts=1, start=start) for start in range(every.starts)]
-
-    def said(self, done: int, pieces: int, doing: str) -> str:
-        return super().said(done, pieces, doing) if pieces > 1 else doing
+        one = replace(settings.run_key().carried(StartSettings), starts=1)
+        return [replace(one, start=start) for start in range(settings.starts)]
 
     def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
         tables: dict[str, tuple[pd.DataFrame, ...]] = {}
@@ -329,7 +316,7 @@ class Convergence(Divided[ConvergeSettings, Comparison]):
             notes={name: note for one in found for name, note in one.notes.items()},
             facts=found[0].facts,
             predictions=predictions,
-            complete=len(found) == len(self.pieces(settings)) and all(c.complete for c in found),
+            complete=len(found) == settings.starts and all(one.complete for one in found),
             unfinished=found[-1].unfinished,
         )
 
@@ -340,11 +327,11 @@ class Convergence(Divided[ConvergeSettings, Comparison]):
         }
 
 
-class FromSomeStarts(Study[StartSettings, Comparison]):
-    """Every chosen method from some starts, each until it rests."""
+class FromOneStart(Study[StartSettings, Comparison]):
+    """Every chosen method from one start, each until it rests."""
 
     key: ClassVar[str] = "convergence_start"
-    title: ClassVar[str] = "Convergence from some starts"
+    title: ClassVar[str] = "Convergence from one start"
     settings: ClassVar[type[StartSettings]] = StartSettings
 
     def cost(self, settings: StartSettings, data: OwnData | None = None) -> Cost:
@@ -354,28 +341,24 @@ class FromSomeStarts(Study[StartSettings, Comparison]):
         yield Step(0.0, "Preparing the problem")
         problem = build_problem(settings, data)
         facts = Facts.of(problem)
-        tables: dict[str, tuple[pd.DataFrame, ...]] = {}
-        predictions: dict[str, tuple[pd.DataFrame, ...]] = {}
+        tables: dict[str, tuple[pd.DataFrame]] = {}
+        predictions: dict[str, tuple[pd.DataFrame]] = {}
         refusals: dict[str, str] = {}
         notes: dict[str, tuple[str, ...]] = {}
 
         def result(current: Simulation | None = None, method: str | None = None) -> Comparison:
-            kept, half = dict(tables), None
-            if current is not None and method is not None and method not in tables:
-                half = method  # not beside whole ones
+            kept = dict(tables)
+            if current is not None and method is not None:
                 kept[method] = (metrics.frame(current.trace(), problem),)
             so_far = dict(refusals), dict(notes), facts, dict(predictions)
-            return Comparison(kept, *so_far, method is None, half)
+            return Comparison(kept, *so_far, method is None, method)
 
         shown = time.process_time()
-        runs = list(product(range(settings.starts), settings.methods))
-        for done, (start, method) in enumerate(runs):
-            said = METHODS[method].title
-            if settings.starts > 1:
-                said = f"{start} of {settings.starts} {Convergence.unit}: {said}"
+        for position, method in enumerate(settings.methods):
+            title = METHODS[method].title
             try:
                 run = simulation(
-                    problem, method, settings, start=settings.start + start, record="estimates"
+                    problem, method, settings, start=settings.start, record="estimates"
                 )
                 notes[method] = run.algorithm.notes(run.setting)
                 rest = Rest(problem.clients)
@@ -383,15 +366,15 @@ class FromSomeStarts(Study[StartSettings, Comparison]):
                     if rest.reached(entry.estimate, run.participants):
                         break
                     if entry.index % 10 == 0:
-                        share = (done + entry.index / settings.rounds) / len(runs)
+                        share = (position + entry.index / settings.rounds) / len(settings.methods)
                         late = time.process_time() - shown > PARTIAL_SECONDS
-                        yield Step(share, said, result(run, method) if late else None)
+                        yield Step(share, title, result(run, method) if late else None)
                         shown = time.process_time() if late else shown
                 trace = run.trace()
-                tables[method] = (*tables.get(method, ()), metrics.frame(trace, problem))
-                expected = None if settings.upload_noise else predicted(trace, problem)
-                if expected is not None:
-                    predictions[method] = (*predictions.get(method, ()), expected)
+                tables[method] = (metrics.frame(trace, problem),)
+                said = None if settings.upload_noise else predicted(trace, problem)
+                if said is not None:
+                    predictions[method] = (said,)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
         return result()

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fedpca_core.__main__ import main
@@ -60,21 +59,6 @@ def test_summary_counts_what_it_takes() -> None:
     assert row["round"] == 10
     assert row["bytes"] == table["bytes_up"][10] + table["bytes_down"][10]
     assert np.isnan(one.summary("relative_error", 1e-300).iloc[0]["round"])
-
-
-def test_starts_in_one_piece_give_what_each_by_itself_gives(monkeypatch) -> None:
-    assert len(Convergence().pieces(TINY)) == 1
-    together = compare(TINY)
-    monkeypatch.setattr(convergence, "ONE_PIECE_SECONDS", 0.0)
-    assert len(Convergence().pieces(TINY)) == TINY.starts
-    apart = compare(TINY)
-    assert together.complete and apart.complete
-    for of in (lambda found: found.tables, lambda found: found.predictions):
-        assert of(together).keys() == of(apart).keys()
-        for method, tables in of(together).items():
-            for one, other in zip(tables, of(apart)[method], strict=True):
-                measured = [name for name in one.columns if name != "seconds"]
-                pd.testing.assert_frame_equal(one[measured], other[measured], check_exact=True)
 
 
 def test_stopping_keeps_what_there_is(monkeypatch) -> None:
