@@ -101,7 +101,11 @@ def replay(size: Size, settings: ConvergeSettings) -> Cost:
         n = int(min(n, reach + p * (c.rounds - read / p)))
     else:
         reach = n
-    unknown = reach * (reach + 1) / 2 + n * p
+    if c.seeded and not c.private_start:
+        # The first round leaks the block between its frame and the rest.
+        unknown = ((reach - p) * (reach - p + 1) + p * (p + 1)) / 2
+    else:
+        unknown = reach * (reach + 1) / 2 + n * p * c.private_start
     answers = c.rounds * n * p
     step = 2 * answers * unknown**2 + 4 * unknown**3 + 20 * answers * c.inner_steps * n * unknown
     return Cost(

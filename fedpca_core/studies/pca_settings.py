@@ -343,7 +343,7 @@ class ConvergeSettings(Settings):
         label="Replay FAPS for its records",
         help="FAPS' uploads are no products, so they are replayed first, which gives the matrix, "
         "and taken apart then. Seconds where a client holds few records, since the messages span "
-        "where these lie; most of a minute at 30 records of 64 features.",
+        "where these lie; half a minute at 30 records of 64 features.",
         view=True,
     )
     at_risk: bool = parameter(

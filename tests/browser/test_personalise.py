@@ -49,7 +49,7 @@ def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(open_page)
     charts = page.locator(".fp-plot").count()
     verdict = page.get_by_text("personalised PCA is at")
     before = verdict.inner_text()
-    set_slider(page, "rounds", 4)  # 300: long enough to be seen computing
+    set_slider(page, "rounds", 6)  # 600: long enough to be seen computing
     expect(verdict).not_to_have_text(before)
     drawn(page)
     seen = page.evaluate("() => window.seen")

@@ -20,6 +20,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import PRESETS, STUDIES, studies_of
 from fedpca_core.studies.limits import Cost, Limits, amount
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +58,12 @@ def test_the_page_that_took_fourteen_gigabytes_is_refused_before_it_starts():
     with pytest.raises(InvalidInput, match=r"FAPS replayed.* MB of memory.*python -m fedpca_core"):
         limits.check(STUDIES["replay"], AttackSettings(features=300, replay=True), None)
     limits.check(STUDIES["replay"], AttackSettings(features=60, replay=True), None)
+
+
+@pytest.mark.parametrize("rounds", [20, 50])
+def test_a_replay_on_the_front_page_runs_where_it_takes_half_a_minute(rounds):
+    chosen = SceneSettings(method="faps", unmask=True, rounds=rounds)
+    limits.check(STUDIES["scene"], chosen, None)
 
 
 def test_all_workers_at_their_limit_fit_into_a_container():

@@ -121,9 +121,10 @@ class LivePicture(Study[SceneSettings, Scene]):
         size = costs.Size.of(settings, data)
         runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
+        whole = costs.prepare(size) + one.times(runs)
         if replays(settings.method, settings):
-            one += costs.replay(size, settings)
-        return costs.prepare(size) + one.times(runs)
+            whole += costs.replay(size, settings)
+        return whole
 
     def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[Scene]:
         yield Step(0.0, "Preparing the records")

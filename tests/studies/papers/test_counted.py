@@ -46,7 +46,9 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize(
-    "method", [SSI, LocalPower, lambda p: LocalPower(p, schedule="decay")], ids=str
+    "method",
+    [SSI, LocalPower, lambda p: LocalPower(p, schedule="decay")],
+    ids=["SSI", "LocalPower", "LocalPower, decaying"],
 )
 def test_a_sum_that_is_known_gives_the_same_run(method, whole):
     algorithm = method(COMPONENTS)
@@ -55,7 +57,9 @@ def test_a_sum_that_is_known_gives_the_same_run(method, whole):
 
 
 @pytest.mark.parametrize(
-    "method", [SSI, LocalPower, BlockKrylov, lambda p: FAPS(p, inner_rule="fixed")], ids=str
+    "method",
+    [SSI, LocalPower, BlockKrylov, lambda p: FAPS(p, inner_rule="fixed")],
+    ids=["SSI", "LocalPower", "block Krylov", "FAPS"],
 )
 def test_features_below_rounding_may_be_left_out(method, whole, part):
     algorithm = method(COMPONENTS)
