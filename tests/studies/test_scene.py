@@ -11,7 +11,7 @@ import pytest
 from dashboard.views import scene as drawn
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.scene.scene import LivePicture, Scene, _sine
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import outcome
@@ -63,7 +63,7 @@ def test_a_table_of_one_s_own_has_its_picture():
     assert drawn._stage(scene, settings).names == ["x", "y", "z"]
     with pytest.raises(InvalidInput, match="no client 3 among 3"):
         outcome(STUDY.run(replace(settings, client=3), own))
-    with pytest.raises(InvalidInput, match="--table"):
+    with pytest.raises(NoFile, match="under “Your file”"):
         outcome(STUDY.run(settings))
 
 
