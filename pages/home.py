@@ -20,6 +20,10 @@ def experiment() -> None:
     """The parameters and what they act on; the page below stays as it is while they are turned."""
     controls = Controls(SceneSettings, also_known=("shown", "step"))
     story.arrive(controls)
+    # Computed while the widgets are drawn; a file of one's own is known only by its own.
+    expected = controls.foreseen()
+    if expected is not None and expected.problem != "table" and not expected.secure_aggregation:
+        jobs.foresee(STUDY, expected)
     with st.container(key="front", horizontal=True, vertical_alignment="center"):
         place = st.container(key="front_title")
         chapter = story.choose(controls)

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import parse_qs, urlencode
@@ -70,6 +71,7 @@ class Controls(Generic[S]):
         opens = "_page_of_dials" not in st.session_state
         self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
+        self._last_key = f"_settings_{settings.kind}"
         self._unpack()
         self._modernise()
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
@@ -291,7 +293,27 @@ class Controls(Generic[S]):
     # ------------------------------------------------------------------ result
     def settings(self) -> S:
         """The configuration of the drawn parameters; the others keep their defaults."""
-        return self.settings_class(**self.values)
+        settings = self.settings_class(**self.values)
+        st.session_state[self._last_key] = settings, tuple(self.values)
+        return settings
+
+    def foreseen(self) -> S | None:
+        """What `settings` will be, before any widget is drawn, where the page has run before.
+
+        Right unless a widget comes, goes or refuses its value in this run.
+        """
+        if self._last_key not in st.session_state:
+            return None
+        last, drawn = st.session_state[self._last_key]
+        keys = {name: self.parameters[name].key for name in drawn}
+        set_now = {
+            name: st.session_state[key]
+            for name, key in keys.items()
+            if key in st.session_state and not self.parameters[name].many
+        }
+        with suppress(InvalidInput):
+            return cast(S, replace(last, **set_now))
+        return None
 
     def apply(self, settings: S) -> None:
         """Set every parameter; for the callback of a preset's button."""

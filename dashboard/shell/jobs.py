@@ -347,6 +347,18 @@ def ahead(study: Study[S, R], settings: S) -> Job:
     return job
 
 
+def foresee(study: Study[S, R], settings: S) -> None:
+    """Start a quick study that this page will ask for as soon as its widgets are drawn."""
+    with suppress(InvalidInput):  # said where the page asks
+        if limits.check(study, settings, None).seconds <= LONG_SECONDS:
+            registry().submit(
+                study.identity(settings),
+                lambda job: follow(job, workers.run(study, settings, None)),
+                min(study.seconds, limits.LIMITS.seconds),
+                visitor=visitor_here(),
+            )
+
+
 def follow(job: Job, run: Run[R]) -> R | None:
     """Do the work of a study for a job: report every step, publish what there is, stop if asked."""
 

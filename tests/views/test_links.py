@@ -16,6 +16,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.player.poster import header
+from dashboard.shell import jobs
 from fedpca_core.studies.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,3 +179,21 @@ def test_a_table_too_small_for_the_settings_has_a_way_out(page, asked, fits):
     at_rest(app)
     assert not [one for one in app.button if one.key == "remedy_fitting"]
     assert "do not fit" not in said(app) and "more clients" not in said(app)
+
+
+def test_what_a_dial_asks_for_begins_before_the_widgets_are_drawn(monkeypatch):
+    app = opened("home", clients=3, perclient=10, rounds=10, components=4)
+    asked: list[object] = []
+    submit = jobs.Registry.submit
+
+    def heard(self: jobs.Registry, key: object, *rest: Any, **options: Any) -> jobs.Job:
+        asked.append(key)
+        return submit(self, key, *rest, **options)
+
+    monkeypatch.setattr(jobs.Registry, "submit", heard)
+    for key, value in (("clients", 4), ("heterogeneity", 0.5), ("algorithm", "local_power")):
+        asked.clear()
+        boxes = [*app.slider, *app.select_slider, *app.selectbox, *app.segmented_control]
+        next(box for box in boxes if box.key == key).set_value(value)
+        at_rest(app)
+        assert len(asked) >= 2 and len(set(asked)) == 1, key
