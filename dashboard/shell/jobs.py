@@ -348,11 +348,17 @@ def ahead(study: Study[S, R], settings: S) -> Job:
 
 
 def foresee(study: Study[S, R], settings: S) -> None:
-    """Start a quick study that this page will ask for as soon as its widgets are drawn."""
+    """Start a quick study that this page will ask for as soon as its widgets are drawn.
+
+    What it has asked for already goes its way: how that ended is for the page to say.
+    """
+    key = study.identity(settings)
+    if st.session_state.get(f"_job_{study.key}") == key:
+        return
     with suppress(InvalidInput):  # said where the page asks
         if limits.check(study, settings, None).seconds <= LONG_SECONDS:
             registry().submit(
-                study.identity(settings),
+                key,
                 lambda job: follow(job, workers.run(study, settings, None)),
                 min(study.seconds, limits.LIMITS.seconds),
                 visitor=visitor_here(),

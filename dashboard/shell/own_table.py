@@ -66,9 +66,15 @@ def remedy(
     fit: Callable[[Any, TableFacts], Any] = fitting,
 ) -> None:
     """The way out where a refused run asks for more clients or components than the file allows."""
+    if refusal and ("clients" in refusal or "components" in refusal):
+        to_fit(controls, fit)
+
+
+def to_fit(controls: Controls[Any], fit: Callable[[Any, TableFacts], Any] = fitting) -> None:
+    """A button for as many clients and components as the file allows, where there are more."""
     facts = st.session_state.get(f"{_STATE}_facts")
     settings = controls.settings()
-    if not refusal or facts is None or settings.problem not in ("own", "table"):
+    if facts is None or settings.problem not in ("own", "table"):
         return
     fits = fit(settings, facts)
     words = [
@@ -76,7 +82,7 @@ def remedy(
         for name in ("clients", "components")
         if getattr(fits, name, 0) != getattr(settings, name, 0)
     ]
-    if words and ("clients" in refusal or "components" in refusal):
+    if words:
         st.button(
             f"Use {' and '.join(words)}",
             on_click=lambda: controls.apply(fit(controls.settings(), facts)),

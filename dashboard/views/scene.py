@@ -77,7 +77,7 @@ def parameters(controls: Controls[SceneSettings]) -> None:
                 if controls.values["problem"] == "table":
                     # In here: a browser keeps the values of what a closed popover hides.
                     with fits:
-                        own_table.remedy(controls, "clients, components")
+                        own_table.to_fit(controls)
 
 
 def possible(settings: SceneSettings) -> SceneSettings:

@@ -61,7 +61,7 @@ def links(draw: st.DrawFn) -> tuple[type[Settings], dict[str, list[str]]]:
     return page, chosen
 
 
-@settings(max_examples=300)
+@settings(max_examples=600)
 @given(links())
 def test_a_link_becomes_settings_and_sentences(link):
     page, parameters = link
