@@ -31,9 +31,8 @@ test: test-core test-browser ## Run all tests (ARGS="-k faps" for some)
 test-core: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadfile --ignore tests/browser $(ARGS) || [ $$? -eq 5 ]
 
-# What fails in a browser is tried once more, and listed then (R): a busy machine is not an error.
 test-browser: $(VENV)/.dev $(VENV)/.browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile --reruns 1 -r fER tests/browser $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser $(ARGS) || [ $$? -eq 5 ]
 
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
 	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)

@@ -27,7 +27,7 @@ from streamlit.delta_generator_singletons import context_dg_stack
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
-from dashboard.shell import bell, earlier, limits, log, workers
+from dashboard.shell import earlier, limits, log, workers
 from dashboard.shell.controls import plain
 from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
@@ -42,15 +42,11 @@ R = TypeVar("R")
 ABANDONED_SECONDS = 8.0
 #: Finished jobs kept per server process, as far as `limits.CACHE_MB` goes; the oldest go first.
 KEPT = 2000
-#: A page that has a job says this often that it is still there.
-BEAT_SECONDS = 5.0
-#: A page is told this often how far its job has come; of what there is to draw it hears at once.
+#: A page looks at its unfinished job this often; it hears of the end at once.
 LOOK_SECONDS = 0.5
-#: For every job that is not done yet pages are told this much more seldom, up to the longest pause:
+#: For every job that is not done yet pages look this much more seldom, up to the longest pause:
 #: where many wait, the processors are for the jobs.
-CROWD_SECONDS, LONGEST_PAUSE = 0.2, 4.0
-#: A page of which many wait draws nothing for so long: one run is cheaper than three.
-PATIENCE_SECONDS = 2.0
+CROWD_SECONDS, LONGEST_PAUSE = 0.05, 2.0
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
 
@@ -72,7 +68,6 @@ class Job:
     published: int = 0
     began: float | None = None
     _seen: dict[Hashable, float] = field(default_factory=dict)
-    _ears: dict[tuple[Hashable, str], Callable[[], None]] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
     _shows: threading.Event = field(default_factory=threading.Event)
@@ -93,15 +88,6 @@ class Job:
         Unless somebody else is looking it ends at its next step and frees its turn.
         """
         self._seen.pop(visitor, None)
-        for place in [place for place in list(self._ears) if place[0] == visitor]:
-            self._ears.pop(place, None)
-
-    def hear(self, visitor: Hashable, name: str, ear: Callable[[], None]) -> None:
-        """Call an ear, in the thread of the work, at every step and at the end."""
-        self._ears[visitor, name] = ear
-        if self.done:
-            self._ears.pop((visitor, name), None)
-            ear()
 
     def stop(self) -> None:
         """Ask the job to end at its next report, keeping what it has."""
@@ -117,17 +103,12 @@ class Job:
         """Nothing more will come."""
         self._done.set()
         self._shows.set()
-        self._call()
-
-    def _call(self) -> None:
-        for ear in list(self._ears.values()):
-            ear()
 
     def wait(self, seconds: float) -> bool:
         """Wait a moment for the end; returns `done`."""
         return self._done.wait(seconds)
 
-    def wait_for_news(self, told: bool, seconds: float) -> None:
+    def wait_for_news(self, told: int, seconds: float) -> None:
         """Wait a moment for the end, or for the first partial result where none was ``told``."""
         (self._done if told else self._shows).wait(seconds)
 
@@ -142,7 +123,6 @@ class Job:
         if self.began is None:
             self.began = time.monotonic()
         self.fraction, self.text = min(max(fraction, 0.0), 1.0), text
-        self._call()
         return self.wanted()
 
     def publish(self, partial: Any) -> None:
@@ -173,7 +153,6 @@ class Registry:
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
-        self._unfinished = 0
         self._lock = threading.Lock()
 
     def find(self, key: Hashable) -> Job | None:
@@ -206,13 +185,12 @@ class Registry:
                 return job
             job = Job(key=key, seconds=seconds)
             job.touch(visitor)
-            if self._unfinished >= limits.AT_ONCE + limits.WAITING:
+            if self._unfinished() >= limits.AT_ONCE + limits.WAITING:
                 return job.refuse(
                     f"{limits.WAITING} computations are waiting for this server already; try again "
                     f"in a minute, or {limits.ELSEWHERE}."
                 )
             self._jobs[key] = job
-            self._unfinished += 1
             self._forget()
         run = threading.Thread(target=self._run, args=(job, work), daemon=True)
         run.start()
@@ -227,16 +205,15 @@ class Registry:
     def pause(self) -> float:
         """Seconds between two looks at a job: longer while many are not done."""
         with self._lock:
-            return min(LOOK_SECONDS + CROWD_SECONDS * self._unfinished, LONGEST_PAUSE)
-
-    def patience(self) -> float:
-        """Seconds that a page waits for something to draw before it shows progress."""
-        return min(self.pause(), PATIENCE_SECONDS)
+            return min(LOOK_SECONDS + CROWD_SECONDS * self._unfinished(), LONGEST_PAUSE)
 
     def crowd(self) -> float:
         """How many jobs there are to one that computes; at least 1."""
         with self._lock:
-            return max(1.0, self._unfinished / limits.AT_ONCE)
+            return max(1.0, self._unfinished() / limits.AT_ONCE)
+
+    def _unfinished(self) -> int:
+        return sum(not entry.done for entry in self._jobs.values())
 
     def _forget(self) -> None:
         """Drop the oldest results beyond what is kept."""
@@ -251,7 +228,7 @@ class Registry:
         """How many jobs there are and what is kept, for the operator."""
         with self._lock:
             held = sum(entry.megabytes for entry in self._jobs.values())
-            waiting = self._unfinished
+            waiting = self._unfinished()
             return {"unfinished": waiting, "kept": len(self._jobs) - waiting, "kept_mb": held}
 
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
@@ -270,9 +247,6 @@ class Registry:
         finally:
             job.end()
             job._seen.clear()
-            job._ears.clear()
-            with self._lock:
-                self._unfinished -= 1
             log.job(job.key, job.took, _ending(job), job.megabytes)
 
 
@@ -415,10 +389,10 @@ def show(
         Draws what was computed earlier, until the first result of the page is whole.
     """
     asked, picture = f"_job_{name}", f"_drawn_{name}"
-    visitor, every = visitor_here(), registry()
+    visitor = visitor_here()
     before = st.session_state.get(asked)
     if before is not None and before != key:
-        left = every.find(before)
+        left = registry().find(before)
         if left is not None:
             left.leave(visitor)
     st.session_state[asked] = key
@@ -426,16 +400,15 @@ def show(
     def start(again: bool = False) -> Job:
         if refusal is not None:
             return Job(key).refuse(refusal)
-        return every.submit(
+        return registry().submit(
             key, work, seconds, again=again, visitor=visitor, followed=before == key
         )
 
     job = start()
-    _, kept = st.session_state.get(picture, (draw, None))
     if before != key and not job.wait(patience):
-        job.wait_for_news(kept is not None, every.patience() - patience)
+        job.wait_for_news(0, registry().pause() - patience)
     busy = not job.done
-    told, drawn, over = 0, time.monotonic(), False
+    told, drawn = 0, time.monotonic()
     bar, view = f"{name}_bar", f"{name}_view"
 
     def once_more() -> None:
@@ -443,18 +416,10 @@ def show(
         st.session_state[asked] = None  # as patient as with a new one
         st.rerun()
 
-    def news() -> bool:
-        """Whether there is something to draw that is not drawn yet, and it is time to."""
-        if job.done:
-            return not over
-        if job.published == told or (kept is None and poster is not None):
-            return False
-        due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS * every.crowd()
-        return due and as_much(job.result, kept)
-
     def tell() -> None:
-        """Have it drawn."""
-        if not news():
+        """Have drawn what is not drawn yet, if it is time to."""
+        due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS * registry().crowd()
+        if not job.done and not (job.published > told and due):
             return
         if not parts:
             st.rerun()
@@ -463,19 +428,17 @@ def show(
 
     @st.fragment(key=bar)
     def progress() -> None:
-        nonlocal over
         if job.done:
-            over = True
             st.empty()  # in its place: what a fragment inside has drawn may stay on a busy machine
             return
         posed = poster is not None and st.session_state.get(picture) is None
         with st.container():
-            _follow(job, visitor, name, news, tell, earlier.MARK if posed else "")
+            _follow(job, visitor, lambda: told, tell, earlier.MARK if posed else "")
 
     # Widgets inside a picture run the picture again, not the page.
     @st.fragment(key=view)
     def shown() -> None:
-        nonlocal told, drawn, kept
+        nonlocal told, drawn
         running, told = not job.done, job.published  # before the result, which may grow meanwhile
         drawn = time.monotonic()
         former, result = st.session_state.get(picture, (draw, None))
@@ -488,7 +451,6 @@ def show(
             former, result = draw, job.result
         if result is not None:
             st.session_state[picture] = former, result
-        kept = result
         # What stays for good keeps the contrast of its texts.
         look = "opacity: 0.45" if running else "filter: grayscale(1)"
         rules = [f".st-key-{name}_picture {{ {look}; }}"] if dimmed else []
@@ -544,33 +506,32 @@ def as_much(new: Any, old: Any) -> bool:
 def _follow(
     job: Job,
     visitor: str,
-    name: str,
-    news: Callable[[], bool],
+    told: Callable[[], int],
     tell: Callable[[], None],
     mark: str,
 ) -> None:
     """The progress of a job; has the page drawn again once there is something new to show.
 
-    The job says when it has come further. Without a tab that can be told, the page looks.
+    It looks seldom but hears of the first picture and of the end at once: every look waits for
+    them. The Stop button stands outside, for whatever is pressed inside would wait for the look to
+    end.
     """
-    every, looked, said = registry(), 0.0, (0.0, "")
+    pause = registry().pause()
+    looks = 0
 
-    def stirs() -> bool:
-        further = (job.fraction, job.text) != said
-        return news() or (further and time.monotonic() - looked > every.pause())
-
+    @st.fragment(run_every=pause)
     def look() -> None:
-        nonlocal looked, said
-        job.touch(visitor, BEAT_SECONDS)
-        if looked:
-            tell()
-        looked, said = time.monotonic(), (job.fraction, job.text)
-        if (ring := bell.here()) is not None:
-            job.hear(visitor, name, lambda: ring(stirs) if stirs() else None)
+        nonlocal looks
+        job.touch(visitor, pause)
+        if looks:
+            job.wait_for_news(told(), pause)
+        looks += 1
+        # Before the rest: here a run ends that a turned dial has replaced meanwhile.
         st.progress(job.fraction, text=mark + job.text)
+        if looks > 1:
+            tell()
 
-    heard = bell.here() is not None
-    st.fragment(look, run_every=BEAT_SECONDS if heard else every.pause())()
+    look()
 
 
 def _within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:

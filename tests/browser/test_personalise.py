@@ -52,6 +52,8 @@ def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(open_page)
     set_slider(page, "rounds", 6)  # 600: long enough to be seen computing
     expect(verdict).not_to_have_text(before)
     drawn(page)
+    # The picture came seconds after the keys, and what they had set stands.
+    expect(page.locator(".st-key-rounds input[type=range]")).to_have_value("6")
     seen = page.evaluate("() => window.seen")
     assert seen["busy"] > 0, "the change was too small to be seen computing"
     assert seen["charts"] == charts and seen["moved"] < 60
