@@ -29,7 +29,9 @@ def test_every_row_is_listed_once_and_counted():
     found = outcome(PaperRows().run(PapersSettings()))
     table = rows.texts(found)
     assert len(table) == sum(found.counts.values()) == len(found.rows)
-    assert set(table["Verdict"]) <= set(rows.MARKS.values())
+    waits = (table["Verdict"] == "… not run yet at the paper's size") & (table["Ours"] != "–")
+    assert set(table["Verdict"][~waits]) <= set(rows.MARKS.values())
+    assert set(table["Ours"][table["Verdict"] == "… not run yet"]) <= {"–"}
     assert table["Claim"].is_unique or table[["Claim", "Place"]].duplicated().sum() < len(table)
     assert len(found.only("dfl", "out of scope").rows) <= len(found.only("dfl", "all").rows)
 

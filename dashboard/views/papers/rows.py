@@ -32,6 +32,8 @@ MARKS = {
     "out of scope": "– out of scope",
     "not run yet": "… not run yet",
 }
+#: What a verdict that waits for a run at the paper's size adds where a smaller one is shown.
+WAITING = " at the paper's size"
 
 
 def counts(found: Judged) -> None:
@@ -84,7 +86,7 @@ def draw(found: Judged, settings: PapersSettings) -> None:
     layout.small_table(
         shown[["Verdict", *columns]],
         label="Every number of the papers",
-        wrapped=columns,
+        wrapped=("Verdict", *columns),
         tall=True,
     )
     names = dict(zip(place + ": " + table["Claim"], listed.verdicts, strict=True))
@@ -129,7 +131,7 @@ def small(found: Judged) -> None:
     layout.small_table(
         table[["Verdict", "Claim", "Published", "Ours"]],
         label="Claims, published numbers and ours",
-        wrapped=("Claim", "Ours"),
+        wrapped=("Verdict", "Claim", "Ours"),
     )
     lines = [
         f"- **{row['Claim']}** {row['Verdict']}. "
@@ -163,7 +165,10 @@ def texts(found: Judged) -> pd.DataFrame:
                 ours(verdict, unit)
                 for (_, verdict), unit in zip(found.rows, table["unit"], strict=True)
             ],
-            "Verdict": table["verdict"].map(MARKS),
+            "Verdict": [
+                MARKS[one.word] + WAITING * (one.word == "not run yet" and one.seeds > 0)
+                for _, one in found.rows
+            ],
             "Agreement means": table["agreement"],
             "Why": table["why"],
         }
