@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -65,13 +68,18 @@ def draw(found: Shown, settings: PapersSettings) -> None:
                 f"{entry.described(one)}." + timed * (TITLES["seconds"] in table)  # type: ignore[arg-type]
             )
     for one, made in found.origins.items():
-        st.caption(
-            f"Results at {SIZES[one]}: made on {made['finished'][:10]} by `python -m fedpca_core "
-            f"reproduce {entry.key}{' --paper-size' if one == 'paper' else ''}`, commit "
-            f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}"
-            + f", at most {made['peak_memory_mb']:.0f} MB of memory" * bool(made["peak_memory_mb"])
-            + "."
-        )
+        st.caption(origin(entry.key, one, made))
+
+
+def origin(key: str, size: str, made: Mapping[str, Any]) -> str:
+    """Where the results of an experiment come from."""
+    most = made["peak_memory_mb"]
+    return (
+        f"Results at {SIZES[size]}: made on {made['finished'][:10]} by `python -m fedpca_core "
+        f"reproduce {key}{' --paper-size' if size == 'paper' else ''}`, commit "
+        f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}"
+        + (f", at most {most:.0f} MB of memory." if most else ".")
+    )
 
 
 def doors(settings: PapersSettings) -> None:

@@ -32,8 +32,8 @@ MARKS = {
     "out of scope": "– out of scope",
     "not run yet": "… not run yet",
 }
-#: What a verdict that waits for a run at the paper's size adds where a smaller one is shown.
-WAITING = " at the paper's size"
+#: The verdict that waits for a run at the paper's size, where a smaller one is shown.
+WAITING = "… not yet at paper size"
 
 
 def counts(found: Judged) -> None:
@@ -86,7 +86,7 @@ def draw(found: Judged, settings: PapersSettings) -> None:
     layout.small_table(
         shown[["Verdict", *columns]],
         label="Every number of the papers",
-        wrapped=("Verdict", *columns),
+        wrapped=columns,
         tall=True,
     )
     names = dict(zip(place + ": " + table["Claim"], listed.verdicts, strict=True))
@@ -131,7 +131,7 @@ def small(found: Judged) -> None:
     layout.small_table(
         table[["Verdict", "Claim", "Published", "Ours"]],
         label="Claims, published numbers and ours",
-        wrapped=("Verdict", "Claim", "Ours"),
+        wrapped=("Claim", "Ours"),
     )
     lines = [
         f"- **{row['Claim']}** {row['Verdict']}. "
@@ -166,7 +166,7 @@ def texts(found: Judged) -> pd.DataFrame:
                 for (_, verdict), unit in zip(found.rows, table["unit"], strict=True)
             ],
             "Verdict": [
-                MARKS[one.word] + WAITING * (one.word == "not run yet" and one.seeds > 0)
+                WAITING if one.word == "not run yet" and one.seeds else MARKS[one.word]
                 for _, one in found.rows
             ],
             "Agreement means": table["agreement"],
