@@ -65,7 +65,7 @@ def _stood_in(chosen: AttackSettings) -> None:
     """Say that digits are shown, and lead to the page on them."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            f"Shown on digits, {chosen.clients} clients of {short(chosen.records_per_client)}",
+            f"Shown on digits: {chosen.clients} clients, {short(chosen.records_per_client)} each",
             width="content",
             help="A synthetic spectrum has no records on a grid, so this is the same server on "
             f"digits, with {chosen.components} components and everything else as set on this page.",
