@@ -129,7 +129,7 @@ class Parameter:
             return "true" if value else "false"
         if isinstance(value, str):
             return self.choices.get(value, value)
-        if value in self.names:
+        if not isinstance(value, tuple) and value in self.names:
             return self.names[value]
         if isinstance(value, float):
             # A link holds every digit: its reader gets the very run.
