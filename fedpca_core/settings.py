@@ -43,8 +43,9 @@ class Parameter:
         The values of a number on an uneven (usually logarithmic) scale, instead of a range.
     choices : mapping of str to str
         Keys and screen names of a choice; a tuple default makes it a multiple choice.
-    unit : str
-        Shown after a number.
+    names : mapping of float to str
+        What single numbers are called on screen and in links (1 MB, everybody); files keep the
+        number, and links may.
     view : bool
         True when the setting changes how a run is shown, not the run itself.
     travels : bool
@@ -63,7 +64,7 @@ class Parameter:
     step: float | None = None
     grid: tuple[float, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
-    unit: str = ""
+    names: Mapping[float, str] = field(default_factory=dict)
     view: bool = False
     travels: bool = False
 
@@ -128,6 +129,8 @@ class Parameter:
             return "true" if value else "false"
         if isinstance(value, str):
             return self.choices.get(value, value)
+        if not isinstance(value, tuple) and value in self.names:
+            return self.names[value]
         if isinstance(value, float):
             # A link holds every digit: its reader gets the very run.
             said = short(value)
@@ -145,7 +148,10 @@ class Parameter:
         if isinstance(self.default, bool):
             return "true or false"
         if self.grid:
-            return "one of " + ", ".join(self.text(self._number(number)) for number in self.grid)
+            names = [self.text(self._number(number)) for number in self.grid]
+            if len(names) > 2 * MOST_NAMED:
+                names[3:-1] = ["…"]
+            return "one of " + ", ".join(names)
         kind = "a whole number" if isinstance(self.default, int) else "a number"
         return f"{kind} from {self.low:g} to {self.high:g}"
 
@@ -195,6 +201,8 @@ class Parameter:
         """A finite number (whole where the parameter is), or an infinity that the grid has."""
         if isinstance(value, bool) or (isinstance(value, str) and len(value) > 40):
             raise self._refusal(value)
+        if isinstance(value, str) and self.names:
+            value = {name: number for number, name in self.names.items()}.get(value, value)
         try:
             number = math.inf if value == INFINITY else float(value)
         except (TypeError, ValueError, OverflowError):

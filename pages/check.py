@@ -18,8 +18,8 @@ controls = Controls(CheckSettings)
 layout.heading(
     "What does my deployment give away?",
     "Describe who runs what with whom. The answer says which attack applies, what it would get, "
-    "how that is known, and what stops it at which cost. No data leave your machine: none are "
-    "asked for.",
+    "how that is known, and what stops it at which cost. No data are asked for, so none "
+    "leave your machine.",
 )
 controls.show_notes()
 

@@ -68,11 +68,14 @@ class Controls(Generic[S]):
         self._family: dict[str, Any] = st.session_state.setdefault(f"_parameters_{family}", {})
         #: What travels between all pages: clients, heterogeneity, ε, ...
         self._world: dict[str, Any] = st.session_state.setdefault("_parameters_of_the_world", {})
-        opens = "_page_of_dials" not in st.session_state
+        before = st.session_state.get("_page_of_dials")
+        opens = before is None
         self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
         self._last_key = f"_settings_{settings.kind}"
         self._unpack()
+        if before not in (None, settings.kind):
+            st.rerun()  # by the way of "back": the address alone would count, and it is empty
         self._modernise()
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))

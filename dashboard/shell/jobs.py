@@ -558,11 +558,23 @@ def _run_again(parts: Sequence[str]) -> None:
     st.rerun()
 
 
+def how_stopped(job: Job) -> str:
+    """Why a job has no whole result, what is shown of it, and what would finish."""
+    shown = "what" if job.result is not None else "nothing"
+    told = f"{shown} had been computed by then{' is shown' * (job.result is not None)}."
+    if not job.late:
+        return f"Stopped early: {told}"
+    return (
+        f"Stopped after {job.seconds:g} seconds, the most a run may take here: {told} Fewer "
+        "features, clients, rounds or starts take less."
+    )
+
+
 def _ending_told(job: Job, name: str, again: Callable[[], None]) -> None:
     """How a job ended, where not with its whole result."""
     if job.refusal is not None:
         st.warning(plain(job.refusal))
     elif job.stopped:
         line, button = st.columns([6, 1], vertical_alignment="center")
-        line.caption("Stopped early: what had been computed by then is shown.")
+        line.caption(how_stopped(job))
         button.button("Run again", key=f"{name}_again", on_click=again, width="stretch")

@@ -30,7 +30,7 @@ def show(controls: Controls[AttackSettings], data: OwnData | None) -> Joined | N
         "One more record",
         "Models are trained again when somebody joins or asks to be forgotten. Whoever knows the "
         "covariance before and after can subtract: what is left is that one record. Neither "
-        "FAPS' masking nor secure aggregation is made for this; differential privacy is.",
+        "FAPS's masking nor secure aggregation is made for this; differential privacy is.",
     )
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         controls.draw("differencing", "record")

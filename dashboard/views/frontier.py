@@ -357,9 +357,10 @@ def advice(found: Advice, settings: FrontierSettings) -> None:
 
 def _left_out(found: Advice, key: str) -> str:
     rows = found.table[found.table["excluded"] == key]
-    return (
-        "; ".join(f"{METHODS[r['method']].title}: {r['reason']}" for _, r in rows.iterrows()) or "–"
-    )
+    titles = rows["method"].map(lambda method: METHODS[method].title)
+    if rows["way"].nunique() > 1:
+        titles += " " + rows["way"]
+    return "; ".join(titles + ": " + rows["reason"]) or "–"
 
 
 def _judged(found: Advice) -> pd.DataFrame:

@@ -203,7 +203,7 @@ def verdict(found: Reconstructed) -> str:
             "The difference is clipping and noise at the source; every attack is bound by it."
         )
     elif "faps" in found.recoveries and found.by.key == "linear":
-        parts.append("That is masking, not privacy: replaying FAPS' public update does better.")
+        parts.append("That is masking, not privacy: replaying FAPS's public update does better.")
     return "  \n".join(parts)
 
 

@@ -65,7 +65,7 @@ def _stood_in(chosen: AttackSettings) -> None:
     """Say that digits are shown, and lead to the page on them."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            f"Shown on digits, {chosen.clients} clients of {short(chosen.records_per_client)}",
+            f"Shown on digits: {chosen.clients} clients, {short(chosen.records_per_client)} each",
             width="content",
             help="A synthetic spectrum has no records on a grid, so this is the same server on "
             f"digits, with {chosen.components} components and everything else as set on this page.",
@@ -282,9 +282,11 @@ def held_caption(directions: int, k: int, attack: str) -> str:
 
 def panel(result: Recovered, settings: AttackSettings) -> Panel:
     """Directions that the server holds, round by round."""
+    summed = all(one.attack == "sums" for one in result.found.values())
+    whose = "the sum of all clients" if summed else "the client"
     return Panel(
         key="records_directions",
-        title="How much of the client the server holds",
+        title=f"How much of {whose} the server holds",
         x_title="communication round",
         y_title="directions of its matrix",
         curves=tuple(
@@ -295,7 +297,7 @@ def panel(result: Recovered, settings: AttackSettings) -> Panel:
         log_y=False,
         integer_x=True,
         height=240,
-        description="How many directions of the client's matrix the server holds after a round.",
+        description=f"How many directions of the matrix of {whose} the server holds after a round.",
     )
 
 

@@ -27,7 +27,7 @@ def show(
     """Draw the parameters of the replay and, once switched on, its jobs and results."""
     layout.section(
         "The adversary who replays",
-        "FAPS' uploads are not products with Sᵢ, so solving linear equations fails. But the "
+        "FAPS's uploads are not products with Sᵢ, so solving linear equations fails. But the "
         "update itself is public: the server can run it with any candidate covariance and keep "
         "the one whose uploads match.",
     )

@@ -131,8 +131,8 @@ def own_problem(
     """
     if data is None:
         raise NoFile(
-            "These settings are for a table of your own, which a link cannot carry; "
-            "choose the CSV file again under “Your file”."
+            "These settings are for a table of your own, which a link cannot carry; choose a CSV, "
+            "Parquet or NumPy file under “Your file”, where the problem is chosen."
         )
     return from_table(
         data.table,

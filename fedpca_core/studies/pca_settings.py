@@ -223,7 +223,7 @@ class ConvergeSettings(Settings):
     replay: bool = parameter(
         False,
         key="replay",
-        label="Replay FAPS' update",
+        label="Replay FAPS's update",
         help="The client's update is public and deterministic, so the server can replay it with "
         "any candidate covariance and compare with what it received.",
         view=True,
@@ -341,7 +341,7 @@ class ConvergeSettings(Settings):
         False,
         key="unmask",
         label="Replay FAPS for its records",
-        help="FAPS' uploads are no products, so they are replayed first, which gives the matrix, "
+        help="FAPS's uploads are no products, so they are replayed first, which gives the matrix, "
         "and taken apart then. Seconds where a client holds few records, since the messages span "
         "where these lie; half a minute at 30 records of 64 features.",
         view=True,

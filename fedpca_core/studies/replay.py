@@ -1,4 +1,4 @@
-"""A server that reruns FAPS' public update until it fits, and what each defence does against it."""
+"""A server that reruns FAPS's public update until it fits, and what each defence does to it."""
 
 from __future__ import annotations
 

@@ -52,6 +52,16 @@ def test_stop_keeps_what_there_is() -> None:
     assert registry.submit("a", patient, 60) is job, "a stopped job stays as it was left"
 
 
+def test_a_stopped_run_says_what_is_shown_and_what_would_finish():
+    job = jobs.Job("a", seconds=40.0)
+    assert jobs.how_stopped(job) == "Stopped early: nothing had been computed by then."
+    job.result, job.late = "half", True
+    assert jobs.how_stopped(job) == (
+        "Stopped after 40 seconds, the most a run may take here: what had been computed by then is "
+        "shown. Fewer features, clients, rounds or starts take less."
+    )
+
+
 def test_a_page_hears_of_the_first_picture_and_of_the_end_at_once() -> None:
     job, began = started(jobs.Registry(), "a"), time.monotonic()
     job.wait_for_news(0, 20.0)

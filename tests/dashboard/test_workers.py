@@ -85,7 +85,7 @@ def test_a_long_job_has_a_worker_that_gives_way():
 
 
 def test_a_refusal_is_the_same_sentence(pool):
-    with pytest.raises(InvalidInput, match="choose the CSV file again"):
+    with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         outcome(pool.run(STUDY, ConvergeSettings(problem="table"), None))
 
 

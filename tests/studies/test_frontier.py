@@ -196,3 +196,5 @@ def test_every_rule_says_what_it_asks_and_leaves_out_what_fails_it():
     assert set(left["method"]) == {"one_shot"}
     tables = Recommendation().tables(advice, settings)
     assert (tables["rules"]["demand"] != "").all() and len(tables["rules"]) == len(RULES)
+    assert "all is done in 1 round" in set(tables["rules"]["demand"])
+    assert "≤ 1 kB a client, ≤ 1 round," in sentences(advice, settings)[0]

@@ -432,7 +432,7 @@ def test_a_table_of_ones_own_is_judged_on_rows_that_nobody_learns_from() -> None
 def test_a_table_that_does_not_fit_is_a_sentence(changes, message) -> None:
     with pytest.raises(InvalidInput, match=message):
         replace(OWN, **changes).build(own_file())
-    with pytest.raises(InvalidInput, match="choose the CSV file again"):
+    with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         OWN.build()
 
 

@@ -341,7 +341,7 @@ def test_own_tables_run_from_the_command_line(tmp_path, capsys, monkeypatch) -> 
         capsys.readouterr()
     file.write_text(TABLE.to_json(), encoding="utf-8")
     assert main(["run", str(file)]) == 2
-    assert "choose the CSV file again" in capsys.readouterr().err
+    assert "choose a CSV, Parquet or NumPy file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", ["fedpower", "ssi", "block_krylov"])

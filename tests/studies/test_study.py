@@ -181,5 +181,5 @@ def test_a_table_of_ones_own_runs_from_its_settings():
     assert found.facts.clients == 3 and found.facts.features == 3
     fewer = outcome(study.run(replace(chosen, columns=("x", "z")), own))
     assert fewer.facts.features == 2
-    with pytest.raises(InvalidInput, match="choose the CSV file again"):
+    with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         outcome(study.run(chosen))

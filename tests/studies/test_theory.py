@@ -229,7 +229,7 @@ def test_a_table_that_does_not_fit_is_a_sentence(changes, message, monkeypatch) 
     for study in (AgainstClaims(), PenaltyAndSteps()):
         with pytest.raises(InvalidInput, match=message):
             outcome(study.run(replace(OWN, **changes), own_file()))
-    with pytest.raises(InvalidInput, match="choose the CSV file again"):
+    with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         OWN.build()
 
 

@@ -11,7 +11,9 @@ from streamlit.testing.v1 import AppTest
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Parameter
 from fedpca_core.studies.catalogue import KINDS
+from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.world import WORLD
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +78,19 @@ def test_infinity_is_written_as_a_sign():
     for nonsense in ("inf", "1e400", "9" * 400, 10**400, "-inf"):
         with pytest.raises(InvalidInput, match="Clients cannot be"):
             WORLD["clients"].check(nonsense)
+
+
+def test_a_number_with_a_name_is_read_under_both():
+    bytes_, drawn = (
+        FrontierSettings.parameters()["budget_bytes"],
+        PrivacySettings.parameters()["draws"],
+    )
+    for text, value in (("10 kB", 1e4), ("1e4", 1e4), ("10000", 1e4), ("∞", math.inf)):
+        assert bytes_.check(text) == value
+    assert (bytes_.text(1e6), drawn.text(0), drawn.text(7)) == ("1 MB", "everybody", "7")
+    assert FrontierSettings(budget_bytes=1e4).query() == {"mostbytes": "10 kB"}
+    with pytest.raises(InvalidInput, match="must be one of everybody, 1, 2, …, 50"):
+        drawn.check("everyone")
 
 
 def test_settings_carry_over_to_another_page():

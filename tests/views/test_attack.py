@@ -83,6 +83,14 @@ def test_one_more_record_in_words() -> None:
     assert "hide whose record" in differencing.sentence(sums)
 
 
+def test_sums_are_not_called_the_client() -> None:
+    small = replace(SMALL, problem="digits", attacked=("ssi",), records_per_client=6, clients=3)
+    for secure, whose in ((False, "the client"), (True, "the sum of all clients")):
+        settings = replace(small, secure_aggregation=secure)
+        found = outcome(records.STUDY.run(settings))
+        assert records.panel(found, settings).title == f"How much of {whose} the server holds"
+
+
 # ------------------------------------------------------------------ presets and links
 @pytest.mark.parametrize("entry", PRESETS, ids=lambda entry: entry.name)
 def test_a_preset_is_recognised_whatever_is_shown_of_it(entry) -> None:

@@ -29,7 +29,9 @@ def test_every_row_is_listed_once_and_counted():
     found = outcome(PaperRows().run(PapersSettings()))
     table = rows.texts(found)
     assert len(table) == sum(found.counts.values()) == len(found.rows)
-    assert set(table["Verdict"]) <= set(rows.MARKS.values())
+    assert set(table["Verdict"]) <= {*rows.MARKS.values(), rows.WAITING}
+    assert "–" not in set(table["Ours"][table["Verdict"] == rows.WAITING])
+    assert set(table["Ours"][table["Verdict"] == "… not run yet"]) <= {"–"}
     assert table["Claim"].is_unique or table[["Claim", "Place"]].duplicated().sum() < len(table)
     assert len(found.only("dfl", "out of scope").rows) <= len(found.only("dfl", "all").rows)
 
@@ -70,6 +72,7 @@ def test_ours_is_said_with_its_spread_and_size():
 def test_shipped_results_are_whole_and_say_where_they_come_from(key):
     for size, cells in shipped(key).items():
         made = origin(key, size)
+        assert f"reproduce {key}" in experiments.origin(key, size, made)
         assert made["commit"] and made["finished"] and made["seeds"] == sorted(set(cells["seed"]))
         assert set(cells["experiment"]) == {key} and set(cells["size"]) == {size}
         assert np.isfinite(cells.loc[cells["x"].notna(), "result"]).all()

@@ -64,7 +64,6 @@ function heatTrace(panel, theme, round) {
     zmin: panel.low, zmax: panel.high, ...(Math.max(rows, columns) > 24 ? {} : { xgap: 1, ygap: 1 }),
     colorscale: colours.map((colour, at) => [at / (colours.length - 1), colour]),
     hovertemplate: "%{y}, %{x}<br><b>%{customdata}</b><extra></extra>",
-    texttemplate: panel.showValues ? "%{z:.3~g}" : undefined,
     colorbar: { thickness: 10, outlinewidth: 0, len: 1, ypad: 0, tickfont: { color: theme.quiet, size: 11 },
       exponentformat: "power", nticks: 5 },
   };
@@ -226,6 +225,19 @@ function tickLogarithms(axis, [least, most], long, theme) {
   }
 }
 
+// The numbers in the cells, black or white, whichever stands out more: one of them always does enough.
+function cellNumbers(panel, theme) {
+  const { colours } = theme.ramps[panel.palette];
+  const columns = panel.columnLabels.length;
+  return Array.from(panel.values, (value, at) => {
+    const place = Math.min(1, Math.max(0, (value - panel.low) / (panel.high - panel.low))) * (colours.length - 1);
+    const next = colours[Math.min(colours.length - 1, Math.floor(place) + 1)];
+    const pale = luminance(mixed(next, colours[Math.floor(place)], place % 1)) > 0.179;
+    return { x: at % columns, y: Math.floor(at / columns), showarrow: false,
+      text: String(Number(value.toPrecision(3))), font: { color: pale ? "#000000" : "#ffffff" } };
+  }).filter((_, at) => Number.isFinite(panel.values[at]));
+}
+
 // Ticks of a heat map whose labels are long: so few that they do not touch, and cut short; a tooltip
 // says the whole.
 function tickNames(axis, labels, count, most) {
@@ -283,6 +295,7 @@ function layoutOf(panel, theme, coarse, narrow) {
   if (panel.kind === "heat") {
     layout.xaxis = { ...layout.xaxis, type: "category", showline: false, nticks: 12, tickangle: "auto" };
     layout.yaxis = { ...layout.yaxis, type: "category", autorange: "reversed", showgrid: false, nticks: 14 };
+    if (panel.showValues) layout.annotations.push(...cellNumbers(panel, theme));
     tickNames(layout.xaxis, panel.columnLabels, 12, narrow ? 9 : 16);
     tickNames(layout.yaxis, panel.rowLabels, 14, narrow ? 17 : 30);
     layout.margin.r = 6;

@@ -17,6 +17,12 @@ function mixed(colour, other, share) {
   return `rgb(${channels(colour).map((a, i) => Math.round(a * share + b[i] * (1 - share))).join(",")})`;
 }
 
+// Relative luminance as WCAG has it: above 0.179 black has the larger contrast, below it white.
+function luminance(colour) {
+  const [r, g, b] = channels(colour).map((a) => (a <= 10 ? a / 3294 : ((a / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
 // 256 colours between the given ones, packed for a canvas, and the CSS gradient of the same.
 function ramp(colours) {
   const stops = colours.map(channels);

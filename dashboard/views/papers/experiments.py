@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -56,20 +59,27 @@ def draw(found: Shown, settings: PapersSettings) -> None:
         fold = st.expander(f"What every method needed, at {SIZES[one]}", expanded=one == size)
         with fold:
             table = summary(found.summary(one))
+            same = table.pop("Seeds")[0] if table["Seeds"].nunique() == 1 else "the"
             figures = [str(name) for name in table if name not in ("Value", "Method")]
             layout.small_table(table, label="What every method needed", numbers=figures)
             timed = " Seconds are of one machine, beside whatever else it did."
             st.caption(
-                f"Medians over the seeds; {entry.described(one)}."  # type: ignore[arg-type]
-                + timed * (TITLES["seconds"] in table)
+                f"{'One seed' if same == '1' else f'Medians over {same} seeds'}; "
+                f"{entry.described(one)}." + timed * (TITLES["seconds"] in table)  # type: ignore[arg-type]
             )
     for one, made in found.origins.items():
-        st.caption(
-            f"Results at {SIZES[one]}: made on {made['finished'][:10]} by `python -m fedpca_core "
-            f"reproduce {entry.key}{' --paper-size' if one == 'paper' else ''}`, commit "
-            f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}"
-            + (f", at most {made['peak_memory_mb']:.0f} MB." if made["peak_memory_mb"] else ".")
-        )
+        st.caption(origin(entry.key, one, made))
+
+
+def origin(key: str, size: str, made: Mapping[str, Any]) -> str:
+    """Where the results of an experiment come from."""
+    most = made["peak_memory_mb"]
+    return (
+        f"Results at {SIZES[size]}: made on {made['finished'][:10]} by `python -m fedpca_core "
+        f"reproduce {key}{' --paper-size' if size == 'paper' else ''}`, commit "
+        f"{made['commit'] or 'unknown'}, numpy {made['versions']['numpy']}, {made['machine']}"
+        + (f", at most {most:.0f} MB of memory." if most else ".")
+    )
 
 
 def doors(settings: PapersSettings) -> None:
@@ -100,7 +110,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _text(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else short(value, 4)
+    return f"{value:,.0f}" if value >= 1000 else short(value, 3)
 
 
 def _styled(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame, str]]:

@@ -32,6 +32,8 @@ MARKS = {
     "out of scope": "– out of scope",
     "not run yet": "… not run yet",
 }
+#: The verdict that waits for a run at the paper's size, where a smaller one is shown.
+WAITING = "… not yet at paper size"
 
 
 def counts(found: Judged) -> None:
@@ -168,7 +170,10 @@ def texts(found: Judged) -> pd.DataFrame:
                 ours(verdict, unit)
                 for (_, verdict), unit in zip(found.rows, table["unit"], strict=True)
             ],
-            "Verdict": table["verdict"].map(MARKS),
+            "Verdict": [
+                WAITING if one.word == "not run yet" and one.seeds else MARKS[one.word]
+                for _, one in found.rows
+            ],
             "Agreement means": table["agreement"],
             "Why": table["why"],
         }

@@ -13,7 +13,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.guarantee import in_words
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import Front, Frontier
-from fedpca_core.studies.frontier.rules import ALIKE, RULES, judged, size
+from fedpca_core.studies.frontier.rules import ALIKE, RULES, judged, rounds, size
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -132,7 +132,7 @@ def _asked(settings: FrontierSettings) -> str:
     c = settings
     finite = {
         f"≤ {size(c.budget_bytes)} a client": c.budget_bytes,
-        f"≤ {short(c.budget_rounds)} rounds": c.budget_rounds,
+        f"≤ {rounds(c.budget_rounds)}": c.budget_rounds,
         f"ε ≤ {short(c.needed_epsilon)}": c.needed_epsilon,
     }
     server = c.parameters()["server"].choices[c.server].lower()

@@ -47,6 +47,11 @@ def size(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
+def rounds(count: float) -> str:
+    """Rounds in words."""
+    return f"{count:.0f} round{'s' * (count != 1)}"
+
+
 def _known(limit: float, sentence: str) -> str:
     return "" if math.isinf(limit) else sentence
 
@@ -96,9 +101,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "rounds",
         "Rounds",
-        lambda c: _known(c.budget_rounds, f"all is done in {short(c.budget_rounds)} rounds"),
+        lambda c: _known(c.budget_rounds, f"all is done in {rounds(c.budget_rounds)}"),
         lambda row, c: bool(row["rounds"] <= c.budget_rounds),
-        lambda row, c: f"takes {row['rounds']:.0f} rounds",
+        lambda row, c: f"takes {rounds(row['rounds'])}",
     ),
     Rule(
         "direction",

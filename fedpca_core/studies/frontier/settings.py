@@ -133,8 +133,16 @@ class FrontierSettings(ConvergeSettings):
         1e6,
         key="mostbytes",
         label="Bytes, at most",
-        help="What one client can send and receive in the whole run.",
+        help="What one client can send and receive in the whole run; ∞ asks for nothing.",
         grid=(1e2, 1e3, 1e4, 1e5, 1e6, 1e7, math.inf),
+        names={
+            1e2: "100 bytes",
+            1e3: "1 kB",
+            1e4: "10 kB",
+            1e5: "100 kB",
+            1e6: "1 MB",
+            1e7: "10 MB",
+        },
         view=True,
     )
     budget_rounds: float = parameter(

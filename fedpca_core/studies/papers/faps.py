@@ -399,7 +399,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "unmasked",
         "Masked, replayed, unmasked",
-        "FAPS' messages are no products, and reading them as if they were gives noise. But they "
+        "FAPS's messages are no products, and reading them as if they were gives noise. But they "
         "span the directions in which ten records lie, and a server that reruns the public update "
         "within these has the matrix of 64 features in a second or two; whole numbers do the rest: "
         "ten digits, certified. Thirty records leave more open, and take it half a minute.",

@@ -237,11 +237,10 @@ class PrivacySettings(Settings):
         0,
         key="draws",
         label="Clients drawn per round",
-        help="0: everybody takes part. K: drawn with replacement at each communication, so that "
-        "K = m is not everybody. The reference client uploads always.",
-        low=0,
-        high=50,
-        step=1,
+        help="K, drawn with replacement at each communication, so that as many as there are is not "
+        "everybody. The reference client uploads always.",
+        grid=tuple(range(51)),
+        names={0: "everybody"},
     )
     upload_noise: float = shared(
         "upload_noise",

@@ -200,7 +200,7 @@ def replayed(
     budget: int,
     masked: Sequence[Held] = (),
 ) -> Part[list[Held]]:
-    """FAPS' public update rerun until it fits; the masked messages until then."""
+    """FAPS's public update rerun until it fits; the masked messages until then."""
     best = np.inf
     for count, stage in enumerate(search, 1):
         if stage.start > 0 and best <= _CLOSE:
