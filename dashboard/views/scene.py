@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -20,13 +21,14 @@ from dashboard.player import (
     replay,
     to_uint8,
 )
-from dashboard.shell import layout, own_table
+from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from dashboard.views.records import held_caption
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import short
-from fedpca_core.studies.scene.scene import Scene
+from fedpca_core.studies.scene.scene import LivePicture, Scene
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.scene.words import angle, things, who
 
@@ -91,6 +93,24 @@ def possible(settings: SceneSettings) -> SceneSettings:
         kind="note",
     )
     return replace(settings, secure_aggregation=False)
+
+
+def way_out(controls: Controls[SceneSettings], study: LivePicture) -> None:
+    """Where a run is too large for this server: how many rounds are not, and a button for them."""
+    settings = controls.settings()
+    described = settings.parameters()["rounds"]
+    with suppress(InvalidInput):
+        limits.check(study, settings, None)
+        return  # refused for another reason
+    for rounds in reversed([int(r) for r in described.grid if r < settings.rounds]):
+        fits = replace(settings, rounds=rounds)
+        with suppress(InvalidInput):
+            limits.check(study, fits, None)
+            layout.sentence(f"With **{described.label}** at {rounds}, under “More”, it runs here.")
+            st.button(
+                f"Use {rounds} rounds", on_click=controls.changer(fits), key="remedy_rounds"
+            )
+            return
 
 
 def draw(
