@@ -48,8 +48,9 @@ def test_a_replay_of_too_many_rounds_names_the_parameter_and_offers_fewer() -> N
     app.run()
     assert not app.exception
     assert any("MB of memory" in box.value for box in app.warning)
-    named, refused = [box.value for box in app.warning if "Rounds" in box.value], SceneSettings(
-        method="faps", unmask=True, rounds=75
+    named, refused = (
+        [box.value for box in app.warning if "Rounds" in box.value],
+        SceneSettings(method="faps", unmask=True, rounds=75),
     )
     assert "**Rounds** at 50" in named[-1]
     with pytest.raises(InvalidInput, match="MB of memory"):
