@@ -120,6 +120,9 @@ def _one(found: Judged, settings: PapersSettings) -> None:
                 )
             page, icon = PAGES[row.explained]
             st.page_link(page, label="Its formulas", icon=icon)
+        if row.demonstration:
+            st.markdown("See it in two lines of Python:")
+            st.code(row.demonstration, language="python", wrap_lines=True)
         st.code(source(row.source).bibtex, language="bibtex")
 
 
@@ -138,14 +141,16 @@ def small(found: Judged) -> None:
         for row in table.to_dict("records")
     ]
     layout.about("What counts as agreement, and why each verdict", "\n".join(lines))
-    shown = list(dict.fromkeys(row.demonstration for row, _ in found.rows if row.demonstration))
-    if not shown:
+    # What several rows share stands under the first of them.
+    first = {row.demonstration: row for row, _ in reversed(found.rows) if row.demonstration}
+    if not first:
         return
+    shown = [f"# {row.place}: {row.claim}\n{lines}" for lines, row in reversed(first.items())]
     fold = st.expander("See it in two lines", key="demonstrations", on_change="rerun")
     if fold.open:
         with fold:
             st.markdown("What is wrong or ambiguous in the text, shown in a notebook:")
-            st.code("\n\n".join(shown), language="python")
+            st.code("\n\n".join(shown), language="python", wrap_lines=True)
 
 
 def texts(found: Judged) -> pd.DataFrame:

@@ -50,6 +50,14 @@ _LITERAL = (
     "the number behaves as a standard deviation."
 )
 
+_READINGS = (
+    "from fedpca_core.metrics.personal import fresh_ratios, oracles; "
+    "from fedpca_core.studies.personalised.settings import PersonaliseSettings as Settings\n"
+    "for reading in ('literal', 'std'): made = Settings(heterogeneity=0.2, reading=reading)"
+    ".build(); print(reading, {name: fresh_ratios(best, made).mean() "
+    "for name, best in oracles(made).items()})"
+)
+
 
 def over_parts(
     series: str, measure: str, chosen: Callable[[pd.DataFrame], pd.Series[float]]
@@ -104,6 +112,7 @@ def _row(
         kind="false as printed" if literal else "differs as described",
         scale_free=True,
         explained="personalise",
+        demonstration=_READINGS if key == "perpca-1a-literal" else "",
     )
 
 
