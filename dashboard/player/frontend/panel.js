@@ -127,12 +127,10 @@ class PanelView {
   figure() {
     const { panel, view } = this;
     const coarse = window.matchMedia("(pointer: coarse)").matches;
-    const layout = layoutOf(panel, view.theme, coarse, !panel.compact && this.narrow());
+    const layout = layoutOf(panel, view.theme, coarse, this.narrow());
     layout.height = this.height();
-    // Plotly would find the width out by styling the page once more, and so would asking for that of
-    // a chart which has one; `fit` follows later changes.
-    const width = (panel.compact && this.listening && this.plot._fullLayout.width) || this.plot.clientWidth;
-    Object.assign(layout, { autosize: false, width: width || undefined });
+    // Plotly would find the width out by styling the page once more; `fit` follows later changes.
+    Object.assign(layout, { autosize: false, width: this.plot.clientWidth || undefined });
     if (!panel.compact && this.narrow()) {
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;
