@@ -63,6 +63,8 @@ def experiment() -> None:
             data=data,
             parts=["experiment"],
         )
+        if job.refusal is not None and data is None:
+            scene.way_out(controls, STUDY)
     if controls.opening is not None and job.done:
         layout.picture_first()
     if chapter is not None and strip is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from dashboard.player import (
     Baseline,
@@ -20,13 +22,15 @@ from dashboard.player import (
     replay,
     to_uint8,
 )
-from dashboard.shell import layout, own_table
+from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls
 from dashboard.views.pictures import mosaic
 from dashboard.views.records import held_caption
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import short
-from fedpca_core.studies.scene.scene import Scene
+from fedpca_core.studies.scene.scene import LivePicture, Scene
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.scene.words import angle, things, who
 
@@ -93,6 +97,22 @@ def possible(settings: SceneSettings) -> SceneSettings:
     return replace(settings, secure_aggregation=False)
 
 
+def way_out(controls: Controls[SceneSettings], study: LivePicture) -> None:
+    """Where a run is too large for this server: how many rounds are not, and a button for them."""
+    settings = controls.settings()
+    described = settings.parameters()["rounds"]
+    with suppress(InvalidInput):
+        limits.check(study, settings, None)
+        return  # refused for another reason
+    for rounds in reversed([int(r) for r in described.grid if r < settings.rounds]):
+        fits = replace(settings, rounds=rounds)
+        with suppress(InvalidInput):
+            limits.check(study, fits, None)
+            layout.sentence(f"With **{described.label}** at {rounds}, under “More”, it runs here.")
+            st.button(f"Use {rounds} rounds", on_click=controls.changer(fits), key="remedy_rounds")
+            return
+
+
 def draw(
     scene: Scene, settings: SceneSettings, *, asking: bool = False, guess: float | None = None
 ) -> None:
@@ -156,7 +176,7 @@ def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
     title = METHODS[settings.method].title
     held = int(scene.directions[k])
     name, objects = who(settings, scene.facts), things(settings)
-    off = angle(float(scene.metrics["sin_theta"].iloc[k]))
+    off = angle(scene.sines[k])
     answer = f"its answer is off by {off}"
     if k == 0:
         return f"Nothing has been sent: the server holds nothing of anybody, and {answer}."
@@ -244,7 +264,7 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
 
 def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
     name = who(settings, scene.facts)
-    sent = float(scene.metrics["bytes_up"].iloc[k]) / 1e3
+    sent = scene.uploaded[k] / 1e3
     if k == 0:
         return "has received nothing"
     if scene.certified is not None and k >= scene.certified:
@@ -280,13 +300,22 @@ def _held(scene: Scene, settings: SceneSettings) -> Images:
             captions.append(held_caption(int(scene.directions[k]), k, scene.attack))
     return Images(
         "What the server holds",
-        to_uint8(np.stack([mosaic(picture) for picture in scene.pictures]), 0.0, 1.0),
+        _frames(scene.pictures),
         palette="grey",
         size=360,
         show_scale=False,
         captions=captions,
         description="Directions of the client's second moments as pictures, or its records.",
     )
+
+
+def _frames(pictures: Array) -> NDArray[np.uint8]:
+    """A frame for every round; what stays the same is laid out once."""
+    found: list[NDArray[np.uint8]] = []
+    for k, picture in enumerate(pictures):
+        same = k > 0 and np.array_equal(picture, pictures[k - 1])
+        found.append(found[-1] if same else to_uint8(mosaic(picture), 0.0, 1.0))
+    return np.stack(found)
 
 
 def _guess(guess: float | None, last: float) -> tuple[Mark, ...]:

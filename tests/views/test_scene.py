@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.shell import limits
 from dashboard.views import scene
+from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import outcome
@@ -35,3 +38,21 @@ def test_a_method_that_secure_sums_exclude_is_shown_without_them() -> None:
         "shows it without them."
     ]
     assert app.get("bidi_component")
+
+
+def test_a_replay_of_too_many_rounds_names_the_parameter_and_offers_fewer() -> None:
+    entry = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
+    app = AppTest.from_file(str(entry), default_timeout=60)
+    for name, value in SceneSettings(method="faps", unmask=True, rounds=100).query().items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    assert any("MB of memory" in box.value for box in app.warning)
+    named, refused = (
+        [box.value for box in app.warning if "Rounds" in box.value],
+        SceneSettings(method="faps", unmask=True, rounds=75),
+    )
+    assert "**Rounds** at 50" in named[-1]
+    with pytest.raises(InvalidInput, match="MB of memory"):
+        limits.check(LivePicture(), refused, None)
+    assert app.button(key="remedy_rounds").label == "Use 50 rounds"

@@ -3,7 +3,9 @@
 class Runs {
   constructor(view) {
     this.view = view;
-    this.list = element("ul", {});
+    // Those before stand in a line of their own where there is room.
+    [this.own, this.older] = [element("ul", {}), element("ul", {})];
+    this.list = element("div", { class: "fp-run-lists" }, this.own, this.older);
     this.pin = element("button", { type: "button", class: "fp-pin", "data-testid": "replay-pin" });
     this.pin.onclick = () => this.toggle();
     this.node = element("div", { class: "fp-runs" }, this.list, this.pin);
@@ -70,10 +72,10 @@ class Runs {
       before: { stroke: theme.quiet, "stroke-width": 3, "stroke-opacity": 0.35 },
       pinned: { stroke: theme.text, "stroke-width": 1.8 },
     };
-    this.list.replaceChildren(
+    this.own.replaceChildren(
       entry("now", data.run.label, { stroke: curve?.colour[theme.scheme] ?? theme.text, "stroke-width": 2.4, "stroke-dasharray": DASHES[curve?.dash] ?? "" }, curve),
-      ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[one.dash] }, one)),
-      ...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
+      ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[one.dash] }, one)));
+    this.older.replaceChildren(...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
     if (focused) this.list.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
     this.pin.textContent = this.pinned ? "Unpin" : "Pin";
     this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`

@@ -38,7 +38,8 @@ function ramp(colours) {
   return { packed, colours, gradient: `linear-gradient(to right, ${colours.join(", ")})` };
 }
 
-function readTheme(node) {
+// ``known``: what was read before, which is given back where nothing has changed.
+function readTheme(node, known) {
   const style = getComputedStyle(node);
   const get = (name) => style.getPropertyValue(name).trim();
   const list = (name) => get(name).split(/,(?![^(]*\))/).map((part) => part.trim()).filter(Boolean);
@@ -49,6 +50,7 @@ function readTheme(node) {
     background, text, get("--st-primary-color"), get("--st-border-color"), get("--st-font"),
     get("--st-chart-diverging-colors"), get("--st-chart-sequential-colors"),
   ].join("|");
+  if (known?.signature === signature) return known;
   return {
     signature,
     scheme: 0.299 * r + 0.587 * g + 0.114 * b < 128 ? "dark" : "light",

@@ -39,6 +39,8 @@ const ICONS = {
 
 const SUPERSCRIPT = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 
+const GROUPED = new Intl.NumberFormat("en-GB"); // made once: every tooltip of a chart needs it
+
 // A number in at most twelve characters: 0.1234, 12.34, 12,345,678 or 1.23e−6.
 function written(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -46,7 +48,7 @@ function written(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   let text;
-  if (Number.isInteger(value) && size < 1e9) text = value.toLocaleString("en-GB");
+  if (Number.isInteger(value) && size < 1e9) text = GROUPED.format(value);
   else if (size >= 1e5 || size < 1e-3) text = value.toExponential(2).replace("e+", "e");
   else text = value.toPrecision(4);
   return text.replace(/-/g, "−");

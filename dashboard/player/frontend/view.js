@@ -56,7 +56,7 @@ class View {
   }
 
   update(bytes) {
-    const theme = readTheme(this.node);
+    const theme = readTheme(this.node, this.theme);
     const digest = this.data?.digest;
     const data = decode(bytes);
     if (digest === data.digest && this.theme.signature === theme.signature) return;

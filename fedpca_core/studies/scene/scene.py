@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -102,6 +103,16 @@ class Scene:
             certified=None,
             distance=None,
         )
+
+    @cached_property
+    def sines(self) -> list[float]:
+        """Of the largest angle to the truth, after every round."""
+        return [float(sine) for sine in self.metrics["sin_theta"]]
+
+    @cached_property
+    def uploaded(self) -> list[float]:
+        """Bytes that the clients have sent, after every round."""
+        return [float(size) for size in self.metrics["bytes_up"]]
 
     @property
     def rounds(self) -> int:
@@ -213,7 +224,7 @@ def _scene(
         present=present,
         thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
         truth=tiles(private[:, :shown], problem),
-        pictures=np.stack([eigen_tiles(s.factor, shown, shape_of(problem)) for s in states]),
+        pictures=_pictures(states, shown, shape_of(problem)),
         directions=np.array([state.directions for state in states]),
         held_error=_held_errors(states, private),
         attack=states[-1].attack,
@@ -221,6 +232,15 @@ def _scene(
         records=private.shape[1],
         distance=None,
     )
+
+
+def _pictures(states: list[Held], shown: int, shape: tuple[int, int]) -> Array:
+    """Of what is held after every round; what stays the same is taken apart once."""
+    found: list[AnyArray] = []
+    for k, state in enumerate(states):
+        same = k > 0 and state is states[k - 1]
+        found.append(found[-1] if same else eigen_tiles(state.factor, shown, shape))
+    return np.stack(found)
 
 
 def _held_errors(states: list[Held], private: Array) -> Array:
@@ -253,7 +273,7 @@ def _thumbnail(block: Array, problem: Problem) -> AnyArray:
     """The first records of a client; grey where it holds fewer."""
     found = tiles(block[:, :THUMBNAILS], problem)
     few = THUMBNAILS - len(found)
-    return np.pad(found, ((0, few), (0, 0), (0, 0)), constant_values=0.5)
+    return np.pad(found, ((0, few), (0, 0), (0, 0)), constant_values=0.5) if few else found
 
 
 def _with_records(
