@@ -8,6 +8,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
+from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.coloured import chosen_turns, coloured
 from fedpca_core.problems.heterogeneity import check_heterogeneity
@@ -94,7 +95,7 @@ def decay_spectrum(
     # A product with S_i costs features^2 through the matrix, 2 m_i features through the block.
     moments = len(sizes) * features < 2 * sum(sizes)
 
-    def made(blocks: bool) -> WhiteShares:
+    def unlimited(blocks: bool) -> WhiteShares:
         white = white_shares(
             features,
             sizes,
@@ -108,6 +109,10 @@ def decay_spectrum(
         pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)
         maps = turns.maps(heterogeneity)
         return coloured(white, maps, shares, None if pool_is_exact else roots)
+
+    def made(blocks: bool) -> WhiteShares:
+        with one_thread(features):
+            return unlimited(blocks)
 
     blocks: Sequence[Array] | None = None
     if moments:

@@ -54,8 +54,9 @@ def white_shares(
     """Draw uniform [-1, 1] entries and orthonormalise them over all clients together.
 
     ``W_i = sqrt(m) V_i^T`` with V = [V_1; V_2; ...] of orthonormal columns: FAPS's V, found by two
-    passes of Cholesky QR. Each pass draws the entries anew from their stream, so only what is
-    asked for is ever held, and the pooled data do not depend on how they are split over clients.
+    passes of Cholesky QR. Each pass over large data draws the entries anew from their stream, so
+    only what is asked for is ever held. The pooled data do not depend on how they are split over
+    clients.
 
     Parameters
     ----------
@@ -84,15 +85,22 @@ def _made(
 ) -> WhiteShares:
     entries = drawn, samples, seed, features
     records = sum(samples)
-    if records >= _WIDE * features and 8 * features * records > _LARGE_BYTES:
+    large = 8 * features * records > _LARGE_BYTES
+    if records >= _WIDE * features and large:
         made = _made_at_once(_drawn(*entries), features, samples, blocks, moments)
         return replace(made, remembered=remember)
-    first = cholesky(_pooled(_drawn(*entries)), lower=True)
-    second = cholesky(_pooled(_divided(_drawn(*entries), first)), lower=True)
+    if large:
+        first = cholesky(_pooled(_drawn(*entries)), lower=True)
+        second = cholesky(_pooled(_divided(_drawn(*entries), first)), lower=True)
+        stream = _divided(_divided(_drawn(*entries), first), second)
+    else:  # held: drawing and dividing again costs twice as much
+        held = list(_drawn(*entries))
+        for _ in range(2):
+            held = list(_divided(iter(held), cholesky(_pooled(iter(held)), lower=True)))
+        stream = iter(held)
     total = float(sum(samples))
     kept: list[Array] = []
     squares = np.empty((len(samples), features, features)) if moments else None
-    stream = _divided(_divided(_drawn(*entries), first), second)
     for client, block in enumerate(stream):
         block *= np.sqrt(total)
         if squares is not None:

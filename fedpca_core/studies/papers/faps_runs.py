@@ -68,10 +68,8 @@ MATCHED = 1.07e-7
 CHANGE, LONGEST = 1e-10, 3000
 #: Rounds after which a bare product is timed once, to compare a method's time with.
 TIMED_EVERY = 10
-#: Experiments whose many large runs are counted and not timed: time is judged on Table 1. There a
-#: sum over clients that is known beforehand is not worked out client by client.
-COUNTED = ("vary-features", "vary-samples")
-#: Their features with singular values below this share of the largest have products below 1e-17.
+#: In runs that are not timed, features with singular values below this share of the largest are
+#: left out: their products are below 1e-17.
 NEGLIGIBLE = 1e-9
 #: Points of a kept curve.
 CURVE_POINTS = 40
@@ -128,7 +126,7 @@ class Convergence(Experiment):
         components = int(cell.configuration["components"])
         algorithm = COMPARED[cell.series](components)
         printed = self._printed_error(cell.series)
-        counted = size == "paper" and self.key in COUNTED
+        counted = size == "paper" and self.preset.counted
         if counted and isinstance(algorithm, SSI | LocalPower):
             algorithm = Pooled(algorithm, problem.covariance)
         features = int(self._fields(size, value)["features"]) if counted else problem.features
@@ -155,7 +153,7 @@ class Convergence(Experiment):
 
         Beside those that count there are as many as the start has columns (`Leading`).
         """
-        if size != "paper" or self.key not in COUNTED:
+        if size != "paper" or not self.preset.counted:
             return None
         fields = self._fields(size, value)
         roots = singular_values(fields["features"], fields["decay"], None)
