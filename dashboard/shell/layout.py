@@ -24,6 +24,8 @@ Protection = Literal["none", "heuristic", "formal"]
 SENTENCE = 40
 #: Columns that fit a phone beside each other.
 MOST_ON_A_PHONE = 3
+#: Columns that fit a wide page at their usual distance; more stand closer together.
+MOST_AT_EASE = 9
 #: Long enough for a browser to load the player and draw one picture.
 PICTURE_SECONDS = 0.5
 
@@ -124,9 +126,10 @@ def small_table(
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     # On a phone a row of many columns becomes a list; a table of few scrolls within its frame where
     # it must, and the frame takes the keyboard's focus for that.
+    close = table.shape[1] > MOST_AT_EASE
     st.html(
-        f'<div class="fp-table{" fp-many" * many}{" fp-tall" * tall}" role="region" tabindex="0" '
-        f'aria-label="{escape(label)}">'
+        f'<div class="fp-table{" fp-many" * many}{" fp-close" * close}{" fp-tall" * tall}" '
+        f'role="region" tabindex="0" aria-label="{escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
