@@ -237,8 +237,8 @@ class Heat:
 
     ``values`` is (rows, columns), or (rounds + 1, rows, columns) to follow the round; ``low`` and
     ``high`` are the ends of the colours (default: the data's; symmetric when diverging).
-    ``show_values`` prints the numbers into the cells; ``simulation_only`` marks what needs private
-    data.
+    ``show_values`` prints the numbers into the cells of a map that stays; an empty cell is NaN.
+    ``simulation_only`` marks what needs private data.
     """
 
     key: str
@@ -270,6 +270,10 @@ class Heat:
             values.shape[-2:] == (len(self.row_labels), len(self.column_labels)),
             f"{who}: the matrix is {values.shape[-2]} by {values.shape[-1]}, but there are "
             f"{len(self.row_labels)} row labels and {len(self.column_labels)} column labels.",
+        )
+        require(
+            values.ndim == 2 or not self.show_values,
+            f"{who}: numbers in the cells cannot follow the round; show them in a map that stays.",
         )
         if self.low is not None and self.high is not None:
             require(

@@ -261,7 +261,8 @@ def _heat(axes: Axes, heat: Heat) -> None:
         step = -(-len(labels) // 25)
         axis.set_ticks(range(0, len(labels), step), list(labels)[::step], fontsize=7)
     if heat.show_values:
-        for (row, column), value in np.ndenumerate(values):
+        for row, column in np.argwhere(np.isfinite(values)):
+            value = values[row, column]
             red, green, blue, _ = shown.cmap(shown.norm(value))
             pale = 0.3 * red + 0.6 * green + 0.1 * blue > 0.5
             colour = "black" if pale else "white"

@@ -75,7 +75,9 @@ class Controls(Generic[S]):
         self._last_key = f"_settings_{settings.kind}"
         self._unpack()
         if before not in (None, settings.kind):
-            st.rerun()  # by the way of "back": the address alone would count, and it is empty
+            # Back comes with an empty address, from which bound widgets would take their defaults;
+            # in the next run they have the values that travel.
+            st.rerun()
         self._modernise()
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))

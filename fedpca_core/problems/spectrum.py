@@ -95,24 +95,21 @@ def decay_spectrum(
     # A product with S_i costs features^2 through the matrix, 2 m_i features through the block.
     moments = len(sizes) * features < 2 * sum(sizes)
 
-    def unlimited(blocks: bool) -> WhiteShares:
-        white = white_shares(
-            features,
-            sizes,
-            seed,
-            blocks=blocks,
-            moments=moments,
-            remember=(small or not blocks) and 8 * len(sizes) * features**2 <= _SMALL_BYTES,
-            drawn=drawn,
-        )
-        turns = chosen_turns(white, roots, shares, seed, heterogeneity)
-        pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)
-        maps = turns.maps(heterogeneity)
-        return coloured(white, maps, shares, None if pool_is_exact else roots)
-
     def made(blocks: bool) -> WhiteShares:
         with one_thread(features):
-            return unlimited(blocks)
+            white = white_shares(
+                features,
+                sizes,
+                seed,
+                blocks=blocks,
+                moments=moments,
+                remember=(small or not blocks) and 8 * len(sizes) * features**2 <= _SMALL_BYTES,
+                drawn=drawn,
+            )
+            turns = chosen_turns(white, roots, shares, seed, heterogeneity)
+            pool_is_exact = share is None and (heterogeneity == 0 or turns.turning < 2)
+            maps = turns.maps(heterogeneity)
+            return coloured(white, maps, shares, None if pool_is_exact else roots)
 
     blocks: Sequence[Array] | None = None
     if moments:

@@ -65,6 +65,7 @@ chart(
         Panel("points", "Clients", "first", "second",
               (Curve("group", [1, 2], [3, 4], "series 2", labels=["client 1", "client 2"]),),
               kind="scatter", log_y=False),
-        Heat("heat", "Angles", [[0, 1], [1, 0]], ["a", "b"], ["a", "b"], show_values=True),
+        Heat("heat", "Angles", [[0, 1], [np.nan, 0.1234]], ["a", "b"], ["a", "b"],
+             show_values=True),
     ],
 )  # fmt: skip

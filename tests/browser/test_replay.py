@@ -378,6 +378,15 @@ def test_a_picture_can_be_downloaded(still, kind):
         assert b"Estimate, round 20 of 20. frame 20" in content
 
 
+def test_numbers_stand_in_the_cells_that_have_one(still):
+    heat = still.locator("[data-panel=heat]")
+    cells = heat.locator(".annotation-text")
+    assert cells.all_text_contents() == ["0", "1", "0.123"]
+    # Black on pale, white on dark: the two ends of the colours differ.
+    looks = cells.evaluate_all("(nodes) => nodes.map((node) => getComputedStyle(node).fill)")
+    assert {looks[0], looks[1]} == {"rgb(0, 0, 0)", "rgb(255, 255, 255)"}
+
+
 def test_a_heat_map_can_be_downloaded(still):
     with still.expect_download() as download:
         still.locator("figure:has([data-panel=heat]) button[aria-label='Download as SVG']").click()

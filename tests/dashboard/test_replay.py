@@ -125,6 +125,7 @@ def test_to_uint8_is_within_half_a_step_of_the_value():
         (lambda: panel(baselines=(Baseline("zero", 0.0),)), "'zero' is at 0.0"),
         (lambda: panel(log_y=False, baselines=(Baseline("n", np.nan),)), "'n' is at nan"),
         (lambda: Heat("h", "t", [[1.0, 2.0]], ["a"], ["b"]), "1 by 2"),
+        (lambda: Heat("h", "t", [[[1.0]]], ["a"], ["b"], show_values=True), "follow the round"),
         (lambda: Images("A", np.zeros((1, 2, 2))), "to_uint8"),  # type: ignore[arg-type]
         (lambda: Images("A", np.zeros((2, 2), np.uint8)), "shape (2, 2)"),
         (lambda: Images("A", np.zeros((1, 2, 2), np.uint8), 1, 1), "low must be below high"),

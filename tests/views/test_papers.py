@@ -29,11 +29,20 @@ def test_every_row_is_listed_once_and_counted():
     found = outcome(PaperRows().run(PapersSettings()))
     table = rows.texts(found)
     assert len(table) == sum(found.counts.values()) == len(found.rows)
-    assert set(table["Verdict"]) <= {*rows.MARKS.values(), rows.WAITING}
-    assert "–" not in set(table["Ours"][table["Verdict"] == rows.WAITING])
-    assert set(table["Ours"][table["Verdict"] == "… not run yet"]) <= {"–"}
+    assert set(table["Verdict"]) <= set(rows.MARKS.values())
     assert table["Claim"].is_unique or table[["Claim", "Place"]].duplicated().sum() < len(table)
     assert len(found.only("dfl", "out of scope").rows) <= len(found.only("dfl", "all").rows)
+
+
+def test_a_row_that_waits_says_for_which_size():
+    name = ROWS[0].name
+    waiting = Verdict("not run yet", 40.0, 39.0, 42.0, 5, "live")
+    for found, words, has in (
+        (waiting, rows.WAITING, True),
+        (Verdict("not run yet"), rows.MARKS["not run yet"], False),
+    ):
+        said = rows.texts(Judged({name: found})).iloc[0]
+        assert (said["Verdict"], said["Ours"] != "–") == (words, has)
 
 
 def test_rows_are_sorted_and_none_is_lost():

@@ -229,13 +229,16 @@ function tickLogarithms(axis, [least, most], long, theme) {
 function cellNumbers(panel, theme) {
   const { colours } = theme.ramps[panel.palette];
   const columns = panel.columnLabels.length;
-  return Array.from(panel.values, (value, at) => {
+  const numbers = [];
+  panel.values.forEach((value, at) => {
+    if (!Number.isFinite(value)) return; // a cell that was not run
     const place = Math.min(1, Math.max(0, (value - panel.low) / (panel.high - panel.low))) * (colours.length - 1);
     const next = colours[Math.min(colours.length - 1, Math.floor(place) + 1)];
     const pale = luminance(mixed(next, colours[Math.floor(place)], place % 1)) > 0.179;
-    return { x: at % columns, y: Math.floor(at / columns), showarrow: false,
-      text: String(Number(value.toPrecision(3))), font: { color: pale ? "#000000" : "#ffffff" } };
-  }).filter((_, at) => Number.isFinite(panel.values[at]));
+    numbers.push({ x: at % columns, y: Math.floor(at / columns), showarrow: false,
+      text: String(Number(value.toPrecision(3))), font: { color: pale ? "#000000" : "#ffffff" } });
+  });
+  return numbers;
 }
 
 // Ticks of a heat map whose labels are long: so few that they do not touch, and cut short; a tooltip

@@ -305,7 +305,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "fedpower-averaging",
         "fedpower",
-        "Discussion of partial participation",
+        "Partial participation",
         "Where K machines are drawn, their noise averages over K.",
         out_of_scope="An oversight, judged without a run: a machine that is drawn twice sends the "
         "same upload twice. The noise averages over K m/(m + K − 1) machines, 10.3 for K = m = 20.",

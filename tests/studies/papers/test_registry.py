@@ -340,6 +340,10 @@ DEMONSTRATIONS = list(
 )
 
 
+def test_every_paper_has_an_error_shown_in_two_lines():
+    assert {row.source for row in ROWS if row.demonstration} == {row.source for row in ROWS}
+
+
 @pytest.mark.parametrize("number", range(len(DEMONSTRATIONS)))
 def test_demonstrations_run_and_show_something(number, capsys):
     demonstration = DEMONSTRATIONS[number]
