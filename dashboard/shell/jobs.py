@@ -47,6 +47,8 @@ LOOK_SECONDS = 0.5
 #: For every job that is not done yet pages look this much more seldom, up to the longest pause:
 #: where many wait, the processors are for the jobs.
 CROWD_SECONDS, LONGEST_PAUSE = 0.05, 2.0
+#: So many looks of a tab may be on their way while it hears of a new address.
+MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
 
@@ -404,6 +406,11 @@ def show(
             key, work, seconds, again=again, visitor=visitor, followed=before == key
         )
 
+    # A tab's look may have left before it heard of the address that this run has set.
+    address, former_address = st.query_params.to_dict(), st.session_state.get(f"_address_{name}")
+    st.session_state[f"_address_{name}"] = address
+    overtaken = 0
+
     job = start()
     if before != key and not job.wait(patience):
         job.wait_for_news(0, registry().pause() - patience)
@@ -418,6 +425,11 @@ def show(
 
     def tell() -> None:
         """Have drawn what is not drawn yet, if it is time to."""
+        nonlocal overtaken
+        here = st.query_params.to_dict()
+        if here != address and here == former_address and overtaken < MOST_OVERTAKEN:
+            overtaken += 1  # what is drawn now would take that address back; the next look knows it
+            return
         due = told == 0 or time.monotonic() - drawn > PARTIAL_SECONDS * registry().crowd()
         if not job.done and not (job.published > told and due):
             return
