@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dashboard.shell.palette import FALLBACKS, style
 from dashboard.views.papers import experiments, rows
 from fedpca_core.studies.papers.page import (
     Judged,
@@ -32,6 +33,13 @@ def test_every_row_is_listed_once_and_counted():
     assert set(table["Verdict"]) <= set(rows.MARKS.values())
     assert table["Claim"].is_unique or table[["Claim", "Place"]].duplicated().sum() < len(table)
     assert len(found.only("dfl", "out of scope").rows) <= len(found.only("dfl", "all").rows)
+
+
+@pytest.mark.parametrize("key", EXPERIMENTS)
+def test_no_two_bars_of_a_chart_have_one_colour(key):
+    for cells in shipped(key).values():
+        colours = [style(colour).light for _, _, colour in experiments._styled(cells)]
+        assert len(set(colours)) == min(len(colours), len(FALLBACKS))
 
 
 def test_a_row_that_waits_says_for_which_size():

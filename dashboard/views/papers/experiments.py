@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 import pandas as pd
@@ -114,14 +115,16 @@ def _text(value: float) -> str:
 
 
 def _styled(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame, str]]:
-    """Series of a table with their rows and colours; the first variant of a method has its own."""
+    """Series of a table with their rows and colours, no two alike.
+
+    The first variant of a method has the method's own, others what these leave.
+    """
     names = [str(name) for name in table["series"].unique()]
     firsts = {name.split(",")[0]: name for name in reversed(names)}
     own = {name: method for method, name in firsts.items() if palette.knows(method)}
-    return [
-        (name, table[table["series"] == name], own.get(name, f"series {index}"))
-        for index, name in enumerate(names)
-    ]
+    taken = {palette.style(method).light for method in own.values()}
+    left = cycle(f"series {i}" for i, one in enumerate(palette.FALLBACKS) if one.light not in taken)
+    return [(name, table[table["series"] == name], own.get(name) or next(left)) for name in names]
 
 
 def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
