@@ -63,8 +63,7 @@ def computing_ends_with_the_test() -> Iterator[None]:
     """What a page under test has begun would go on during the tests after it."""
     yield
     if jobs := sys.modules.get("dashboard.shell.jobs"):
-        for job in jobs.registry()._jobs.values():
-            job._seen.clear()  # nobody looks any more
+        jobs.registry().leave_all()
 
 
 def pytest_collection_finish() -> None:

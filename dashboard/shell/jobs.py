@@ -25,7 +25,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.delta_generator_singletons import context_dg_stack
 from streamlit.errors import StreamlitAPIException
-from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+from streamlit.runtime.scriptrunner_utils.script_run_context import (
+    RunLocation,
+    ThreadState,
+    get_script_run_ctx,
+)
 
 from dashboard.shell import earlier, limits, log, workers
 from dashboard.shell.controls import plain
@@ -46,7 +51,11 @@ KEPT = 2000
 LOOK_SECONDS = 0.5
 #: For every job that is not done yet pages look this much more seldom, up to the longest pause:
 #: where many wait, the processors are for the jobs.
-CROWD_SECONDS, LONGEST_PAUSE = 0.05, 2.0
+CROWD_SECONDS, LONGEST_PAUSE = 0.1, 4.0
+#: A page waits so long for its first result before it shows that it waits, where many do.
+MOST_PATIENCE = 2.0
+#: So often whoever waits listens whether the visitor asks for something else.
+LISTEN_SECONDS = 0.1
 #: So many looks of a tab may be on their way while it hears of a new address.
 MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
@@ -110,9 +119,9 @@ class Job:
         """Wait a moment for the end; returns `done`."""
         return self._done.wait(seconds)
 
-    def wait_for_news(self, told: int, seconds: float) -> None:
+    def wait_for_news(self, told: int, seconds: float) -> bool:
         """Wait a moment for the end, or for the first partial result where none was ``told``."""
-        (self._done if told else self._shows).wait(seconds)
+        return (self._done if told else self._shows).wait(seconds)
 
     @property
     def took(self) -> float:
@@ -154,13 +163,16 @@ class Registry:
     """All jobs of the server process."""
 
     def __init__(self) -> None:
-        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
+        # Apart, for pages ask in every run how many are not done, and thousands are kept.
+        self._open: dict[Hashable, Job] = {}
+        self._kept: OrderedDict[Hashable, Job] = OrderedDict()
+        self._held = 0.0
         self._lock = threading.Lock()
 
     def find(self, key: Hashable) -> Job | None:
         """The job with this key, if any."""
         with self._lock:
-            return self._jobs.get(key)
+            return self._found(key)
 
     def submit(
         self,
@@ -179,20 +191,23 @@ class Registry:
         somebody stopped stays as it was left.
         """
         with self._lock:
-            job = self._jobs.get(key)
+            job = self._found(key)
             if job is not None and not again and not job.to_repeat(followed):
-                self._jobs.move_to_end(key)
+                if key in self._kept:
+                    self._kept.move_to_end(key)
                 if not job.done:
                     job.touch(visitor)
                 return job
             job = Job(key=key, seconds=seconds)
             job.touch(visitor)
-            if self._unfinished() >= limits.AT_ONCE + limits.WAITING:
+            if len(self._unfinished()) >= limits.AT_ONCE + limits.WAITING:
                 return job.refuse(
                     f"{limits.WAITING} computations are waiting for this server already; try again "
                     f"in a minute, or {limits.ELSEWHERE}."
                 )
-            self._jobs[key] = job
+            if (former := self._kept.pop(key, None)) is not None:
+                self._held -= former.megabytes
+            self._open[key] = job
             self._forget()
         run = threading.Thread(target=self._run, args=(job, work), daemon=True)
         run.start()
@@ -201,37 +216,46 @@ class Registry:
     def leave(self, visitor: Hashable) -> None:
         """End what only this visitor wants."""
         with self._lock:
-            for job in self._jobs.values():
+            for job in self._open.values():
                 job.leave(visitor)
+
+    def leave_all(self) -> None:
+        """End what is not done: nobody looks any more."""
+        with self._lock:
+            for job in self._open.values():
+                job._seen.clear()
 
     def pause(self) -> float:
         """Seconds between two looks at a job: longer while many are not done."""
         with self._lock:
-            return min(LOOK_SECONDS + CROWD_SECONDS * self._unfinished(), LONGEST_PAUSE)
+            return min(LOOK_SECONDS + CROWD_SECONDS * len(self._unfinished()), LONGEST_PAUSE)
 
     def crowd(self) -> float:
         """How many jobs there are to one that computes; at least 1."""
         with self._lock:
-            return max(1.0, self._unfinished() / limits.AT_ONCE)
+            return max(1.0, len(self._unfinished()) / limits.AT_ONCE)
 
-    def _unfinished(self) -> int:
-        return sum(not entry.done for entry in self._jobs.values())
+    def _found(self, key: Hashable) -> Job | None:
+        return self._open.get(key) or self._kept.get(key)
+
+    def _unfinished(self) -> dict[Hashable, Job]:
+        """The jobs that are not done; the others go to what is kept."""
+        for key in [key for key, job in self._open.items() if job.done]:
+            job = self._open.pop(key)
+            self._kept[key] = job
+            self._held += job.megabytes
+        return self._open
 
     def _forget(self) -> None:
         """Drop the oldest results beyond what is kept."""
-        finished = [name for name, entry in self._jobs.items() if entry.done]
-        held = sum(self._jobs[name].megabytes for name in finished)
-        for name in finished:
-            if len(self._jobs) <= KEPT and held <= limits.CACHE_MB:
-                return
-            held -= self._jobs.pop(name).megabytes
+        while self._kept and (len(self._kept) > KEPT or self._held > limits.CACHE_MB):
+            self._held -= self._kept.popitem(last=False)[1].megabytes
 
     def state(self) -> dict[str, float]:
         """How many jobs there are and what is kept, for the operator."""
         with self._lock:
-            held = sum(entry.megabytes for entry in self._jobs.values())
-            waiting = self._unfinished()
-            return {"unfinished": waiting, "kept": len(self._jobs) - waiting, "kept_mb": held}
+            unfinished = len(self._unfinished())
+            return {"unfinished": unfinished, "kept": len(self._kept), "kept_mb": self._held}
 
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
         try:
@@ -412,8 +436,9 @@ def show(
     overtaken = 0
 
     job = start()
-    if before != key and not job.wait(patience):
-        job.wait_for_news(0, registry().pause() - patience)
+    if before != key and not _heard(job.wait, patience):
+        more = min(registry().pause(), MOST_PATIENCE) - patience
+        _heard(lambda seconds: job.wait_for_news(0, seconds), more)
     busy = not job.done
     told, drawn = 0, time.monotonic()
     bar, view = f"{name}_bar", f"{name}_view"
@@ -536,7 +561,7 @@ def _follow(
         nonlocal looks
         job.touch(visitor, pause)
         if looks:
-            job.wait_for_news(told(), pause)
+            _heard(lambda seconds: job.wait_for_news(told(), seconds), pause)
         looks += 1
         # Before the rest: here a run ends that a turned dial has replaced meanwhile.
         st.progress(job.fraction, text=mark + job.text)
@@ -544,6 +569,21 @@ def _follow(
             tell()
 
     look()
+
+
+def _heard(wait: Callable[[float], bool], seconds: float) -> bool:
+    """Wait for something, but no longer than until the visitor asks for something else.
+
+    A run of Streamlit's that waits would keep the dial that was turned meanwhile waiting as well.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    requests = None if context is None else context.script_requests
+    end = time.monotonic() + seconds
+    while not wait(max(0.0, min(LISTEN_SECONDS, end - time.monotonic()))):
+        asked = requests is not None and requests._state is not ScriptRequestType.CONTINUE
+        if asked or time.monotonic() >= end:
+            return False
+    return True
 
 
 def _within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 #: which give way to everything else.
 LONG_SECONDS = 5.0
 #: Whoever had a turn before lets those pass who come within so many seconds: a first picture for
-#: everybody, without keeping the other pieces from anybody for good.
-LATER_SECONDS = 5.0
+#: everybody, without keeping the other pieces from anybody for good. Longer than people leave a
+#: dial alone: a server that makes second pieces first falls behind and stays there.
+LATER_SECONDS = 20.0
 
 
 class Turns:
@@ -22,9 +23,10 @@ class Turns:
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._waiting: list[tuple[float, int]] = []
+        # Each with what wakes it: where many wait, none is woken for a turn of somebody else.
+        self._waiting: list[tuple[float, int, threading.Event]] = []
         self._numbers = itertools.count()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
 
     @contextmanager
     def asked(self, again: bool = False) -> Iterator[Callable[[float], bool]]:
@@ -37,30 +39,38 @@ class Turns:
         again : bool
             Whether whoever asks had a place before for the same result.
         """
-        ticket = time.monotonic() + LATER_SECONDS * again, next(self._numbers)
+        called = threading.Event()
+        ticket = time.monotonic() + LATER_SECONDS * again, next(self._numbers), called
         held = False
 
         def mine(seconds: float) -> bool:
             nonlocal held
-            with self._changed:
-                if not held and self._changed.wait_for(first, seconds):
+            if held or not called.wait(seconds):
+                return held
+            with self._lock:
+                if self._free > 0 and self._waiting[0] is ticket:
                     held = True
-                    self._waiting.remove(ticket)
+                    del self._waiting[0]
                     self._free -= 1
-                    self._changed.notify_all()
+                    self._call()
+                else:
+                    called.clear()  # somebody came before
             return held
 
-        def first() -> bool:
-            return self._free > 0 and self._waiting[0] == ticket
-
-        with self._changed:
+        with self._lock:
             insort(self._waiting, ticket)
+            self._call()
         try:
             yield mine
         finally:
-            with self._changed:
+            with self._lock:
                 if held:
                     self._free += 1
                 else:
                     self._waiting.remove(ticket)
-                self._changed.notify_all()
+                self._call()
+
+    def _call(self) -> None:
+        """Wake whose turn it is."""
+        if self._free > 0 and self._waiting:
+            self._waiting[0][2].set()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
+import pytest
 from streamlit.runtime.caching import clear_session_resource_cache
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import jobs, workers
@@ -100,6 +103,39 @@ def test_pages_look_less_often_where_many_wait() -> None:
     assert jobs.LOOK_SECONDS < registry.pause() <= jobs.LONGEST_PAUSE
     leave.set()
     assert all(job.wait(20) for job in waiting)
+
+
+def test_who_waits_hears_at_once_that_the_visitor_asks_for_something_else(monkeypatch) -> None:
+    requests = ScriptRequests()  # Streamlit's own: what a turned dial is noted in
+    context = SimpleNamespace(script_requests=requests)
+    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda **_: context)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        if len(waits) == 3:
+            requests.request_rerun(RerunData(fragment_id="dials"))
+        return len(waits) == 50
+
+    assert not jobs._heard(wait, 3600.0) and len(waits) == 3
+    assert max(waits) <= jobs.LISTEN_SECONDS
+    waits.clear()
+    assert not jobs._heard(lambda seconds: False, 0.0)
+    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda **_: None)  # no page: until the end
+    assert jobs._heard(wait, 3600.0) and len(waits) == 50
+
+
+def test_many_kept_results_cost_no_time_and_one_asked_for_again_replaces_its_own() -> None:
+    registry = jobs.Registry()
+    for _ in range(3):
+        assert registry.submit("a", lambda job: bytes(2**20), 10, again=True).wait(10)
+        assert registry.state() == {"unfinished": 0, "kept": 1, "kept_mb": pytest.approx(1, 0.1)}
+    looked: list[bool] = []
+    kept = registry.find("a")
+    kept._done.is_set = lambda: looked.append(True) or True  # type: ignore[method-assign]
+    for _ in range(10):
+        registry.pause(), registry.crowd(), registry.state()
+    assert not looked, "nobody goes through what is kept"
 
 
 def test_a_partial_result_with_a_part_less_leaves_the_picture_before() -> None:
