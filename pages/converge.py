@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import streamlit as st
 
 from dashboard.shell import formulas, guarantee, jobs, layout, own_table, presets, script, share
@@ -10,11 +12,12 @@ from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import budgets, convergence
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.convergence import Convergence
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 
 STUDY = Convergence()
 
-controls = Controls(ConvergeSettings)
+controls = Controls(ConvergeSettings, runs=["comparison", "costs", "further"])
 layout.heading(
     "How fast does it converge?",
     "Every method starts from the same random basis and must find the leading subspace of all "
@@ -26,7 +29,8 @@ with st.sidebar:
     st.header("Problem", anchor=False)
     problem_controls(controls)
     st.header("Run", anchor=False)
-    controls.draw("rounds", "starts", "participation")
+    controls.draw("rounds", "starts")
+    controls.parameter("participation", shapes=lambda share: share == 1)
     controls.parameter("absent", disabled=controls.values["participation"] == 1)
     controls.parameter("seed")
     with st.expander("Parameters of the methods"):
@@ -44,45 +48,68 @@ chart = st.container()
 layout.section("What it costs", "Medians over the starts that got there.")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     controls.draw("accuracy", "guide")
-table = st.container()
+
+
+@dataclass
+class Shown:
+    """What the page shows: the settings as they are, and their run."""
+
+    settings: ConvergeSettings
+    data: OwnData | None = None
+    job: jobs.Job = field(default_factory=lambda: jobs.Job(None))
+
+
+shown = Shown(controls.settings())
+
+
+@st.fragment(key="comparison")
+def comparison() -> None:
+    """The run and its chart."""
+    settings = shown.settings = controls.settings()
+    shown.data = own_data(settings)
+    presets.note(settings)
+    shown.job = jobs.study(
+        STUDY,
+        settings,
+        lambda found: convergence.draw(found, settings),
+        data=shown.data,
+        parts=["remedy", "costs", "taken"],
+    )
+    own_table.remedy_of(controls, shown.job)
 
 
 @st.fragment(key="costs")
 def costs() -> None:
     """Of the run as far as it has come."""
-    jobs.below(job, STUDY.key, lambda found: convergence.costs(found, settings))
+    settings = shown.settings
+    jobs.below(shown.job, STUDY.key, lambda found: convergence.costs(found, settings))
 
 
-@st.fragment(key="taken")
-def taken() -> None:
-    """What there is of the run to take away, and where it goes on."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        share.take_away(settings, {STUDY: job.result, budgets.STUDY: mapped}, data)
-        st.page_link(
-            "../pages/attack.py",
-            label="Attack this run",
-            icon=":material/visibility:",
-            query_params=packed(settings.carried(AttackSettings)),
-        )
-
-
-settings = controls.settings()
-data = own_data(settings)
-with chart:
-    presets.note(settings)
-    job = jobs.study(
-        STUDY,
-        settings,
-        lambda found: convergence.draw(found, settings),
-        data=data,
-        parts=["remedy", "costs", "taken"],
-    )
-    own_table.remedy_of(controls, job)
-with table:
-    costs()
-    formulas.measures()
-    formulas.rates()
-    mapped = budgets.show(controls, data)
+@st.fragment(key="further")
+def further() -> None:
+    """The sweep over ε, the page as a script, and what there is to take away."""
+    mapped = budgets.show(controls, shown.data)
     settings = controls.settings()
-    script.fold(settings, studies_of(settings), data)
+    script.fold(settings, studies_of(settings), shown.data)
+
+    @st.fragment(key="taken")
+    def taken() -> None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            share.take_away(settings, {STUDY: shown.job.result, budgets.STUDY: mapped}, shown.data)
+            st.page_link(
+                "../pages/attack.py",
+                label="Attack this run",
+                icon=":material/visibility:",
+                query_params=packed(settings.carried(AttackSettings)),
+            )
+
     taken()
+
+
+with chart:
+    comparison()
+costs()
+formulas.measures()
+formulas.rates()
+further()
+controls.whole()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, page, script, share
-from dashboard.shell.controls import Controls, packed
+from dashboard.shell.controls import Controls, itself, packed
 from dashboard.shell.data import own_data
 from dashboard.views import scene, story, ways
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
@@ -33,6 +33,8 @@ def experiment() -> None:
                 if chapter is None
                 else chapter.title
             )
+    if chapter is None:  # in a step all of it hangs on the parameters
+        controls.runs = ("picture", "taken", "known")
     controls.show_notes()
     strip = st.container(key="story_strip") if chapter is not None else None
     dials, picture = st.container(), st.container()
@@ -40,55 +42,76 @@ def experiment() -> None:
     with dials if chapter is None else after:
         scene.parameters(controls)
     with after, st.container(horizontal=True, key="after_scene"):
-        taken = st.container(horizontal=True, vertical_alignment="center")
+        place_of_taken = st.container()
         with st.popover("Lecture", icon=":material/co_present:"):
-            controls.draw("lecture", "hidden", "autoplay", "round", "section")
+            controls.draw("lecture", "hidden", shapes=itself)
+            controls.draw("autoplay", "round", "section")
 
-    with dials if chapter is None else picture:
-        settings = scene.possible(controls.settings())
+    settings = scene.possible(controls.settings())
+    job, data = jobs.Job(None), own_data(settings)
     hidden = {name for name in ("parameters", "story") if name in settings.hidden}
     asking = chapter is not None and not settings.shown
     guess = story.guessed(chapter)
     if chapter is not None and strip is not None and not (settings.lecture and settings.shown):
         with strip:
             story.tell(chapter, settings)
-    data = own_data(settings)
     with after:
         page.look(settings.lecture, chapter is not None, settings.shown, hidden)
-    with picture:
+
+    @st.fragment(key="picture")
+    def shown() -> None:
+        """The run of the settings as they are, and its picture."""
+        nonlocal job, data, settings
+        chosen = controls.settings()
+        settings = scene.possible(chosen)
+        scene.say_what_is_possible(chosen, settings)
+        data = own_data(settings)
         job = jobs.study(
             STUDY,
             settings,
             lambda found: scene.draw(found, settings, asking=asking, guess=guess),
             data=data,
-            parts=["experiment"],
+            parts=controls.runs[1:] or ["experiment"],
         )
         if job.refusal is not None and data is None:
             scene.way_out(controls, STUDY)
+
+    @st.fragment(key="taken")
+    def taken() -> None:
+        """What there is to take away, and where the run goes on."""
+        with st.container(horizontal=True, vertical_alignment="center"):
+            share.take_away(settings, {STUDY: job.result}, data)
+            st.page_link(
+                "../pages/attack.py",
+                label="Attack this run",
+                icon=":material/visibility:",
+                query_params=packed(settings.carried(AttackSettings)),
+            )
+            st.page_link(
+                "../pages/converge.py",
+                label="Compare all methods on it",
+                icon=":material/show_chart:",
+                query_params=packed(settings.carried(ConvergeSettings)),
+            )
+
+    @st.fragment(key="known")
+    def known() -> None:
+        """What is guaranteed of the run, and the run as a script."""
+        if job.result is not None:
+            guarantee.card(job.result.facts)
+        script.fold(settings, [STUDY], data)
+
+    with picture:
+        shown()
     if controls.opening is not None and job.done:
         layout.picture_first()
     if chapter is not None and strip is not None:
         with strip:
             story.after(chapter, controls, settings, job.result if job.done else None)
-
-    with after:
-        if job.result is not None:
-            guarantee.card(job.result.facts)
-    with taken:
-        share.take_away(settings, {STUDY: job.result}, data)
-        st.page_link(
-            "../pages/attack.py",
-            label="Attack this run",
-            icon=":material/visibility:",
-            query_params=packed(settings.carried(AttackSettings)),
-        )
-        st.page_link(
-            "../pages/converge.py",
-            label="Compare all methods on it",
-            icon=":material/show_chart:",
-            query_params=packed(settings.carried(ConvergeSettings)),
-        )
-    script.fold(settings, [STUDY], data)
+    with place_of_taken:
+        taken()
+    known()
+    controls.whole()
 
 
 page.front()

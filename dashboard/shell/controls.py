@@ -57,10 +57,17 @@ class Controls(Generic[S]):
         The configuration class of the page.
     also_known : sequence of str
         Link parameters that the page reads itself.
+    runs : sequence of str
+        The fragments, by key, that hang on the parameters, where the page has such: a change runs
+        them again and nothing else, which costs the server and the browser a part of what a whole
+        page does. They ask for `settings` themselves, and the page calls `whole` at its end.
     """
 
-    def __init__(self, settings: type[S], also_known: Sequence[str] = ()) -> None:
+    def __init__(
+        self, settings: type[S], also_known: Sequence[str] = (), runs: Sequence[str] = ()
+    ) -> None:
         self.settings_class = settings
+        self.runs = tuple(runs)
         self._also_known = tuple(also_known)
         self.parameters: Mapping[str, Parameter] = settings.parameters()
         self.values: dict[str, Any] = {}
@@ -73,6 +80,8 @@ class Controls(Generic[S]):
         self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
         self._last_key = f"_settings_{settings.kind}"
+        self._whole_key = f"_page_is_whole_{settings.kind}"
+        self._apart: set[str] = set()
         self._unpack()
         if before not in (None, settings.kind):
             # Back comes with an empty address, from which bound widgets would take their defaults;
@@ -86,6 +95,7 @@ class Controls(Generic[S]):
         self._spell_out(parameters)
         #: What the link says, before any widget, in the first run of a session; None later.
         self.opening: S | None = reading.configuration if opens else None
+        st.session_state[self._whole_key] = False
 
     def _arrive(self) -> None:
         """Start from this page's defaults and what the family remembers, not from stale widgets.
@@ -204,6 +214,7 @@ class Controls(Generic[S]):
         as_buttons: bool = False,
         options: Sequence[str] | None = None,
         empty: str = "",
+        shapes: Callable[[Any], object] | None = None,
     ) -> Any:
         """Draw one parameter and return its value.
 
@@ -223,6 +234,9 @@ class Controls(Generic[S]):
             Offer these for a free text (the columns of a table); others are forgotten.
         empty : str
             What the empty text is called among them.
+        shapes : callable, optional
+            What of the value other widgets hang on: the whole page runs again where that changes,
+            for a page that has ``runs``.
         """
         parameter = self.parameters[name]
         self._recall(name, parameter)
@@ -233,17 +247,47 @@ class Controls(Generic[S]):
             "help": parameter.help or None,
             "disabled": disabled,
         }
+        if self.runs:
+            self._apart.add(name)
+            common |= {"on_change": self._run_apart, "args": (name, shapes)}
         if options is None:
             value = _widget(parameter, label or parameter.label, common, only, high, as_buttons)
         else:
             value = _offered(parameter, label or parameter.label, common, options, empty)
+        self._keep(name, value)
+        return value
+
+    def _keep(self, name: str, value: Any) -> None:
+        """Note a value for this run and for the other pages."""
         self.values[name] = value
-        memory = self._memory(name)
+        parameter, memory = self.parameters[name], self._memory(name)
         if value != parameter.default:
             memory[name] = value
         elif name in memory and parameter.nearest(memory[name]) is not None:
             del memory[name]  # set back to the default; what only other pages take stays there
-        return value
+
+    def _run_apart(self, name: str, shapes: Callable[[Any], object] | None) -> None:
+        """Run again what hangs on every parameter; the page where more hangs on this one."""
+        before, now = self.values[name], self._now(name)
+        self._keep(name, now)
+        if shapes is not None and shapes(before) != shapes(now):
+            return
+        # A page whose run was cut short has to be run from its beginning.
+        if st.session_state.get(self._whole_key):
+            with suppress(StreamlitAPIException):  # a fragment that is not there
+                st.rerun(list(self.runs))
+
+    def _now(self, name: str) -> Any:
+        """The value of a drawn parameter as its widget has it, also where only a fragment runs."""
+        parameter = self.parameters[name]
+        value = st.session_state.get(parameter.key, self.values[name])
+        if not parameter.many:
+            return value
+        return tuple(key for key in parameter.choices or value if key in value)
+
+    def whole(self) -> None:
+        """Tell at its end that the page, or the fragment with the widgets, has been drawn."""
+        st.session_state[self._whole_key] = True
 
     def _recall(self, name: str, parameter: Parameter) -> None:
         """Bring a value set on another page, unless the link or this page says otherwise.
@@ -298,6 +342,8 @@ class Controls(Generic[S]):
     # ------------------------------------------------------------------ result
     def settings(self) -> S:
         """The configuration of the drawn parameters; the others keep their defaults."""
+        for name in self._apart:
+            self._keep(name, self._now(name))
         settings = self.settings_class(**self.values)
         st.session_state[self._last_key] = settings, tuple(self.values)
         return settings
@@ -330,6 +376,11 @@ class Controls(Generic[S]):
     def changer(self, settings: S) -> Callable[[], None]:
         """A callback that applies ``settings``."""
         return lambda: self.apply(settings)
+
+
+def itself(value: Any) -> Any:
+    """The whole value: for a parameter on which other widgets hang, see `Controls.parameter`."""
+    return value
 
 
 def _endless(texts: Sequence[str]) -> bool:

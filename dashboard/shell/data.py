@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from dashboard.shell import own_table
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, itself
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
 
@@ -14,7 +14,7 @@ C = TypeVar("C", bound=ConvergeSettings)
 
 def problem_controls(controls: Controls[C]) -> None:
     """Draw the parameters of the problem, only those that matter for the chosen kind."""
-    kind = controls.parameter("problem")
+    kind = controls.parameter("problem", shapes=itself)
     if kind == "table":
         own_table.upload(controls)
         named = bool(controls.values.get("client_column"))

@@ -21,7 +21,7 @@ FALSE_ALARMS = 0.05
 
 def noise_controls(controls: Controls[Any]) -> None:
     """ε, off by default, with the group of settings that gives it a meaning."""
-    epsilon = controls.parameter("epsilon")
+    epsilon = controls.parameter("epsilon", shapes=math.isinf)
     if not math.isinf(epsilon):
         controls.draw("delta", "clip_norm")
         synthetic = ("decay_geometric", "decay_arithmetic")

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.shell import jobs, layout, limits
-from dashboard.shell.controls import Controls, plain
+from dashboard.shell.controls import Controls, itself, plain
 from dashboard.shell.upload import upload as uploaded
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
@@ -31,7 +31,12 @@ def upload(controls: Controls[Any]) -> TableFacts | None:
 
 def client_column(controls: Controls[Any], facts: TableFacts) -> None:
     """Draw whose records they are: a column that says so, or a split by rule."""
-    controls.parameter("client_column", options=["", *facts.clients], empty="Split by a rule")
+    controls.parameter(
+        "client_column",
+        options=["", *facts.clients],
+        empty="Split by a rule",
+        shapes=itself,
+    )
 
 
 def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:

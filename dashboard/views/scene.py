@@ -23,7 +23,7 @@ from dashboard.player import (
     to_uint8,
 )
 from dashboard.shell import layout, limits, own_table
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, itself
 from dashboard.views.pictures import mosaic
 from dashboard.views.records import held_caption
 from fedpca_core.algorithms.registry import METHODS
@@ -62,11 +62,13 @@ def parameters(controls: Controls[SceneSettings]) -> None:
         ):
             # Drawn further down, in the fold: what it is set to is known all the same.
             named = bool(st.session_state.get(controls.parameters["client_column"].key))
-            controls.draw("method")
+            controls.parameter("method", shapes=lambda method: method == "faps")
             controls.draw("clients", "heterogeneity", disabled=named)
-            controls.draw("penalty_factor", "epsilon", "participation")
+            controls.parameter("penalty_factor")
+            controls.parameter("epsilon", shapes=math.isinf)
+            controls.parameter("participation", shapes=lambda share: share == 1)
             with st.popover("More", icon=":material/tune:", width="stretch"):
-                if controls.parameter("problem") == "table":
+                if controls.parameter("problem", shapes=itself) == "table":
                     own_table.upload(controls)
                     fits = st.container()
                 else:
@@ -86,15 +88,18 @@ def parameters(controls: Controls[SceneSettings]) -> None:
 
 def possible(settings: SceneSettings) -> SceneSettings:
     """The settings that are drawn: a method that needs single messages runs without secure sums."""
-    method = METHODS[settings.method]
-    if not (settings.secure_aggregation and method.needs_individual_uploads):
-        return settings
-    layout.sentence(
-        f"{method.title} needs every client's own message, which secure sums would hide: the "
-        "picture shows it without them.",
-        kind="note",
-    )
-    return replace(settings, secure_aggregation=False)
+    alone = settings.secure_aggregation and METHODS[settings.method].needs_individual_uploads
+    return replace(settings, secure_aggregation=False) if alone else settings
+
+
+def say_what_is_possible(chosen: SceneSettings, drawn: SceneSettings) -> None:
+    """Why the picture shows something else than was chosen."""
+    if drawn is not chosen:
+        layout.sentence(
+            f"{METHODS[chosen.method].title} needs every client's own message, which secure sums "
+            "would hide: the picture shows it without them.",
+            kind="note",
+        )
 
 
 def way_out(controls: Controls[SceneSettings], study: LivePicture) -> None:

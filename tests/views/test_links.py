@@ -16,7 +16,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.player.poster import header
-from dashboard.shell import jobs
+from dashboard.shell import jobs, share
 from fedpca_core.studies.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,9 +193,41 @@ def test_what_a_dial_asks_for_begins_before_the_widgets_are_drawn(monkeypatch):
     monkeypatch.setattr(jobs.Registry, "submit", heard)
     at_rest(app)
     assert len(asked) == 1, "what was asked for already is asked for by the page alone"
-    for key, value in (("clients", 4), ("heterogeneity", 0.5), ("algorithm", "local_power")):
+    # Where no other widget hangs on it only the picture runs: nothing is drawn before it.
+    turned = (("clients", 4, 1), ("heterogeneity", 0.5, 1), ("epsilon", 1.0, 2))
+    for key, value, times in (*turned, ("epsilon", 2.0, 1), ("algorithm", "faps", 2)):
+        at_rest(app)  # the tree of such a run has nothing but the picture
         asked.clear()
         boxes = [*app.slider, *app.select_slider, *app.selectbox, *app.segmented_control]
         next(box for box in boxes if box.key == key).set_value(value)
         at_rest(app)
-        assert len(asked) == 2 and len(set(asked)) == 1, key
+        assert len(asked) == times and len(set(asked)) == 1, key
+
+
+@pytest.mark.parametrize("page", ["home", "converge"])
+def test_a_parameter_on_which_no_other_widget_hangs_runs_its_picture_alone(page, monkeypatch):
+    small = {"home": {"perclient": 10, "components": 4}, "converge": {"features": 20, "starts": 1}}
+    app = opened(page, clients=3, rounds=10, **small[page])
+    taken: list[Any] = []
+    monkeypatch.setattr(share, "take_away", lambda settings, *more: taken.append(settings))
+    before = views(app)
+    next(box for box in app.slider if box.key == "heterogeneity").set_value(0.5)
+    at_rest(app)
+    assert not app.slider and not app.selectbox, "no widget is drawn again"
+    assert views(app) != before and {settings.heterogeneity for settings in taken} == {0.5}
+    assert app.session_state["_parameters_of_the_world"]["heterogeneity"] == 0.5, "it travels"
+    after = views(app)
+    at_rest(app)
+    assert app.slider and views(app) == after, "the whole page shows the same"
+    # On others hang widgets: the whole page runs.
+    next(box for box in app.select_slider if box.key == "epsilon").set_value(1.0)
+    at_rest(app)
+    assert app.slider and any(box.key == "delta" for box in app.select_slider)
+
+
+def test_a_page_that_was_cut_short_runs_from_its_beginning(monkeypatch):
+    app = opened("converge", clients=3, rounds=10, features=20, starts=1)
+    app.session_state["_page_is_whole_converge"] = False  # as a run leaves it that another ended
+    next(box for box in app.slider if box.key == "heterogeneity").set_value(0.5)
+    at_rest(app)
+    assert app.slider, "its widgets are drawn too"
