@@ -137,6 +137,7 @@ job = jobs.study(
     reconstruction.draw,
     data=data,
     parts=["remedy", "card", "messages", "taken"],
+    above=recovered,
 )
 own_table.remedy_of(controls, job)
 card()

@@ -87,7 +87,11 @@ with top:
     results[COMPARISON] = job.result
 with middle:
     swept = jobs.study(
-        SWEEP, settings, lambda found: personal_sweep.draw(found, settings), data=data
+        SWEEP,
+        settings,
+        lambda found: personal_sweep.draw(found, settings),
+        data=data,
+        above=job,
     )
     results[SWEEP] = swept.result
 if settings.exposure and not EXPOSURE.wanted(settings):
@@ -97,7 +101,8 @@ if settings.exposure and not EXPOSURE.wanted(settings):
         kind="note",
     )
 elif settings.exposure:
-    results[EXPOSURE] = jobs.study(EXPOSURE, settings, exposure.draw, data=data).result
+    found = jobs.study(EXPOSURE, settings, exposure.draw, data=data, above=job)
+    results[EXPOSURE] = found.result
 
 script.fold(
     settings, [study for study in (COMPARISON, SWEEP, EXPOSURE) if study.wanted(settings)], data

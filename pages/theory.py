@@ -68,9 +68,12 @@ with run:
     own_table.remedy(controls, job.refusal)
     results[METHOD] = job.result
 with factors:
-    job = jobs.study(SWEEPS, settings, lambda found: theory_sweeps.draw(found, settings), data=data)
-    results[SWEEPS] = job.result
-results[STATEMENTS] = jobs.study(STATEMENTS, settings, theory_statements.draw_verdicts).result
+    swept = jobs.study(
+        SWEEPS, settings, lambda found: theory_sweeps.draw(found, settings), data=data, above=job
+    )
+    results[SWEEPS] = swept.result
+stated = jobs.study(STATEMENTS, settings, theory_statements.draw_verdicts, above=job)
+results[STATEMENTS] = stated.result
 theory_statements.repair()
 
 layout.section("What this has to do with PCA")
@@ -95,7 +98,8 @@ layout.section(
     "heterogeneity down and it beats the power method; turn it up and it fails. Lanczos needs one "
     "product a round and wins throughout.",
 )
-results[BRIDGE] = jobs.study(BRIDGE, settings, theory_statements.draw_bridge, data=data).result
+bridge = jobs.study(BRIDGE, settings, theory_statements.draw_bridge, data=data, above=job)
+results[BRIDGE] = bridge.result
 script.fold(settings, [METHOD, SWEEPS, STATEMENTS, BRIDGE], data)
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, results, data)

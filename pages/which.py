@@ -89,6 +89,7 @@ with pictured:
         lambda found: frontier.draw(found, settings, data),
         data=data,
         parts=["hidden", "taken"],
+        above=recommended,
     )
 spread = None
 if STRIP.wanted(settings):
@@ -98,6 +99,7 @@ if STRIP.wanted(settings):
         lambda found: frontier.strip(found, settings),
         data=data,
         parts=["taken"],
+        above=job,
     )
 hidden()
 script.fold(settings, studies_of(settings), data)

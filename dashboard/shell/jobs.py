@@ -303,6 +303,7 @@ def study(
     name: str = "",
     patience: float = 0.8,
     parts: Sequence[str] = (),
+    above: Job | None = None,
 ) -> Job:
     """Run a study as a job and draw its result while it grows; see `show`.
 
@@ -332,6 +333,7 @@ def study(
         refusal=refusal,
         patience=patience,
         parts=parts,
+        above=above,
         poster=None if data is not None else earlier.drawing(study, settings),
     )
 
@@ -387,6 +389,7 @@ def show(
     refusal: str | None = None,
     patience: float = 0.8,
     parts: Sequence[str] = (),
+    above: Job | None = None,
     poster: Callable[[], None] | None = None,
 ) -> Job:
     """Run a job and draw its result, with progress and a Stop button while it lasts.
@@ -411,6 +414,8 @@ def show(
         The fragments of the page, by key, that depend on the job: when it has news, they and the
         picture run again. Without them the whole page does, which costs a server several times as
         much.
+    above : Job, optional
+        One further up on the page: where it was refused for the same reason, that is not repeated.
     poster : callable, optional
         Draws what was computed earlier, until the first result of the page is whole.
     """
@@ -496,7 +501,7 @@ def show(
         with st.container(gap=None):
             with st.container(key=f"{name}_status"):
                 if not running:
-                    _ending_told(job, name, once_more)
+                    _ending_told(job, name, once_more, above)
             if result is not None:
                 with st.container(key=f"{name}_picture"):
                     former(result)
@@ -622,9 +627,11 @@ def how_stopped(job: Job) -> str:
     )
 
 
-def _ending_told(job: Job, name: str, again: Callable[[], None]) -> None:
+def _ending_told(job: Job, name: str, again: Callable[[], None], above: Job | None) -> None:
     """How a job ended, where not with its whole result."""
-    if job.refusal is not None:
+    if job.refusal is not None and above is not None and above.refusal == job.refusal:
+        st.caption("Not computed, for the reason given above.")
+    elif job.refusal is not None:
         st.warning(plain(job.refusal))
     elif job.stopped:
         line, button = st.columns([6, 1], vertical_alignment="center")

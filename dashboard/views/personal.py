@@ -69,7 +69,8 @@ def verdict(outcome: Collaboration) -> str:
             else "(1 is what perfect knowledge of each client would reach)."
         )
     )
-    clients = f"{outcome.better} of {outcome.clients} clients do better than alone."
+    little = "a little " * (abs(gain) <= TIE)
+    clients = f"{outcome.better} of {outcome.clients} clients do {little}better than alone."
     if outcome.facts.guarantee is not None:
         clients += f" {UNCHANGED}"
     if gain > TIE:

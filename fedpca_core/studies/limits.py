@@ -113,15 +113,34 @@ class Limits:
         require(
             cost.megabytes <= self.megabytes,
             f"“{title}” would take about {amount(cost.megabytes)} MB of memory with these "
-            f"settings, and this server gives one computation {self.megabytes:,} MB; choose fewer "
-            f"features, clients or rounds, or {remedy}.",
+            f"settings, and this server gives one computation {self.megabytes:,} MB; choose "
+            f"{_fewer(settings)}, or {remedy}.",
         )
         require(
             cost.seconds <= self.seconds,
             f"“{title}” would take about {amount(cost.seconds / 60)} minutes with these "
             f"settings, and this server gives one computation {amount(self.seconds / 60)}; choose "
-            f"fewer features, clients, rounds or repetitions, or {remedy}.",
+            f"{_fewer(settings)}, or {remedy}.",
         )
+
+
+#: What makes a run large.
+_SIZES = ("features", "clients", "rounds", "repetitions", "datasets")
+#: Problems that bring their features.
+_MEASURED = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti", "auto", "table")
+
+
+def _fewer(settings: Settings | None) -> str:
+    """What to choose less of: "fewer clients or rounds"."""
+    if settings is None:
+        return "a smaller problem"
+    named = [name for name in _SIZES if hasattr(settings, name)]
+    if getattr(settings, "problem", "") in _MEASURED and "features" in named:
+        named.remove("features")
+    if not named:
+        return "a smaller problem"
+    *some, last = [settings.parameters()[name].label.lower() for name in named]
+    return f"fewer {', '.join(some)} or {last}" if some else f"fewer {last}"
 
 
 def amount(number: float) -> str:

@@ -19,6 +19,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import PRESETS, STUDIES, studies_of
 from fedpca_core.studies.limits import Cost, Limits, amount
+from fedpca_core.studies.papers.page import PapersSettings
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import Study
@@ -188,3 +189,17 @@ def test_a_worker_spends_none_of_its_memory_on_arrow_s_addresses():
     asked = "import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
     said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "system"  # in every process that the server starts
+
+
+@pytest.mark.parametrize(
+    ("settings", "fewer"),
+    [
+        (SceneSettings(), "choose fewer clients or rounds, or"),  # digits have their 64 features
+        (SceneSettings(problem="decay_geometric"), "choose fewer features, clients or rounds, or"),
+        (PapersSettings(), "choose a smaller problem, or"),
+    ],
+)
+def test_a_refusal_names_what_the_page_has(settings, fewer):
+    for cost in (Cost(1, 1e9), Cost(1e9, 1)):
+        with pytest.raises(InvalidInput, match=fewer):
+            limits.LIMITS.check("Something large", cost, settings, "buy a larger server")

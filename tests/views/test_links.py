@@ -16,7 +16,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.player.poster import header
-from dashboard.shell import jobs, share
+from dashboard.shell import jobs, limits, share
+from fedpca_core.errors import InvalidInput
 from fedpca_core.studies.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,3 +232,15 @@ def test_a_page_that_was_cut_short_runs_from_its_beginning(monkeypatch):
     next(box for box in app.slider if box.key == "heterogeneity").set_value(0.5)
     at_rest(app)
     assert app.slider, "its widgets are drawn too"
+
+
+@pytest.mark.parametrize("page", ["personalise", "theory", "which", "attack"])
+def test_a_reason_why_nothing_is_computed_is_given_once(page, monkeypatch):
+    def refused(self: Any, *rest: Any) -> None:
+        raise InvalidInput("This server has the day off; come back tomorrow.")
+
+    monkeypatch.setattr(type(limits.LIMITS), "check", refused)
+    app = opened(page)
+    told = [warning.value for warning in app.warning]
+    assert len([text for text in told if "the day off" in text.replace("\\", "")]) == 1, told
+    assert any("for the reason given above" in caption.value for caption in app.caption)

@@ -43,7 +43,6 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
             upper=band.upper,
             colour=COLOURS[kind],
             marker=True,
-            simulation_only=True,
         )
         for kind, band in bands.items()
         if len(band.x)
@@ -61,9 +60,7 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
                 y_title="relative error of Sᵢ",
                 curves=curves,
                 baselines=tuple(
-                    Baseline(
-                        f"{FLAT.get(name, name)}: {short(value, 2)}", value, simulation_only=True
-                    )
+                    Baseline(f"{FLAT.get(name, name)}: {short(value, 2)}", value)
                     for name, value in flat.items()
                     if value is not None and value > 1e-4
                 ),
@@ -71,6 +68,7 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
                 log_y=True,
                 follows=False,
                 height=380,
+                simulation_only=True,
                 description="Error of the server's best reconstruction of one client's second "
                 "moments against the budget, with guesses that need no message.",
             )
@@ -171,7 +169,6 @@ def _roc(result: Tested, settings: PrivacySettings) -> Panel:
             f"{NAMES[kind]}, area {test.auc:.2f}",
             *test.roc(),
             colour=COLOURS[kind],
-            simulation_only=True,
         )
         for kind, test in result.tests.items()
     ]
@@ -191,6 +188,7 @@ def _roc(result: Tested, settings: PrivacySettings) -> Panel:
         x_range=(0.0, 1.0),
         y_range=(0.0, 1.0),
         height=380,
+        simulation_only=True,
         description="ROC curves of the likelihood-ratio test for both calibrations, with the "
         "most that Gaussian noise and that (ε, δ) alone permit.",
     )
@@ -199,11 +197,10 @@ def _roc(result: Tested, settings: PrivacySettings) -> Panel:
 def _areas(result: Tested, settings: PrivacySettings) -> Panel:
     curves = [
         Curve(
-            f"{NAMES[kind]}, Φ(μ/√2)",
+            f"{NAMES[kind]}, expected",
             result.budgets,
             areas,
             colour=COLOURS[kind],
-            simulation_only=True,
         )
         for kind, areas in result.expected.items()
     ]
@@ -214,7 +211,6 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
             [test.auc],
             colour=COLOURS[kind],
             marker=True,
-            simulation_only=True,
         )
         for kind, test in result.tests.items()
     ]
@@ -241,6 +237,7 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
         follows=False,
         y_range=(0.48, 1.0),
         height=380,
+        simulation_only=True,
         description="Area under the ROC curve against the budget, expected and measured, with "
         "the ceilings that Gaussian noise and (ε, δ) alone set.",
     )
