@@ -55,7 +55,9 @@ def test_the_sentence_has_the_numbers_of_the_tables(compared) -> None:
 def test_the_verdict_follows_the_gain_over_the_better_extreme(compared, gain, begins) -> None:
     mine = float(compared.fresh[PERSONAL][-1])
     limits = {"local_training": mine + gain, "global_averaging": mine + 1}
-    assert personal.verdict(replace(compared, limits=limits)).startswith(begins)
+    text = personal.verdict(replace(compared, limits=limits))
+    assert text.startswith(begins)
+    assert ("clients do a little better than alone" in text) == (gain == 0.0)
 
 
 def test_every_chart_of_errors_is_marked_and_in_the_methods_colours(compared, swept) -> None:
