@@ -373,9 +373,18 @@ class Controls(Generic[S]):
             self._memory(name)[name] = value
             st.session_state[parameter.key] = list(value) if parameter.many else value
 
-    def changer(self, settings: S) -> Callable[[], None]:
-        """A callback that applies ``settings``."""
-        return lambda: self.apply(settings)
+    def changer(self, settings: S | Callable[[], S]) -> Callable[[], None]:
+        """A callback that runs the page with ``settings``, or with what it says they are then.
+
+        A fragment alone, in which the button may stand, would leave the other widgets as the
+        browser has them, which sends them back with the next one that is turned.
+        """
+
+        def change() -> None:
+            self.apply(settings() if callable(settings) else settings)
+            st.rerun()
+
+        return change
 
 
 def itself(value: Any) -> Any:

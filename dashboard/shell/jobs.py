@@ -219,12 +219,6 @@ class Registry:
             for job in self._open.values():
                 job.leave(visitor)
 
-    def leave_all(self) -> None:
-        """End what is not done: nobody looks any more."""
-        with self._lock:
-            for job in self._open.values():
-                job._seen.clear()
-
     def pause(self) -> float:
         """Seconds between two looks at a job: longer while many are not done."""
         with self._lock:

@@ -90,7 +90,7 @@ def to_fit(controls: Controls[Any], fit: Callable[[Any, TableFacts], Any] = fitt
     if words:
         st.button(
             f"Use {' and '.join(words)}",
-            on_click=lambda: controls.apply(fit(controls.settings(), facts)),
+            on_click=controls.changer(lambda: fit(controls.settings(), facts)),
             key="remedy_fitting",
             help=f"As the {facts.rows:,} rows and their columns allow.",
         )

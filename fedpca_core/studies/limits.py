@@ -134,12 +134,12 @@ def _fewer(settings: Settings | None) -> str:
     """What to choose less of: "fewer clients or rounds"."""
     if settings is None:
         return "a smaller problem"
-    named = [name for name in _SIZES if hasattr(settings, name)]
-    if getattr(settings, "problem", "") in _MEASURED and "features" in named:
-        named.remove("features")
+    described = settings.parameters()
+    brought = {"features"} if getattr(settings, "problem", "") in _MEASURED else set()
+    named = [described[name].label.lower() for name in _SIZES if name in described.keys() - brought]
     if not named:
         return "a smaller problem"
-    *some, last = [settings.parameters()[name].label.lower() for name in named]
+    *some, last = named
     return f"fewer {', '.join(some)} or {last}" if some else f"fewer {last}"
 
 

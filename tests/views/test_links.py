@@ -178,6 +178,8 @@ def test_a_table_too_small_for_the_settings_has_a_way_out(page, asked, fits):
     assert button.label == fits
     button.click()
     at_rest(app)
+    components = next(box for box in app.slider if box.key == "components")
+    assert f"{components.value} components" in fits, "the widget has it, not the run alone"
     assert not [one for one in app.button if one.key == "remedy_fitting"]
     assert "do not fit" not in said(app) and "more clients" not in said(app)
 
@@ -226,7 +228,7 @@ def test_a_parameter_on_which_no_other_widget_hangs_runs_its_picture_alone(page,
     assert app.slider and any(box.key == "delta" for box in app.select_slider)
 
 
-def test_a_page_that_was_cut_short_runs_from_its_beginning(monkeypatch):
+def test_a_page_that_was_cut_short_runs_from_its_beginning():
     app = opened("converge", clients=3, rounds=10, features=20, starts=1)
     app.session_state["_page_is_whole_converge"] = False  # as a run leaves it that another ended
     next(box for box in app.slider if box.key == "heterogeneity").set_value(0.5)

@@ -40,7 +40,7 @@ def test_a_method_that_secure_sums_exclude_is_shown_without_them() -> None:
     assert app.get("bidi_component")
 
 
-def test_a_replay_of_too_many_rounds_names_the_parameter_and_offers_fewer() -> None:
+def test_a_replay_of_too_many_rounds_names_the_parameter_and_offers_fewer(monkeypatch) -> None:
     entry = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
     app = AppTest.from_file(str(entry), default_timeout=60)
     for name, value in SceneSettings(method="faps", unmask=True, rounds=100).query().items():
@@ -55,4 +55,8 @@ def test_a_replay_of_too_many_rounds_names_the_parameter_and_offers_fewer() -> N
     assert "**Rounds** at 50" in named[-1]
     with pytest.raises(InvalidInput, match="MB of memory"):
         limits.check(LivePicture(), refused, None)
-    assert app.button(key="remedy_rounds").label == "Use 50 rounds"
+    offer = app.button(key="remedy_rounds")
+    assert offer.label == "Use 50 rounds"
+    monkeypatch.setattr(LivePicture, "run", lambda *_: iter(()))  # it would take half a minute
+    offer.click().run()
+    assert app.select_slider(key="rounds").value == 50, "the widget has it, not the run alone"
