@@ -18,6 +18,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import FINER, AttackSettings
+from fedpca_core.studies.records.pictures import SHOWN
 from fedpca_core.studies.records.study import ClientRecords, MethodRecords, Recovered, stand_in
 from fedpca_core.studies.scene.words import things
 
@@ -229,14 +230,19 @@ def rows(result: Recovered, settings: AttackSettings, rounds: int) -> list[list[
     return [lasting(_row(method, result, settings), rounds) for method in result.found]
 
 
+def _came(number: int, columns: int, whose: str) -> str:
+    """What one round brought of the client, in words."""
+    if columns == 0:
+        return "nothing yet" if number == 0 else "nothing in this round"
+    shown = f"the first {SHOWN} of its {columns}" if columns > SHOWN else "its"
+    return f"message {number}, {whose}: {shown} columns as pictures"
+
+
 def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:
     one, title = result.found[method], METHODS[method].title
     summed = one.attack == "sums" or (one.attack == "two runs" and settings.secure_aggregation)
     whose = "a sum over clients" if summed else f"from {result.facts.client(settings.client)}"
-    came = [
-        "nothing yet" if k == 0 else f"message {k}, {whose}: its columns as pictures"
-        for k in range(len(one.directions))
-    ]
+    came = [_came(k, columns, whose) for k, columns in enumerate(one.columns)]
     look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
     return [
         Images(

@@ -52,6 +52,10 @@ def test_what_is_sent_once_is_taken_apart_where_it_is_the_matrix() -> None:
     found = recovered(once=("centralized", "one_shot_stacked", "one_shot")).found
     assert found["centralized"].exact == found["one_shot_stacked"].exact == 10
     assert found["one_shot"].certified is None and found["one_shot"].directions[-1] == 10
+    assert found["centralized"].columns.tolist() == [0, 64]  # of which 60 are shown
+    assert {key: one.received.shape[1] for key, one in found.items()} == {
+        **dict.fromkeys(("ssi", "one_shot_stacked", "one_shot"), 10), "centralized": 60,
+    }  # fmt: skip
     few = recovered(once=("one_shot_stacked",), components=9).found["one_shot_stacked"]
     assert few.certified is None
 

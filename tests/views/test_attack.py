@@ -163,3 +163,20 @@ def test_a_method_that_ends_early_keeps_its_last_pictures() -> None:
         images = [image for row in drawn(outcome(study.run(settings))) for image in row]
         assert {len(image.frames) for image in images} == {1, 21}
         assert {len(image.captions) for image in images} <= {1, 21}
+
+
+def test_what_is_sent_once_is_drawn_whatever_its_shape() -> None:
+    sent = ("centralized", "one_shot_stacked", "one_shot")
+    settings = replace(SMALL, problem="digits", attacked=("ssi",), once=sent)
+
+    def captions(**changes) -> dict[str, list[str]]:
+        changed = replace(settings, **changes)
+        drawn = records.rows(outcome(records.STUDY.run(changed)), changed, 10)
+        return {row[0].title.removesuffix(": received"): list(row[0].captions) for row in drawn}
+
+    said = captions()
+    assert said["Centralised"][1].endswith("the first 60 of its 64 columns as pictures")
+    assert said["One-shot"][1].endswith("client 0: its columns as pictures")
+    assert said["SSI"][0] == "nothing yet"
+    assert "nothing in this round" in captions(participation=0.4)["SSI"]
+    assert "a sum over clients" in captions(secure_aggregation=True)["Centralised"][1]

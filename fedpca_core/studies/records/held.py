@@ -114,7 +114,7 @@ def _of_summed_models(transcript: Transcript) -> Iterator[Held]:
         found = Held.nothing(n, "sums")
         for array in (exchange.sums or {}).values():
             if array.shape == (n * (n + 1) // 2,):
-                found = Held(_directions(_unpacked(array, n)), None, "sums")
+                found = Held(_directions(unpacked(array, n)), None, "sums")
             elif array.shape[:1] == (n,):
                 found = Held(_spread(array), None, "sums")
         yield found
@@ -139,7 +139,7 @@ def _of_models(transcript: Transcript, client: int) -> Iterator[Held]:
         yield last
 
 
-def _unpacked(triangle: Array, features: int) -> Array:
+def unpacked(triangle: Array, features: int) -> Array:
     """The symmetric matrix behind its upper triangle by rows."""
     matrix = np.zeros((features, features))
     matrix[np.triu_indices(features)] = triangle
@@ -150,7 +150,7 @@ def _model(uploads: dict[str, Array], transcript: Transcript, client: int) -> He
     n = transcript.features
     for array in uploads.values():
         if array.shape == (n * (n + 1) // 2,):  # the matrix itself, upper triangle by rows
-            found = factor_of(_unpacked(array, n), int(transcript.samples[client]))
+            found = factor_of(unpacked(array, n), int(transcript.samples[client]))
             return Held(found.matrix, found, "model")
     for name, array in uploads.items():
         if array.ndim == 2 and array.shape[0] == n:

@@ -19,7 +19,7 @@ from fedpca_core.studies.adversary import Onlooker, observed, replaying
 from fedpca_core.studies.build import build_problem, with_noise
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.records.held import Held, held
+from fedpca_core.studies.records.held import Held, held, unpacked
 from fedpca_core.studies.study import Part, Step, part
 
 #: A search that ends this close is handed on, and the certificate judges it: whole numbers need no
@@ -34,7 +34,8 @@ class Watched:
     Attributes
     ----------
     received : sequence of (features, columns) float64
-        The upload of every round, or the sum; no columns where there was none.
+        The upload of every round, or the sum; no columns where there was none. Of a symmetric
+        matrix that came as its triangle, the whole.
     states : sequence of Held
         After every round, the start first.
     answer : float
@@ -168,7 +169,12 @@ def _received(view: Transcript, client: int, number: int) -> Array:
         arrays = [array[rows[0]] for array in exchange.uploads.values()]
     else:
         return nothing
-    return next((a for a in arrays if a.ndim == 2 and a.shape[0] == view.features), nothing)
+    for array in arrays:
+        if array.shape == (view.features * (view.features + 1) // 2,):
+            return unpacked(array, view.features)
+        if array.ndim == 2 and array.shape[0] == view.features:
+            return array
+    return nothing
 
 
 def _compared(

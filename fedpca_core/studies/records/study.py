@@ -64,6 +64,8 @@ class MethodRecords:
         Whether the matrix is still being taken apart.
     answer : float
         Sine of the largest angle that the method's own answer is off by (simulation only).
+    columns : (rounds + 1,) int
+        Of what came in a round; the first `pictures.SHOWN` of them are shown.
     received, held : (rounds + 1, tiles, rows, columns) float32 in [0, 1]
         What came, and what the server made of it; empty for tables.
     table : pandas.DataFrame or None
@@ -84,6 +86,7 @@ class MethodRecords:
     differences: bool
     pending: bool
     answer: float
+    columns: IntArray
     received: AnyArray
     held: AnyArray
     table: pd.DataFrame | None
@@ -276,8 +279,9 @@ def _described(
     if ordered is not None and taken.round is not None:
         last = pictures.tiles(ordered[:, :shown] - mean, truth)
         held[taken.round :] = [last] * (len(held) - taken.round)
-    widest = max((one.shape[1] for one in seen.received), default=0)
-    came = [_padded(pictures.column_tiles(one, shape), widest) for one in seen.received]
+    received = [one[:, : pictures.SHOWN] for one in seen.received]
+    widest = max(1, *(one.shape[1] for one in received))
+    came = [_padded(pictures.column_tiles(one, shape), widest) for one in received]
     certificate = found.certificate if isinstance(found, Records) else None
     judged = found if isinstance(found, Differences) else certificate
     return MethodRecords(
@@ -293,6 +297,7 @@ def _described(
         differences=differences,
         pending=pending,
         answer=seen.answer,
+        columns=np.array([one.shape[1] for one in seen.received]),
         received=_small(np.stack(came)) if image else np.zeros((0, 0, 0, 0), np.float32),
         held=_small(np.stack(held)) if image else np.zeros((0, 0, 0, 0), np.float32),
         table=None if image or ordered is None else _rows(ordered, truth),
