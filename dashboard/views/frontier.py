@@ -53,6 +53,8 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
     """The sentence, the chart, and the point that was chosen."""
     if front.refusals:
         layout.sentence("\n\n".join(named_once(front.refusals)), kind="note")
+    if front.table.empty:
+        return
     points = front.points()
     drawn = shown(points, settings.across, settings.upward).reset_index(drop=True)
     if drawn.empty:
@@ -335,6 +337,8 @@ def advice(found: Advice, settings: FrontierSettings) -> None:
     best = found.place(1)
     first = first.replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # stays in one line
     layout.sentence(first, kind="remedy" if best is None else "good")
+    if found.table.empty:
+        return
     for other in others:
         st.markdown(other)
     rules = pd.DataFrame(

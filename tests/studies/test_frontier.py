@@ -198,3 +198,18 @@ def test_every_rule_says_what_it_asks_and_leaves_out_what_fails_it():
     assert (tables["rules"]["demand"] != "").all() and len(tables["rules"]) == len(RULES)
     assert "all is done in 1 round" in set(tables["rules"]["demand"])
     assert "≤ 1 kB a client, ≤ 1 round," in sentences(advice, settings)[0]
+
+
+def test_where_no_candidate_runs_the_advice_says_why():
+    diverges = replace(DEFAULT, candidates=("variable_splitting_free",), needed_epsilon=2.0)
+    found = outcome(Recommendation().run(diverges))
+    (said,) = sentences(found, diverges)
+    assert found.table.empty and "no candidate could be run." in said
+    assert "so the run has diverged; choose a smaller step or noise" in said
+    assert Recommendation().tables(found, diverges)["advice"]["advice"].tolist() == [said]
+    alone = outcome(Frontier().run(diverges))
+    assert list(alone.refusals) == ["Variable splitting (free)"]
+    for axes in AXES, reversed(AXES):
+        assert shown(alone.points(), *list(axes)[:2]).empty
+    assert {"sin_theta_low", "leak_high"} <= set(alone.points())
+    assert Frontier().tables(alone, diverges)["points"].empty

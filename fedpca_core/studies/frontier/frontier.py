@@ -38,6 +38,9 @@ COLUMNS = (
     "records", "epsilon",
     "protection", "searched", "note",
 )  # fmt: skip
+#: Those of them that are no numbers.
+_TEXTS = ("method", "parameter", "attack", "protection", "note")
+_FLAGS = ("reached", "searched")
 #: What identifies a point.
 POINT = ["method", "parameter", "value", "seed"]
 #: What the small multiples vary, and over how many seeds.
@@ -169,7 +172,7 @@ class Frontier(Divided[FrontierSettings, Front]):
             except InvalidInput as refusal:
                 refusals[METHODS[method].title] = str(refusal)
             yield Step(count / len(settings.candidates), METHODS[method].title)
-        return Front(pd.DataFrame(rows, columns=list(COLUMNS)), refusals, facts)
+        return Front(_table(rows), refusals, facts)
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Front:
         tables = [
@@ -191,6 +194,15 @@ class Frontier(Divided[FrontierSettings, Front]):
             refused = pd.DataFrame(result.refusals.items(), columns=["method", "refusal"])
             tables["refused"] = refused
         return tables
+
+
+def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    """Numbers are numbers also where every candidate was refused."""
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    if len(table):
+        return table
+    kinds = dict.fromkeys(COLUMNS, float) | dict.fromkeys(_FLAGS, bool)
+    return table.astype(kinds | dict.fromkeys(_TEXTS, object))
 
 
 @lru_cache(maxsize=32)

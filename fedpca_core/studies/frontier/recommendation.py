@@ -161,6 +161,9 @@ def _why(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
 def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     """What was asked and what does it, why, what would do without secure sums, the next best."""
     best, second, open_ = advice.place(1), advice.place(2), advice.other_server
+    if advice.table.empty:
+        whys = " ".join(f"{name}: {why}" for name, why in advice.refusals.items())
+        return [f"{_asked(settings)}: no candidate could be run. {whys}"]
     if best is None:
         worst = advice.table["excluded"].mode()
         rule = next(one for one in RULES if one.key == worst[0])
