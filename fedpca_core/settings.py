@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 
 from fedpca_core.errors import InvalidInput, encodable, require
 
-#: Choices that a sentence lists.
-MOST_NAMED = 16
+#: Choices that a sentence lists, and their characters in all.
+MOST_NAMED, LONGEST_NAMED = 16, 600
 
 Value = int | float | bool | str | tuple[str, ...]
 
@@ -143,8 +143,11 @@ class Parameter:
             return "a text of at most 200 Unicode characters"
         if self.choices:
             names = list(self.choices.values())
-            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            return "one of " + ", ".join(names[:MOST_NAMED]) + rest
+            named = names[:MOST_NAMED]
+            while len(", ".join(named)) > LONGEST_NAMED:
+                named.pop()
+            rest = f" and {len(names) - len(named)} more" if len(named) < len(names) else ""
+            return "one of " + ", ".join(named) + rest
         if isinstance(self.default, bool):
             return "true or false"
         if self.grid:

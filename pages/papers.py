@@ -51,6 +51,9 @@ with listed:
 if job.result is not None:
     with place:
         rows.counts(job.result)
+    with listed:
+        rows.closely(controls, job.result)
+    settings = controls.settings()
 job = jobs.study(EXPERIMENT, settings, lambda found: experiments.draw(found, settings))
 results[EXPERIMENT] = job.result
 experiments.doors(settings)

@@ -225,7 +225,7 @@ class Controls(Generic[S]):
         label : str, optional
             Another name than the parameter's own.
         only : sequence of str, optional
-            Restrict a choice to these keys.
+            Restrict a choice to these keys, in their order.
         high : float, optional
             A lower upper end of a slider than the parameter's own.
         as_buttons : bool
@@ -429,7 +429,7 @@ def _widget(
     as_buttons: bool,
 ) -> Any:
     if parameter.choices:
-        options = [key for key in parameter.choices if only is None or key in only]
+        options = list(parameter.choices if only is None else dict.fromkeys(only))
         names: dict[str, Any] = {"options": options, "format_func": parameter.text}
         if parameter.many:
             default = [key for key in cast(tuple[str, ...], parameter.default) if key in options]

@@ -21,7 +21,7 @@ def test_rows_are_filtered_and_an_experiment_is_run_live(open_page):
     box.press("Enter")
     row = main.locator(".st-key-papers_row")
     expect(row.get_by_role("link", name="Its formulas")).to_be_visible(timeout=30_000)
-    expect(row.locator("code")).to_contain_text("author = {")
+    expect(row.locator("code").last).to_contain_text("author = {")
     page.locator(".st-key-live label").first.click()
     page.wait_for_url("**live=true**")
     drawn(page)

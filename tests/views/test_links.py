@@ -246,3 +246,17 @@ def test_a_reason_why_nothing_is_computed_is_given_once(page, monkeypatch):
     told = [warning.value for warning in app.warning]
     assert len([text for text in told if "the day off" in text.replace("\\", "")]) == 1, told
     assert any("for the reason given above" in caption.value for caption in app.caption)
+
+
+def test_a_link_leads_to_one_row_of_a_paper() -> None:
+    for filters in ({}, {"verdict": "out of scope"}):
+        app = opened("papers", row="faps-table-1-SSI", **filters)
+        box = app.selectbox(key="row")
+        assert box.value == "faps-table-1-SSI"
+        assert "FAPS, Table 1. SSI needs 207 rounds." in said(app)
+    # Those that are listed come first, after the way back.
+    way_back, first, *_ = box.options
+    claim = first.split(": ", 1)[1]
+    assert way_back.startswith("Choose a row") and claim not in said(app)
+    box.set_value(first)
+    assert claim in said(at_rest(app)) and "207 rounds." not in said(app)

@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
-from dashboard.shell.controls import packed
+from dashboard.shell.controls import Controls, packed
 from fedpca_core.settings import short
-from fedpca_core.studies.papers.page import Judged, PapersSettings
+from fedpca_core.studies.papers.page import NO_ROW, Judged, PapersSettings
 from fedpca_core.studies.papers.row import KINDS, Verdict
 from fedpca_core.studies.papers.sources import source
 
@@ -74,7 +74,7 @@ def _why_not(found: Judged) -> None:
 
 
 def draw(found: Judged, settings: PapersSettings) -> None:
-    """The rows of one paper or with one verdict, by verdict, and any of them closely."""
+    """The rows of one paper or with one verdict."""
     listed = found.only(settings.paper, settings.verdict).sorted_by(settings.order)
     table = texts(listed)
     if table.empty:
@@ -89,18 +89,15 @@ def draw(found: Judged, settings: PapersSettings) -> None:
         wrapped=columns,
         tall=True,
     )
-    names = dict(zip(place + ": " + table["Claim"], listed.verdicts, strict=True))
-    chosen = st.selectbox(
-        "One row closely",
-        list(names),
-        index=None,
-        key=f"papers_{settings.paper}_{settings.verdict}",
-        placeholder="Choose a row, or type words of its claim",
-        help="Its run, its formulas and its citation.",
-    )
-    if chosen is not None:
-        name = names[chosen]
-        _one(Judged({name: listed.verdicts[name]}), settings)
+
+
+def closely(controls: Controls[PapersSettings], found: Judged) -> None:
+    """Any row in full: those that are listed are offered first, in their order."""
+    settings = controls.settings()
+    listed = found.only(settings.paper, settings.verdict).sorted_by(settings.order).verdicts
+    name = controls.parameter("row", only=(NO_ROW, *listed, *found.verdicts))
+    if name != NO_ROW:
+        _one(Judged({name: found.verdicts[name]}), controls.settings())
 
 
 def _one(found: Judged, settings: PapersSettings) -> None:

@@ -21,6 +21,7 @@ from fedpca_core.studies.papers.sources import SOURCES
 from fedpca_core.studies.study import Run, Step, Study, changed
 
 ALL = {"all": "All"}
+NO_ROW = "none"
 _ROWS: Mapping[str, Row] = {row.name: row for row in ROWS}
 
 
@@ -54,6 +55,18 @@ class PapersSettings(Settings):
         help="Furthest: ours differs from the printed number by the largest factor; rows without "
         "both numbers come last.",
         choices={"verdict": "Verdict", "paper": "Paper", "ratio": "Furthest from print"},
+        view=True,
+    )
+    row: str = parameter(
+        NO_ROW,
+        key="row",
+        label="One row closely",
+        help="Its run, its formulas and its citation.",
+        choices={NO_ROW: "Choose a row, or type words of its claim"}
+        | {
+            name: f"{SOURCES[row.source].name}, {row.place}: {row.claim}"
+            for name, row in _ROWS.items()
+        },
         view=True,
     )
     experiment: str = parameter(
