@@ -17,7 +17,7 @@ install  = $(BIN)/python -m uv pip install --quiet --python $(1)/bin/python $(2)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test test-core test-browser flower lint format bench shots posters thumbnails browser clean distclean
+.PHONY: help app test test-core test-browser flower lint format bench shots wander posters thumbnails browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: $(VENV)/.app ## Time the core (ARGS=simulate for bench/bench_simulate.py 
 
 shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/ (ARGS=story for the front page)
 	$(BIN)/python -m scripts.shots $(ARGS)
+
+wander: $(VENV)/.dev $(VENV)/.browser ## Visitors who do anything anywhere, in a browser, and what goes wrong then (ARGS="--visits 100")
+	$(BIN)/python -m scripts.wander $(ARGS)
 
 posters: $(VENV)/.app ## Every preset and story step as one HTML file that plays offline, and a gallery, into posters/
 	$(BIN)/python -m scripts.posters $(ARGS)

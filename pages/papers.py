@@ -31,6 +31,7 @@ with st.container(horizontal=True, gap="medium"):
         controls.parameter("verdict")
     with st.container(width=260):
         controls.parameter("order")
+closely = st.container()
 listed = st.container(key="papers_rows")
 
 layout.section(
@@ -51,7 +52,7 @@ with listed:
 if job.result is not None:
     with place:
         rows.counts(job.result)
-    with listed:
+    with closely:
         rows.closely(controls, job.result)
     settings = controls.settings()
 job = jobs.study(EXPERIMENT, settings, lambda found: experiments.draw(found, settings))

@@ -1,8 +1,8 @@
 """Visitors who do anything anywhere, in a browser: ``make wander``.
 
-python -m scripts.wander                       twenty visits, each another seed
-python -m scripts.wander --visits 300 --first 40
-python -m scripts.wander /attack /which        on these pages only
+python -m scripts.wander                             twenty visits, each with another seed
+python -m scripts.wander --visits 300 --first 40     these seeds
+python -m scripts.wander /attack /which              beginning on these pages only
 
 Finds what nobody thought of testing: run it beside other work (a busy machine finds more) before a
 release, and after every change to how pages run again. A visit is wrong that ends with a page that
