@@ -36,10 +36,13 @@ def experiment() -> None:
     if chapter is None:  # in a step all of it hangs on the parameters
         controls.runs = ("picture", "taken", "known")
     controls.show_notes()
-    strip = st.container(key="story_strip") if chapter is not None else None
-    dials, picture = st.container(), st.container()
+    # All stand at one place with and without a step, whose style puts the picture first: a widget
+    # that moves to another container writes no address from then on.
+    strip = st.container(key="story_strip")
+    with st.container(key="stage"):
+        dials, picture = st.container(), st.container()
     after = st.container()
-    with dials if chapter is None else after:
+    with dials:
         scene.parameters(controls)
     with after, st.container(horizontal=True, key="after_scene"):
         place_of_taken = st.container()
@@ -52,7 +55,7 @@ def experiment() -> None:
     hidden = {name for name in ("parameters", "story") if name in settings.hidden}
     asking = chapter is not None and not settings.shown
     guess = story.guessed(chapter)
-    if chapter is not None and strip is not None and not (settings.lecture and settings.shown):
+    if chapter is not None and not (settings.lecture and settings.shown):
         with strip:
             story.tell(chapter, settings)
     with after:
@@ -105,7 +108,7 @@ def experiment() -> None:
         shown()
     if controls.opening is not None and job.done:
         layout.picture_first()
-    if chapter is not None and strip is not None:
+    if chapter is not None:
         with strip:
             story.after(chapter, controls, settings, job.result if job.done else None)
     with place_of_taken:

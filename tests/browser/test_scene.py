@@ -311,3 +311,21 @@ def test_a_pinned_run_is_compared_with_the_next(open_page):
     set_slider(page, "clients", 5)
     expect(page.locator(".fp-run-before")).to_contain_text("clients 6")
     expect(page.locator(".fp-run-pinned")).to_contain_text("pinned: SSI")
+
+
+def test_in_a_step_every_dial_is_in_the_address(open_page):
+    """A widget that moved to another container wrote nothing: the first dial, the method ever."""
+    page = open_page("/", {"autoplay": "false"})
+    page.locator(".st-key-step button", has_text="5").click()
+    page.wait_for_url("**step=5**")
+    settled(page)
+    set_slider(page, "clients", 9)
+    page.wait_for_url("**clients=9**")
+    page.locator(".st-key-algorithm input").click()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**algorithm=LocalPower**")
+    picture, dials = (
+        page.locator(name).bounding_box()["y"] for name in (".fp-scene", ".st-key-scene_row")
+    )
+    assert picture < dials
