@@ -33,12 +33,13 @@ with st.popover("Presets", icon=":material/bookmark:"):
         )
 
 view = VIEWS[controls.parameter("topic", as_buttons=True)]
-if resolve(controls.values["problem"]) == "synthetic":
-    layout.sentence(
-        "This traffic is synthetic: drawn by this program with labelled attacks, not measured. "
-        "Set FEDPCA_DATA to a folder with the public data sets, or choose your own file.",
-        kind="note",
-    )
+with st.container():
+    if resolve(controls.values["problem"]) == "synthetic":
+        layout.sentence(
+            "This traffic is synthetic: drawn by this program with labelled attacks, not measured. "
+            "Set FEDPCA_DATA to a folder with the public data sets, or choose your own file.",
+            kind="note",
+        )
 job = None
 with layout.guard():
     view.choose(controls, data)

@@ -93,7 +93,7 @@ if opening is not None and early:
 
 with st.sidebar:
     st.header("Problem", anchor=False)
-    problem_controls(controls)
+    problem_controls(controls, elsewhere=("records_per_client",))
     st.header("Run", anchor=False)
     controls.parameter("rounds", high=200)
     controls.draw("starts", "participation")
@@ -118,9 +118,6 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
             controls.parameter("colluders")
 
 data = own_data(controls.settings())
-if controls.values["problem"] in IMAGES:
-    with of_preset:
-        presets.note(controls.settings())  # about the records; others are about what follows
 records.dials(controls)
 settings = controls.settings()
 if opening is None or not early:
@@ -128,9 +125,9 @@ if opening is None or not early:
 elif records.STUDY.identity(opening) != records.STUDY.identity(settings):
     st.rerun()  # the link says more than the dials do
 layout.section("The covariance, round by round")
-if controls.values["problem"] not in IMAGES:
-    presets.note(controls.settings())
-settings = controls.settings()
+of_others = st.container()
+with of_preset if settings.problem in IMAGES else of_others:
+    presets.note(settings)  # of pictures about their records, of others about what follows
 job = jobs.study(
     STUDY,
     settings,
@@ -142,11 +139,16 @@ job = jobs.study(
 own_table.remedy_of(controls, job)
 card()
 formulas.reconstruction()
-replayed, defended = replay.show(controls, data)
-joined = differencing.show(controls, data)
-mapped, noisy = at_risk.show(controls)
-swept = recovery.show(controls)
-sent = elsewhere.show(controls)
+with st.container():
+    replayed, defended = replay.show(controls, data)
+with st.container():
+    joined = differencing.show(controls, data)
+with st.container():
+    mapped, noisy = at_risk.show(controls)
+with st.container():
+    swept = recovery.show(controls)
+with st.container():
+    sent = elsewhere.show(controls)
 
 settings = controls.settings()
 messages()

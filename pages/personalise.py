@@ -30,14 +30,15 @@ controls.show_notes()
 
 with st.sidebar:
     st.header("Clients", anchor=False)
-    own = controls.parameter("problem") == "table"
-    if own:
-        own_table.upload(controls)
-    controls.draw("heterogeneity", "samples")
-    controls.parameter("clients", disabled=own and bool(controls.values.get("client_column")))
-    if not own:
-        controls.parameter("features")
-    controls.draw("components", "noise_variance", "seed")
+    with st.container():  # of one place, however many they are
+        own = controls.parameter("problem") == "table"
+        if own:
+            own_table.upload(controls)
+        controls.draw("heterogeneity", "samples")
+        controls.parameter("clients", disabled=own and bool(controls.values.get("client_column")))
+        if not own:
+            controls.parameter("features")
+        controls.draw("components", "noise_variance", "seed")
     st.header("Method", anchor=False)
     controls.draw("rounds", "pace", "start_from")
     with st.expander("Readings of the paper"):

@@ -44,19 +44,20 @@ with st.sidebar:
         controls.draw("figure", "paper_size")
     else:
         st.header("Budget", anchor=False)
-        method = controls.parameter("method")
-        at_the_source = view == "ways"
-        epsilon = controls.parameter("epsilon")
-        off = math.isinf(epsilon)
-        if not at_the_source:
-            noise = controls.parameter("calibration", disabled=off)
-            if not METHODS[method].accounts and (off or noise != "source"):
-                controls.parameter("upload_noise")
-        controls.parameter("delta", disabled=off)
-        if controls.parameter("unit", disabled=off) == "person":
-            controls.parameter("held", disabled=off)
-        if at_the_source or controls.parameter("trusted", disabled=off) == "clients":
-            controls.draw("colluding", "dropouts", disabled=off)
+        with st.container():  # of one place, however many they are
+            method = controls.parameter("method")
+            at_the_source = view == "ways"
+            epsilon = controls.parameter("epsilon")
+            off = math.isinf(epsilon)
+            if not at_the_source:
+                noise = controls.parameter("calibration", disabled=off)
+                if not METHODS[method].accounts and (off or noise != "source"):
+                    controls.parameter("upload_noise")
+            controls.parameter("delta", disabled=off)
+            if controls.parameter("unit", disabled=off) == "person":
+                controls.parameter("held", disabled=off)
+            if at_the_source or controls.parameter("trusted", disabled=off) == "clients":
+                controls.draw("colluding", "dropouts", disabled=off)
         st.header("Run", anchor=False)
         controls.parameter("products")
         if method == "fedpower" or at_the_source:

@@ -51,7 +51,7 @@ _DIALS = """() => Object.fromEntries(
       return [key, field.type === 'checkbox' ? field.checked
         : field.getAttribute('aria-valuetext') ?? field.value];
     })
-    .filter(([key]) => key && !/which_point|sheet_open/.test(key)))"""
+    .filter(([key]) => key && !/guess_|which_point|sheet_open/.test(key)))"""
 
 
 @dataclass

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeVar
+
+import streamlit as st
 
 from dashboard.shell import own_table
 from dashboard.shell.controls import Controls, itself
@@ -12,19 +15,25 @@ from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
 C = TypeVar("C", bound=ConvergeSettings)
 
 
-def problem_controls(controls: Controls[C]) -> None:
-    """Draw the parameters of the problem, only those that matter for the chosen kind."""
-    kind = controls.parameter("problem", shapes=itself)
-    if kind == "table":
-        own_table.upload(controls)
-        named = bool(controls.values.get("client_column"))
-        controls.draw("clients", "heterogeneity", disabled=named)
-    elif kind in IMAGES:
-        controls.draw("clients", "records_per_client", "resolution", "split", "heterogeneity")
-    else:
-        controls.parameter("decay" if kind == "decay_geometric" else "condition")
-        controls.draw("features", "clients", "samples", "split", "heterogeneity")
-    controls.parameter("components")
+def problem_controls(controls: Controls[C], elsewhere: Collection[str] = ()) -> None:
+    """Draw the parameters of the problem, only those that matter for the chosen kind.
+
+    Those that the page draws ``elsewhere`` are left to it. What follows keeps its place in the
+    page's tree, however many there are: see `Controls`.
+    """
+    with st.container():
+        kind = controls.parameter("problem", shapes=itself)
+        if kind == "table":
+            own_table.upload(controls)
+            named = bool(controls.values.get("client_column"))
+            controls.draw("clients", "heterogeneity", disabled=named)
+        else:
+            spectrum = ("decay" if kind == "decay_geometric" else "condition", "features")
+            image = ("clients", "records_per_client", "resolution")
+            names = image if kind in IMAGES else (*spectrum, "clients", "samples")
+            controls.draw(*(name for name in names if name not in elsewhere))
+            controls.draw("split", "heterogeneity")
+        controls.parameter("components")
 
 
 def own_data(settings: ConvergeSettings) -> OwnData | None:

@@ -40,9 +40,9 @@ def picture(
 def dials(controls: Controls[AttackSettings]) -> None:
     """What decides about it and stands in no sidebar, and how it works."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        if controls.values["problem"].startswith("decay"):
+        if controls.values["problem"] != "table":
             controls.parameter("records_per_client")
-        elif controls.values["problem"] in FINER:
+        if controls.values["problem"] in FINER:
             controls.parameter("fine")
         controls.draw("joined", "mean_known", "grid_known")
         controls.parameter("once")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from dashboard.shell.controls import Controls
 from fedpca_core.studies.detection.settings import AnomalySettings
@@ -32,10 +31,9 @@ def colour(name: str) -> str:
 
 
 def threshold(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
-    """The controls of the alarm level."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        if controls.parameter("rule", as_buttons=True) == "quantile":
-            controls.parameter("share")
+    """The controls of the alarm level, in one row with those that follow."""
+    if controls.parameter("rule", as_buttons=True) == "quantile":
+        controls.parameter("share")
 
 
 def said(settings: AnomalySettings, *, labelled: bool = True) -> str:

@@ -14,8 +14,9 @@ from fedpca_core.studies.own_data import OwnData
 def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
     """Draw the parameters of data and learning; the visitor's own file."""
     st.header("Traffic", anchor=False)
-    own = controls.parameter("problem") == "own"
-    data = _own(controls) if own else None
+    with st.container():  # of one place, however many they are
+        own = controls.parameter("problem") == "own"
+        data = _own(controls) if own else None
     named = data is not None and bool(controls.values.get("client_column"))
     controls.draw("clients", "split", disabled=named)
     controls.parameter("transform")

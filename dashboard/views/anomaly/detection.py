@@ -39,7 +39,8 @@ POOLED = ("Centralised PCA",)
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:
     """The threshold."""
-    threshold(controls, data)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        threshold(controls, data)
 
 
 def draw(found: Findings, settings: AnomalySettings) -> None:
