@@ -179,7 +179,7 @@ def test_of_many_pieces_the_one_that_nobody_asked_for_is_forgotten():
 
 
 def test_a_study_that_grows_shows_its_first_piece_and_then_its_next(pool):
-    slow = ConvergeSettings(decay=1.002, rounds=2000, methods=("variable_splitting",))
+    slow = ConvergeSettings(decay=1.002, rounds=2000, clients=40, methods=("variable_splitting",))
     steps = list(iter_steps(together(pool, STUDY, slow, None)))
     fractions = [step.fraction for step in steps]
     assert fractions == sorted(fractions)
