@@ -51,6 +51,10 @@ def _encoded(settings: Settings) -> str:
 class Controls(Generic[S]):
     """The parameters of one page.
 
+    A page draws each of them in one container, whatever is chosen, and what stands there for some
+    choices only in a container of its own: where a widget moves, the browser drops the former
+    place last, and with it whose parameter of the address it was.
+
     Parameters
     ----------
     settings : type of Settings
