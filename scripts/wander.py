@@ -28,7 +28,7 @@ from tests.browser.tools import LINE, ROOT, drawn, pages, serve, settled, watch
 
 #: What can be acted upon, and how much more often than a summary it is.
 KINDS = {
-    "[data-testid=stMain] [class*=st-key-]:not([class*=view]) input[type=range]": 5,
+    "[data-testid=stMain] .stSlider input[type=range]": 5,
     "[data-testid=stMain] [data-testid=stCheckbox] label": 2,
     "[data-testid=stMain] [data-testid=stButtonGroup] button": 2,
     "[data-testid=stMain] [data-testid=stSelectbox] input": 2,

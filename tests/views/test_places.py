@@ -79,5 +79,6 @@ def test_a_widget_keeps_its_container(page, monkeypatch) -> None:
     for name, values in SHAPING[page.kind].items():
         for value in values:
             then = places(page, **{name: value})
-            moved = {key for key in first.keys() & then.keys() if first[key] != then[key]}
-            assert not moved, f"{name} = {value} moves {sorted(moved)}"
+            both = first.keys() & then.keys()
+            moved = {key for key in both if first[key] != then[key]}
+            assert both and not moved, f"{name} = {value} moves {sorted(moved)}"
