@@ -113,8 +113,8 @@ def _of_summed_models(transcript: Transcript) -> Iterator[Held]:
     for exchange in transcript.exchanges:
         found = Held.nothing(n, "sums")
         for array in (exchange.sums or {}).values():
-            if array.shape == (n * (n + 1) // 2,):
-                found = Held(_directions(unpacked(array, n)), None, "sums")
+            if (matrix := unpacked(array, n)) is not None:
+                found = Held(_directions(matrix), None, "sums")
             elif array.shape[:1] == (n,):
                 found = Held(_spread(array), None, "sums")
         yield found
@@ -139,18 +139,20 @@ def _of_models(transcript: Transcript, client: int) -> Iterator[Held]:
         yield last
 
 
-def unpacked(triangle: Array, features: int) -> Array:
-    """The symmetric matrix behind its upper triangle by rows."""
+def unpacked(array: Array, features: int) -> Array | None:
+    """The symmetric matrix that came as its upper triangle by rows; None where it is no such."""
+    if array.shape != (features * (features + 1) // 2,):
+        return None
     matrix = np.zeros((features, features))
-    matrix[np.triu_indices(features)] = triangle
+    matrix[np.triu_indices(features)] = array
     return matrix + np.triu(matrix, 1).T
 
 
 def _model(uploads: dict[str, Array], transcript: Transcript, client: int) -> Held | None:
     n = transcript.features
     for array in uploads.values():
-        if array.shape == (n * (n + 1) // 2,):  # the matrix itself, upper triangle by rows
-            found = factor_of(unpacked(array, n), int(transcript.samples[client]))
+        if (matrix := unpacked(array, n)) is not None:  # the matrix itself
+            found = factor_of(matrix, int(transcript.samples[client]))
             return Held(found.matrix, found, "model")
     for name, array in uploads.items():
         if array.ndim == 2 and array.shape[0] == n:

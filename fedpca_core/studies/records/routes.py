@@ -170,8 +170,8 @@ def _received(view: Transcript, client: int, number: int) -> Array:
     else:
         return nothing
     for array in arrays:
-        if array.shape == (view.features * (view.features + 1) // 2,):
-            return unpacked(array, view.features)
+        if (matrix := unpacked(array, view.features)) is not None:
+            return matrix
         if array.ndim == 2 and array.shape[0] == view.features:
             return array
     return nothing
