@@ -1,0 +1,1 @@
+"""What every question is made of: studies, their results as tables, and figures as plain data."""

@@ -1,0 +1,374 @@
+"""What can be shown: curves in panels, heat maps, and rows of replayed images.
+
+All are plain frozen values, which know of no screen: a page draws them, an archive prints them, a
+poster plays them. They are checked when they are made, so that whoever writes a figure learns of a
+wrong length at the line that made it, in a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedpca_core.errors import require
+
+Kind = Literal["lines", "area", "bars", "scatter"]
+ImagePalette = Literal["diverging", "sequential", "grey"]
+Range = tuple[float, float]
+
+
+def floats(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Return ``values`` as float64; None becomes NaN (a gap)."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        require(False, f"{what} must be numbers (None or NaN for a gap); something else was given.")
+        raise
+
+
+def is_text(values: object) -> bool:
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "UO" and values.size > 0 and isinstance(values.flat[0], str)
+    return isinstance(values, Sequence) and len(values) > 0 and isinstance(values[0], str)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One curve; index k along it is round k when its panel follows the rounds.
+
+    Attributes
+    ----------
+    name : str
+        What the legend and the read-out call it. Curves with the same name in several panels are
+        shown and hidden together.
+    x, y : array_like
+        Equal lengths. ``x`` may be rounds, bytes, seconds or products, or texts for bars. NaN or
+        None leaves a gap; a curve may be shorter than the run. ``y`` may be two-dimensional
+        (rounds + 1, points): then round k shows the k-th row (a spectrum per round, say).
+    colour : str, optional
+        A name known to `dashboard.shell.palette.style`; by default the colour of the algorithm
+        called ``name``, or the next free one.
+    dash : str, optional
+        A Plotly dash; by default the one that belongs to the colour ("dash" for a guide).
+    lower, upper : array_like, optional
+        A band around the curve; both or none, as long as ``y``.
+    guide : bool
+        A thin dashed line for orientation (a proved rate, a bound): no dot, no read-out.
+    marker : bool
+        Draw a marker at every point (and always in scatter panels).
+    simulation_only : bool
+        Marked as needing the clients' private data: nobody could draw it in a real deployment.
+    labels : sequence of str
+        A hover text for every point (scatter panels: which client, which sample); lines are parted
+        by ``\n``.
+    whiskers : bool
+        Draw ``lower`` and ``upper`` as whiskers at every point instead of a band.
+    """
+
+    name: str
+    x: Any
+    y: Any
+    colour: str | None = None
+    dash: str | None = None
+    lower: Any = None
+    upper: Any = None
+    guide: bool = False
+    marker: bool = False
+    simulation_only: bool = False
+    labels: Sequence[str] = ()
+    whiskers: bool = False
+
+    def __post_init__(self) -> None:
+        who = f"Curve {self.name!r}"
+        y = floats(self.y, f"{who}: the y values")
+        require(
+            y.ndim in (1, 2),
+            f"{who}: y has {y.ndim} dimensions; give one value per point, or "
+            "(rounds + 1, points) for a curve that changes with the round.",
+        )
+        points = y.shape[-1]
+        if is_text(self.x):
+            length = len(self.x)
+        else:
+            x = floats(self.x, f"{who}: the x values")
+            require(x.ndim == 1, f"{who}: x has {x.ndim} dimensions; give one value per point.")
+            length = len(x)
+        require(
+            length == points,
+            f"{who}: x has {length} points and y has {points}; give both the same length.",
+        )
+        require(
+            (self.lower is None) == (self.upper is None),
+            f"{who}: only one side of the band was given; give both lower and upper, or neither.",
+        )
+        for side, values in (("lower", self.lower), ("upper", self.upper)):
+            if values is not None:
+                band = floats(values, f"{who}: the {side} values")
+                require(
+                    band.shape == y.shape and y.ndim == 1,
+                    f"{who}: {side} has the shape {band.shape} and y has {y.shape}; "
+                    "a band needs one value per point of a one-dimensional y.",
+                )
+        require(
+            len(self.labels) in (0, points),
+            f"{who}: {len(self.labels)} labels for {points} points; give one each, or none.",
+        )
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A labelled horizontal line: the target, the noise floor, what guessing would reach."""
+
+    label: str
+    value: float
+    simulation_only: bool = False
+    colour: str | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A labelled vertical line: what happens, or is expected, at this place of the x axis."""
+
+    label: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One chart.
+
+    Attributes
+    ----------
+    key : str
+        Unique within one view; the browser finds the plot again by it.
+    curves : tuple of Curve
+        At least one; names differ.
+    description : str
+        One or two sentences for those who cannot see the chart.
+    axes_id : str, optional
+        A reader's zoom is kept while this text is unchanged; by default it is made of the titles
+        and scales of the axes, so a new unit or a log switch starts afresh.
+    kind : {"lines", "area", "bars", "scatter"}
+        "area" stacks the curves; "bars" draws them side by side (or stacked with ``stack``).
+    follows : bool
+        Whether the current round is shown on the curves (a cursor, dots, the read-out). False for
+        a chart without rounds, such as a ROC curve. Bars and scatter panels never show a cursor;
+        two-dimensional ``y`` follows the round in any case.
+    x_range, y_range : (low, high), optional
+        Where the axes start, in data units (also on log axes); default: fitted to the data.
+    stack : bool
+        Stack bars instead of grouping them.
+    integer_x : bool
+        Label x at whole numbers only.
+    height : int
+        CSS pixels of the plot.
+    simulation_only : bool
+        Marks the whole chart: everything in it needs the clients' private data.
+    compact : bool
+        A small chart beside pictures: no titles at the axes, no legend of its own, tools on
+        demand, and the height that its place gives it.
+    marks : tuple of Mark
+        Vertical lines.
+    """
+
+    key: str
+    title: str
+    x_title: str
+    y_title: str
+    curves: tuple[Curve, ...]
+    baselines: tuple[Baseline, ...] = ()
+    log_x: bool = False
+    log_y: bool = True
+    x_range: Range | None = None
+    y_range: Range | None = None
+    description: str = ""
+    axes_id: str | None = None
+    kind: Kind = "lines"
+    follows: bool = True
+    stack: bool = False
+    integer_x: bool = False
+    height: int = 340
+    simulation_only: bool = False
+    compact: bool = False
+    marks: tuple[Mark, ...] = ()
+
+    def __post_init__(self) -> None:
+        who = f"Panel {self.key!r}"
+        require(bool(self.key), "A panel needs a key; give it a short name.")
+        require(
+            self.kind in ("lines", "area", "bars", "scatter"),
+            f"{who}: the kind {self.kind!r} is unknown; use lines, area, bars or scatter.",
+        )
+        require(len(self.curves) > 0, f"{who}: there is no curve in it; give at least one.")
+        names = [curve.name for curve in self.curves]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        require(
+            not twice,
+            f"{who}: the curve name {', '.join(map(repr, twice))} is used twice; "
+            "give every curve a name of its own.",
+        )
+        for axis, log, limits in (("x", self.log_x, self.x_range), ("y", self.log_y, self.y_range)):
+            if limits is not None:
+                low, high = limits
+                require(
+                    bool(np.isfinite([low, high]).all()) and low != high,
+                    f"{who}: the {axis} range ({low}, {high}) is empty; give two finite ends.",
+                )
+                require(
+                    not log or (low > 0 and high > 0),
+                    f"{who}: the {axis} range ({low}, {high}) cannot be drawn on a log axis; "
+                    "give positive ends or a linear axis.",
+                )
+        for baseline in self.baselines:
+            require(
+                bool(np.isfinite(baseline.value)) and (not self.log_y or baseline.value > 0),
+                f"{who}: the baseline {baseline.label!r} is at {baseline.value}, which has no "
+                f"place on a {'logarithmic' if self.log_y else 'linear'} axis; leave it out"
+                f"{' or use a linear axis' if self.log_y else ''}.",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """A matrix with labelled rows and columns (who trusts whom, an angle per pair of clients).
+
+    ``values`` is (rows, columns), or (rounds + 1, rows, columns) to follow the round; ``low`` and
+    ``high`` are the ends of the colours (default: the data's; symmetric when diverging).
+    ``show_values`` prints the numbers into the cells of a map that stays; an empty cell is NaN.
+    ``simulation_only`` marks what needs private data.
+    """
+
+    key: str
+    title: str
+    values: Any
+    row_labels: Sequence[str]
+    column_labels: Sequence[str]
+    x_title: str = ""
+    y_title: str = ""
+    palette: Literal["diverging", "sequential"] = "sequential"
+    low: float | None = None
+    high: float | None = None
+    description: str = ""
+    axes_id: str | None = None
+    show_values: bool = False
+    height: int = 340
+    simulation_only: bool = False
+
+    def __post_init__(self) -> None:
+        who = f"Heat map {self.key!r}"
+        require(bool(self.key), "A heat map needs a key; give it a short name.")
+        values = floats(self.values, f"{who}: the values")
+        require(
+            values.ndim in (2, 3) and values.size > 0,
+            f"{who}: the values have the shape {values.shape}; give (rows, columns) or "
+            "(rounds + 1, rows, columns).",
+        )
+        require(
+            values.shape[-2:] == (len(self.row_labels), len(self.column_labels)),
+            f"{who}: the matrix is {values.shape[-2]} by {values.shape[-1]}, but there are "
+            f"{len(self.row_labels)} row labels and {len(self.column_labels)} column labels.",
+        )
+        require(
+            values.ndim == 2 or not self.show_values,
+            f"{who}: numbers in the cells cannot follow the round; show them in a map that stays.",
+        )
+        if self.low is not None and self.high is not None:
+            require(
+                self.low < self.high,
+                f"{who}: low is {self.low} and high is {self.high}; low must be below high.",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """One replayed (or still) picture: a matrix per round, as bytes.
+
+    Attributes
+    ----------
+    frames : ndarray of uint8
+        (rounds + 1, rows, columns), or (1, rows, columns) for a picture that stays; see
+        `to_uint8`.
+    low, high : float
+        The values that 0 and 255 stand for: the ends of the colour bar.
+    captions : sequence of str
+        One per frame, one for all, or none.
+    simulation_only : bool
+        Marked as needing private data (the true matrix beside the reconstructed one).
+    size : int
+        Largest width in CSS pixels.
+    show_scale : bool
+        Whether to draw the colour bar (a photograph needs none).
+    description : str
+        What the picture shows, for those who cannot see it.
+    """
+
+    title: str
+    frames: NDArray[np.uint8]
+    low: float = 0.0
+    high: float = 1.0
+    palette: ImagePalette = "sequential"
+    captions: Sequence[str] = ()
+    simulation_only: bool = False
+    size: int = 320
+    show_scale: bool = True
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        who = f"Images {self.title!r}"
+        frames = np.asarray(self.frames)
+        require(
+            frames.dtype == np.uint8,
+            f"{who}: the frames are {frames.dtype}; convert them with to_uint8(frames, low, high).",
+        )
+        require(
+            frames.ndim == 3 and frames.size > 0,
+            f"{who}: the frames have the shape {frames.shape}; give (rounds + 1, rows, columns) "
+            "or (1, rows, columns).",
+        )
+        require(
+            bool(np.isfinite([self.low, self.high]).all()) and self.low < self.high,
+            f"{who}: low is {self.low} and high is {self.high}; low must be below high.",
+        )
+        require(
+            self.palette in ("diverging", "sequential", "grey"),
+            f"{who}: the palette {self.palette!r} is unknown; use diverging, sequential or grey.",
+        )
+
+
+def to_uint8(frames: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
+    """Map values to bytes: ``low`` and below to 0, ``high`` and above to 255, linear between.
+
+    Parameters
+    ----------
+    frames : array_like
+        Any shape; infinite values go to the ends of the scale.
+    low, high : float
+        Finite, ``low < high``. For a diverging palette use ``-v, v``.
+
+    Returns
+    -------
+    ndarray of uint8
+        The shape of ``frames``.
+
+    Raises
+    ------
+    InvalidInput
+        If ``low`` is not below ``high`` or a value is NaN.
+    """
+    require(
+        bool(np.isfinite([low, high]).all()) and low < high,
+        f"The colour scale runs from {low} to {high}; give two finite ends, low below high.",
+    )
+    values = np.asarray(frames, dtype=np.float64)
+    holes = int(np.isnan(values).sum())
+    require(
+        holes == 0,
+        f"{holes} of {values.size} image values are not a number, so they have no colour; "
+        "replace them (the run may have diverged) before showing the images.",
+    )
+    scaled = (np.clip(values, low, high) - low) * (255.0 / (high - low))
+    return np.rint(scaled).astype(np.uint8)
