@@ -15,6 +15,7 @@ from fedpca_core.algorithms.block_krylov import BlockKrylov
 from fedpca_core.algorithms.distributed_power import DistributedPower
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.noisy import Noisy
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
@@ -36,31 +37,6 @@ from fedpca_core.problems.perturbation import Trust
 from fedpca_core.problems.records import NORM_ROUNDING, check_clip_norm
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.trace import Trace
-
-#: Why the noise of a method has no epsilon, by the class name of the method.
-REFUSALS = {
-    "FAPS": "FAPS multiplies Sᵢ several times a round inside an eigenvalue problem whose "
-    "multiplier and shift are made of the client's own Sᵢ without noise; their sensitivity has no "
-    "bound, so noise on the upload gives no ε.",
-    "FedPE": "The inner solver of FedPE reads Sᵢ in gradient steps on bases that are not "
-    "orthonormal and carries a dual variable of unbounded size, so one record may change an upload "
-    "by any amount and noise gives no ε.",
-    "FedPG": "The inner solver of FedPG reads Sᵢ in gradient steps whose number depends on the "
-    "data, and its dual variable has no bounded size, so noise on the upload gives no ε.",
-    "PersonalizedPCA": "Personalised PCA solves a local problem in each round (local components "
-    "included) from the raw data; the solution's sensitivity is not bounded without an eigengap, "
-    "so noise on the upload gives no ε.",
-    "LocalPower": "The hidden local products of LocalPower carry no noise, and orthonormalising "
-    "has no bounded sensitivity, so noise on the upload gives no ε; FedPower is LocalPower with "
-    "noise on every product.",
-    "OneShot": "One-shot averaging uploads local eigenvectors, which one record can turn by any "
-    "angle where the client's spectrum has no gap, so noise on the upload gives no ε.",
-}
-_OTHER = (
-    "{title} does more with a client's data than products with orthonormal bases, so the "
-    "sensitivity of its uploads is not bounded and noise on them gives no ε; choose FedPower, "
-    "SSI or block Krylov."
-)
 
 
 def account(
@@ -93,7 +69,7 @@ def account(
         return setting.guarantee  # whatever follows the one release is post-processing
     method = algorithm.method if isinstance(algorithm, Noisy) else algorithm
     if not (isinstance(algorithm, FedPower | Noisy) or accountable(algorithm)):
-        return Refusal(REFUSALS.get(type(method).__name__, _OTHER.format(title=method.title)))
+        return refusal(method)
     own_noise = algorithm.noise if isinstance(algorithm, FedPower | Noisy) else 0.0
     if own_noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
         return Refusal(reason)
@@ -108,6 +84,7 @@ def account(
             float(exact_sensitivity(algorithm.width, samples, clip_norm)),
             clip_norm,
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
+            public=setting.public,
         )
         return found.after(setting.paid_mean)
     products, released = 1, EACH_IN_FULL
@@ -133,6 +110,7 @@ def account(
         sampling=FULL if setting.participation == 1 else subset,
         released=released,
         towards=towards,
+        public=setting.public,
     )
     return found.after(setting.paid_mean)
 
@@ -207,6 +185,23 @@ def unbounded(setting: Setting, clip_norm: float) -> str | None:
     return None
 
 
+def refusal(method: Algorithm, title: str = "") -> Refusal:
+    """Why noise on the uploads of a method gives no epsilon, and what does: the registry's reason.
+
+    Parameters
+    ----------
+    title : str
+        What the method is called where that is more than its class says.
+    """
+    why = next((e.refusal for e in METHODS.values() if e.algorithm is type(method)), "")
+    why = why or "it does more with a client's data than products that carry noise"
+    remedies = ", ".join(entry.title for entry in METHODS.values() if entry.accounts)
+    return Refusal(
+        f"Noise on the uploads of {title or method.title} gives no ε: {why}. Choose {remedies}, or "
+        "noise at the source, which covers every method."
+    )
+
+
 def accountable(method: Algorithm) -> bool:
     """Whether the method's only use of the data is one product a round with orthonormal frames."""
     return isinstance(method, SSI | DistributedPower | BlockKrylov)
@@ -238,7 +233,7 @@ def noisy(
         The method cannot be accounted; the sentence says why.
     """
     if not accountable(method):
-        raise InvalidInput(REFUSALS.get(type(method).__name__, _OTHER.format(title=method.title)))
+        raise InvalidInput(refusal(method).reason)
     return Noisy(
         method,
         noise,

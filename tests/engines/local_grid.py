@@ -30,6 +30,8 @@ class LocalGrid(Grid):
     lost : callable, optional
         Says of a message whether it is lost: "before" it arrives, "after" it was answered, or ""
         for neither.
+    number : int
+        Of the run.
     """
 
     def __init__(
@@ -38,9 +40,11 @@ class LocalGrid(Grid):
         run: Mapping[str, Any],
         lost: Callable[[Message], str] = lambda message: "",
         app: ClientApp = client_app,
+        number: int = 1,
     ) -> None:
         # Flower tells every process which task it runs, and a message asks for it.
-        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
+        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = number, 1, 1
+        self._number = number
         self.nodes = [dict(node) for node in nodes]
         self._run_config, self._lost, self._app = dict(run), lost, app
         self.contexts: dict[int, Context] = {}
@@ -50,7 +54,9 @@ class LocalGrid(Grid):
 
     def join(self, node_id: int, node: Mapping[str, Any]) -> None:
         """A node comes, with an empty context."""
-        self.contexts[node_id] = Context(1, node_id, dict(node), RecordDict(), self._run_config)
+        self.contexts[node_id] = Context(
+            self._number, node_id, dict(node), RecordDict(), self._run_config
+        )
 
     def get_node_ids(self) -> Iterable[int]:
         return list(self.contexts)

@@ -5,6 +5,7 @@ FEDPCA_DEPLOYMENT is set.
 """
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,8 @@ if not os.environ.get("FEDPCA_DEPLOYMENT"):
     pytest.skip("takes minutes: set FEDPCA_DEPLOYMENT=1", allow_module_level=True)
 
 import fedpca_core as fp
-from fedpca_core.problems import from_blocks
-from fedpca_core.streams import Streams
+from fedpca_core.problems import Problem, from_blocks
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from tests.engines.credentials import certificates, node_key
 from tests.engines.deployment import Deployment
@@ -77,11 +78,17 @@ def test_three_nodes_give_the_result_of_one_process(method, federation, blocks):
     assert trace.bytes_up[-1] == trace.bytes_down[-1] == trace.rounds * 3 * FEATURES * 3 * 8
 
 
-def test_a_private_run_gives_the_result_of_one_process(federation, blocks):
+def test_a_private_run_is_one_on_what_the_nodes_released(federation, blocks):
+    """Their noise is the system's: nobody can draw it again, but each node keeps its matrix."""
     chosen = settings(federation, epsilon=2.0, delta=1e-5, clip_norm=2.0)
-    trace = federation.trace(federation.submit(chosen, method="faps", rounds=3))
-    assert_in_process(trace, from_blocks(blocks).private(2.0, 1e-5, 2.0, Streams(0)))
+    named = ",".join(f"feature {index}" for index in range(FEATURES))
+    trace = federation.trace(federation.submit(chosen, method="faps", rounds=3, columns=named))
+    kept = [next(federation.memory(node).glob("release-*.npy")) for node in range(3)]
+    samples = np.array([block.shape[1] for block in blocks])
+    data = ClientData.from_grams(np.stack([np.load(file) for file in kept]), samples)
+    assert_in_process(trace, Problem("released", replace(data, indefinite=True)))
     assert trace.setting.guarantee.epsilon == pytest.approx(2.0)
+    assert "discrete Gaussian" in trace.setting.guarantee.drawn
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["open", "secure sums"])

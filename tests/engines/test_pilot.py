@@ -13,10 +13,10 @@ import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import from_blocks
 from fedpca_core.protocol.trace_file import save_trace
+from fedpca_core.steps import outcome
 from fedpca_core.studies.opened.opened import OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import outcome
 from fedpca_flower.job import Job
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
@@ -65,7 +65,8 @@ def test_the_pilot_gives_the_components_of_both(hospitals, tmp_path):
 
 def test_a_hospital_keeps_to_its_limit(hospitals, tmp_path):
     budget = {"epsilon": 1.0, "delta": 1e-5, "clip": 2.0}
-    with pytest.raises(InvalidInput, match=r"up to ε = 0\.5 only, and the run asks for 1"):
-        run(grid(tmp_path, epsilon=0.5), Job(fp.BlockKrylov(2), 2, rounds=3, budget=budget))
-    trace = run(grid(tmp_path, epsilon=1.0), Job(fp.BlockKrylov(2), 2, rounds=3, budget=budget))
+    job = Job(fp.BlockKrylov(2), 2, rounds=3, budget=budget)
+    with pytest.raises(InvalidInput, match=r"up to ε = 0\.5 only .* the run would make it 1"):
+        run(grid(tmp_path, epsilon=0.5, delta=1e-5), job)
+    trace = run(grid(tmp_path, epsilon=1.0, delta=1e-5), job)
     assert trace.setting.guarantee.epsilon == pytest.approx(1.0)

@@ -1,5 +1,7 @@
 """Noise at the client's source: the run in one process, and a client that insists on its terms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,8 @@ def test_a_private_run_is_the_run_in_one_process(algorithm, secure, tmp_path):
     expected = fp.simulate(problem, algorithm, **options)
     trace = over_a_grid(tmp_path, algorithm, budget=BUDGET, **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
-    assert trace.setting.guarantee == expected.setting.guarantee
+    found, stated = (replace(one.setting.guarantee, public=()) for one in (trace, expected))
+    assert found == stated
     assert trace.setting.guarantee.epsilon == pytest.approx(1.0)
 
 
@@ -58,20 +61,6 @@ def test_a_node_draws_its_own_noise_once_and_remembers_it(tmp_path):
     assert np.abs(first.estimate - simulated.estimate).max() > 1e-6
     secret = tmp_path / "memory0" / "run-1.npz"
     assert secret.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize("budget", [None, {**BUDGET, "epsilon": 4.0}])
-def test_a_node_refuses_a_run_beyond_its_own_epsilon(budget, tmp_path):
-    written(tmp_path)
-    strict = nodes(tmp_path, epsilon=1.5, memory=str(tmp_path / "memory"))
-    for client, node in enumerate(strict):
-        node["memory"] += str(client)
-    with pytest.raises(InvalidInput, match=r"takes part up to ε = 1\.5 only, and the run"):
-        run(LocalGrid(strict, {}), Job(fp.SSI(3), CLIENTS, rounds=2, budget=budget))
-    careless = Job(fp.SSI(3), CLIENTS, rounds=2, budget={**BUDGET, "delta": 0.5})
-    with pytest.raises(InvalidInput, match=r"one over its records, and the run asks for 0\.5"):
-        run(LocalGrid(strict, {}), careless)
-    run(LocalGrid(strict, {}), Job(fp.SSI(3), CLIENTS, rounds=2, budget=BUDGET))
 
 
 def test_a_node_with_records_of_its_own_takes_no_orders_to_show_its_state(tmp_path):

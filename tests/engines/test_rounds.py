@@ -30,7 +30,10 @@ def assert_same(trace, expected, tolerance=1e-10):
         np.testing.assert_array_equal(getattr(trace, name), getattr(expected, name), name)
     for name in expected.states[0]:
         np.testing.assert_allclose(trace.state(name), expected.state(name), rtol=1e-9, atol=1e-9)
-    for here, there in zip(trace.transcript.exchanges, expected.transcript.exchanges, strict=True):
+    assert len(trace.transcript.before) == len(expected.transcript.before)
+    ours = (*trace.transcript.before, *trace.transcript.exchanges)
+    theirs = (*expected.transcript.before, *expected.transcript.exchanges)
+    for here, there in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(here.participants, there.participants)
         np.testing.assert_allclose(here.sum_weights, there.sum_weights)
         for name in ("round", "local_steps", "bytes_up", "bytes_down", "upload_bytes"):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import fedpca_core as fp
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.privacy import (
     Calibration,
@@ -22,6 +23,11 @@ from fedpca_core.problems.records import clip, normalise
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.streams import Streams
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.personalised.settings import COMPARED as PERSONAL
+from fedpca_core.studies.personalised.settings import PersonaliseSettings
+from fedpca_core.studies.private import build
+from fedpca_core.studies.private.settings import PrivacySettings
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +89,8 @@ def test_beside_epsilon_stand_the_words_that_give_it_a_meaning(setting: Setting)
         "towards",
         "sampling",
         "accountant",
+        "taken as public",
+        "noise",
     }
 
 
@@ -102,6 +110,27 @@ def test_no_epsilon_where_a_step_cannot_be_accounted(setting: Setting, method: f
     found = account(method, setting, delta=1e-5)
     assert isinstance(found, Refusal)
     assert found.reason.endswith(".") and "no ε" in found.reason
+
+
+@pytest.mark.parametrize("key", [key for key, entry in METHODS.items() if not entry.accounts])
+def test_there_is_one_reason_why_a_method_has_no_epsilon(setting: Setting, key: str) -> None:
+    """The registry's, whoever asks: the accountant of a run or the page of a budget."""
+    entry = METHODS[key]
+    page = PersonaliseSettings() if key in PERSONAL else ConvergeSettings(components=2)
+    found = account(entry.make(page), setting, delta=1e-5)
+    assert isinstance(found, Refusal) and entry.refusal and entry.refusal in found.reason
+    if entry.compared:
+        assert build.refusal(PrivacySettings(method=key)).reason.endswith(
+            found.reason.partition(entry.refusal)[2]
+        )
+        assert entry.refusal in build.refusal(PrivacySettings(method=key)).reason
+
+
+def test_a_reason_says_nothing_that_the_method_belies() -> None:
+    """FedPG makes a stated number of local steps; averaging steps with the server's own length."""
+    assert "number depends" not in METHODS["fedpg"].refusal
+    for key in PERSONAL:
+        assert "own step" not in METHODS[key].refusal
 
 
 def test_uneven_clients_share_one_epsilon() -> None:
@@ -226,10 +255,11 @@ def test_no_epsilon_for_records_longer_than_the_clip_norm(method: fp.FedPower) -
 def test_no_epsilon_for_records_scaled_by_their_own_moments(scaling: str) -> None:
     generator = np.random.default_rng(1)
     frame = pd.DataFrame(0.1 * generator.standard_normal((60, 4)), columns=list("abcd"))
-    own = from_table(frame, clients=3, scaling=scaling)
+    own = from_table(frame, clients=3, scaling=scaling)  # as without an ε
     found = account(fp.FedPower(2, noise=0.1), public(own), delta=1e-5)
     assert isinstance(found, Refusal) and "moments of their own" in found.reason
-    plain = bounded(from_table(frame, clients=3, scaling="none"), 1.0)
+    named = from_table(frame, list("abcd"), clients=3, scaling="none", public_schema=True)
+    plain = bounded(named, 1.0)
     assert isinstance(account(fp.FedPower(2, noise=0.1), public(plain), delta=1e-5), Guarantee)
 
 

@@ -277,12 +277,14 @@ def table(scaling: str) -> Problem:
     generator = np.random.default_rng(4)
     columns = generator.standard_normal((200, 4)) * 0.2 + np.array([0.5, 0.0, -0.3, 0.1])
     frame = pd.DataFrame(columns, columns=list("abcd"))
-    return from_table(frame, clients=4, scaling=scaling)
+    return from_table(frame, list("abcd"), clients=4, scaling=scaling, public_schema=True)
 
 
-def test_tables_scaled_by_their_own_moments_are_refused() -> None:
+def test_tables_scaled_by_their_own_moments_are_refused(problem: Problem) -> None:
     with pytest.raises(InvalidInput, match="divided by deviations of their own"):
-        noisy(table("standardise"))
+        noisy(replace(problem, own_scale=True))
+    with pytest.raises(InvalidInput, match="divided by deviations of their own"):
+        table("standardise")
     with pytest.raises(InvalidInput, match="centred on their own mean"):
         noisy(table("centre"))
     assert noisy(table("none")).guarantee is not None
@@ -311,7 +313,8 @@ def test_a_long_mean_has_a_clip_norm_of_its_own() -> None:
     """Records far from the origin: clipped at the norm of what is left of them, the mean is off."""
     generator = np.random.default_rng(5)
     columns = generator.standard_normal((400, 4)) * 0.2 + 5.0
-    far = from_table(pd.DataFrame(columns, columns=list("abcd")), clients=4, scaling="centre")
+    frame = pd.DataFrame(columns, columns=list("abcd"))
+    far = from_table(frame, list("abcd"), clients=4, scaling="centre", public_schema=True)
     sources = [
         far.private(1e6, 1e-5, 1.0, Streams(0), mean_share=0.2, mean_clip=clip).source
         for clip in (None, 15.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
@@ -9,7 +10,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.threads import one_thread
 from fedpca_flower import masks
 from fedpca_flower.member import Member
-from fedpca_flower.records import Groups, Told, opened, packed
+from fedpca_flower.records import Groups, Told, on_the_wire, opened, packed
 
 app = ClientApp()
 
@@ -35,7 +36,10 @@ def product(me: Member, told: Told, groups: Groups) -> RecordDict:
     """S_i X for a public X; asked before the run where an eigenvalue of S is agreed."""
     needed = "pooled_norm" in me.algorithm.agreed
     require(needed, f"{me.algorithm.title} needs no eigenvalue before the run; the client refuses.")
-    return packed({}, up={"product": me.own_data().apply(groups["down"]["frame"])[0]})
+    frame = np.asarray(groups["down"]["frame"], dtype=np.float64)
+    answer = {"product": me.own_data().apply(frame)[0]}
+    dtype = me.memory.told["run"]["channel"]["dtype"]
+    return packed({"products": 1}, up=on_the_wire(answer, dtype))
 
 
 def start(me: Member, told: Told, groups: Groups) -> RecordDict:

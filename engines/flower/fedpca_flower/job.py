@@ -12,13 +12,16 @@ import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.guarantee import FROM_THE_SYSTEM
 from fedpca_core.problems.perturbation import Budget, source_guarantee
+from fedpca_core.problems.table_cleaning import listed
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.described import describe
 from fedpca_core.protocol.run import check_sums
 from fedpca_core.studies.build import build_channel
 from fedpca_core.studies.catalogue import read_settings
+from fedpca_flower.own import columns
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Job:
         cannot be finished.
     secure_bound : float
         No entry of a secure sum may exceed it in size.
+    columns : tuple of str
+        Features that the clients read; empty: all of their files.
     """
 
     algorithm: Algorithm
@@ -57,6 +62,7 @@ class Job:
     timeout: float = 120.0
     patience: float = 600.0
     secure_bound: float = 2.0**20
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(self.clients >= 2, f"A run needs at least 2 clients, not {self.clients}.")
@@ -117,6 +123,7 @@ class Job:
                 channel=build_channel(settings),
                 weights=str(run.get("weights", "records")),
                 budget={name: getattr(settings, key) for name, key in terms} if private else None,
+                columns=columns(run),
                 **{key.replace("-", "_"): float(run[key]) for key in limits if key in run},
             )
         except AttributeError as error:
@@ -160,8 +167,16 @@ class Job:
         if self.budget is None:
             return setting
         budget = Budget(self.budget["epsilon"], self.budget["delta"], self.budget["clip"])
-        guarantee = source_guarantee(samples, setting.weights, budget)[1]
-        return replace(setting, record_norm=budget.clip, guarantee=guarantee)
+        stated = source_guarantee(samples, setting.weights, budget, self.taken)[1]
+        if not any(fact["simulated"] for fact in facts):
+            stated = replace(stated, drawn=FROM_THE_SYSTEM)
+        return replace(setting, record_norm=budget.clip, guarantee=stated)
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """What an ε takes as public of the clients' files."""
+        named = f" ({listed(self.columns)})" if self.columns else ""
+        return f"the columns of their files{named}", "that a cell without a number counts as 0"
 
 
 def _text(settings: str) -> str:

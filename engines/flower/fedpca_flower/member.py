@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from fedpca_core.problems.one_of_many import OneOfMany
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.described import restore
-from fedpca_flower import secure
+from fedpca_flower import own, secure
+from fedpca_flower.ledger import Ledger
 from fedpca_flower.memory import Memory
-from fedpca_flower.own import ClientStreams, own_data, position
+from fedpca_flower.own import ClientStreams, position
 from fedpca_flower.records import Told, on_the_wire, packed
 
 #: What a client keeps of a plan until the round is settled.
@@ -41,43 +43,45 @@ class Member:
 
     # ------------------------------------------------------------------ the run
     def enter(self, run: Told) -> None:
-        """Take part in a run that meets the client's terms: at most its ε, and noise only once."""
-        memory, budget = self.memory, run["budget"]
+        """Take part in a run that meets the node's terms; what it is told first stays."""
+        memory = self.memory
         if not memory.told:
             private, public = secure.new_key()
             secret = run["seed"] if self.simulated else secrets.randbits(64)
-            secret = self.node.get("secret", secret)
-            memory.told = {"run": run, "secret": secret, "key": private, "public": public}
-        limit = self.node.get("epsilon")
-        asked = "adds no noise" if budget is None else f"asks for {budget['epsilon']:g}"
-        require(
-            limit is None or (budget is not None and budget["epsilon"] <= float(limit)),
-            f"Client {self.client} takes part up to ε = {limit} only, and the run {asked}.",
-        )
-        if limit is not None and budget is not None:
-            # Any ε is next to no noise where δ is large.
-            most, delta = 1.0 / int(self.own_data().samples[0]), budget["delta"]
-            require(
-                delta < most,
-                f"Client {self.client} takes part with δ below {most:.2g} only, one over its "
-                f"records, and the run asks for {delta:g}; choose a smaller δ.",
-            )
-        noisy = budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
+            memory.told = {
+                "run": run,
+                "secret": self.node.get("secret", secret),
+                "key": private,
+                "public": public,
+                "columns": own.columns(self.run),
+                "records": {"stamp": own.stamp(self.source), "digest": own.digest(self.source)},
+            }
+        noisy = self.budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
         require(
             not noisy or memory.on_disk or self.simulated,
             f"Client {self.client} has no folder to remember its noise in: after a restart it "
             "would draw it anew, which is a second release. Start the node with --node-config "
             "'memory=\"/srv/fedpca\"'.",
         )
+        limit = self.node.get("epsilon")
+        require(
+            limit is None or self.budget is not None,
+            f"Client {self.client} takes part up to ε = {limit} only, and the run adds no noise at "
+            "the source; run with a finite ε.",
+        )
+        if self.budget is None and memory.on_disk and not self.simulated:
+            about = {"run": memory.run, "noise": "none at the source"}
+            Ledger.of(self.client, self.node).unbounded(f"run {memory.run}", about)
         memory.keep()
 
     def facts(self) -> Told:
         """What everybody learns of this client."""
-        own, public = self.own_data(), self.memory.told["public"]
-        sizes = {"features": own.features, "samples": int(own.samples[0])}
+        data, public = self.own_data(), self.memory.told["public"]
+        sizes = {"features": data.features, "samples": int(data.samples[0])}
         norms = "spectral_norms" in self.algorithm.agreed
-        agreed = {"spectral_norm": float(own.spectral_norms()[0])} if norms else {}
-        return {"client": self.client, "public": public, **sizes, **agreed}
+        agreed = {"spectral_norm": float(data.spectral_norms()[0])} if norms else {}
+        known = {"client": self.client, "public": public, "simulated": self.simulated}
+        return {**known, **sizes, **agreed}
 
     def learns(self, setting: Told, agreed: Arrays) -> bool:
         """Whether the setting of the run is news."""
@@ -106,9 +110,41 @@ class Member:
         weights = np.array(told.pop("weights"))
         return Setting(clients=len(samples), samples=samples, weights=weights, **told)
 
+    @property
+    def budget(self) -> dict[str, float] | None:
+        """What the run's noise at the source may cost; None where there is none."""
+        budget: dict[str, float] | None = self.memory.told["run"]["budget"]
+        return budget
+
+    @cached_property
+    def source(self) -> Path:
+        """Where the records are."""
+        return own.source(self.node, self.run)
+
     def own_data(self) -> ClientData:
-        """The client's data as the run may use them."""
-        return own_data(self.node, self.run, self.memory.told["run"]["budget"], self.streams)
+        """The client's data as the run may use them: plain, or its one noisy release.
+
+        Raises
+        ------
+        InvalidInput
+            Records that have changed since the client entered the run; a release that the node's
+            ledger does not allow.
+        """
+        told = self.memory.told
+        named, seen = tuple(told["columns"]), told["records"]
+        require(
+            own.stamp(self.source) == seen["stamp"] or own.digest(self.source) == seen["digest"],
+            f"The records of client {self.client} ({self.source.name}) have changed since it "
+            "entered the run, and a run is about one state of them; restore the file, or start a "
+            "new run, which is a new release.",
+        )
+        if self.budget is None:
+            return own.client_data(self.source, named)
+        if self.simulated:
+            return own.client_data(self.source, named, self.budget, self.streams)
+        about = {"run": self.memory.run}
+        ledger = Ledger.of(self.client, self.node)
+        return own.node_release(self.source, seen["digest"], named, self.budget, ledger, about)
 
     @cached_property
     def data(self) -> OneOfMany:

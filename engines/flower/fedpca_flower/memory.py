@@ -23,6 +23,8 @@ class Memory:
 
     Attributes
     ----------
+    run : int
+        Flower's number of the run.
     told : dict
         Plain values, ready for JSON.
     arrays : dict of dicts of arrays
@@ -30,7 +32,7 @@ class Memory:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self._context, self.run = context, int(context.run_id)
         folder = context.node_config.get("memory")
         self._file = Path(str(folder)) / f"run-{context.run_id}.npz" if folder else None
         self.told: dict[str, Any] = {}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.errors import require
+from fedpca_core.privacy.on_grid import release_cost, released
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.own_records import read_moments
+from fedpca_core.problems.own_records import SUFFIXES, read_moments, read_whole_moments
 from fedpca_core.problems.perturbation import Budget, release_source
 from fedpca_core.streams import Streams
+from fedpca_flower.ledger import Ledger, Offer
 
 #: Streams that only the client may know; all others follow from the public seed.
 _SECRET = ("private", "noise", "upload noise", "source noise", "mean noise")
@@ -54,25 +59,8 @@ def position(node: Mapping[str, Any]) -> int:
     return number
 
 
-def own_data(
-    node: Mapping[str, Any],
-    run: Mapping[str, Any],
-    budget: Mapping[str, float] | None,
-    streams: ClientStreams,
-) -> ClientData:
-    """The client's data as the run may use them: clipped and with noise where there is a budget."""
-    columns = tuple(name for name in str(run.get("columns", "")).split(",") if name)
-    source = _source(node, run)
-    stamp = tuple(
-        (path.name, path.stat().st_mtime_ns, path.stat().st_size)
-        for path in (sorted(source.iterdir()) if source.is_dir() else [source])
-        if path.exists()
-    )
-    terms = None if budget is None else (budget["epsilon"], budget["delta"], budget["clip"])
-    return _own_data(source, stamp, columns, terms, streams if terms else None)
-
-
-def _source(node: Mapping[str, Any], run: Mapping[str, Any]) -> Path:
+def source(node: Mapping[str, Any], run: Mapping[str, Any]) -> Path:
+    """Where the client's records are: its own file or folder, or its part of a simulation's."""
     if node.get("data"):
         return Path(str(node["data"]))
     folder = Path(str(run.get("data", "")))
@@ -91,17 +79,84 @@ def _source(node: Mapping[str, Any], run: Mapping[str, Any]) -> Path:
     return entries[client]
 
 
+def columns(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """The features that the run names."""
+    return tuple(name for name in str(run.get("columns", "")).split(",") if name)
+
+
+def stamp(records: Path) -> list[list[Any]]:
+    """Name, time and size of every file, which say at a glance whether anything changed."""
+    return [[path.name, path.stat().st_mtime_ns, path.stat().st_size] for path in _files(records)]
+
+
+def digest(records: Path) -> str:
+    """SHA-256 of the records' files, in order."""
+    found = hashlib.sha256()
+    for path in _files(records):
+        with path.open("rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
+
+
+def _files(records: Path) -> list[Path]:
+    inside = sorted(records.iterdir()) if records.is_dir() else [records]
+    return [path for path in inside if path.is_file() and path.suffix.lower() in SUFFIXES]
+
+
+def client_data(
+    records: Path,
+    named: tuple[str, ...],
+    terms: Mapping[str, float] | None = None,
+    streams: ClientStreams | None = None,
+) -> ClientData:
+    """The records as they are, read once a process as long as the files stay as they are.
+
+    With terms, as in a simulation: clipped, and with noise from its seed, which protects nobody.
+    """
+    budget = None if terms is None else Budget(terms["epsilon"], terms["delta"], terms["clip"])
+    return _read(records, json.dumps(stamp(records)), named, budget, streams)
+
+
 @lru_cache(maxsize=64)
-def _own_data(
-    source: Path,
-    stamp: tuple[tuple[str, int, int], ...],
-    columns: tuple[str, ...],
-    terms: tuple[float, float, float] | None,
+def _read(
+    records: Path,
+    _: str,
+    named: tuple[str, ...],
+    budget: Budget | None,
     streams: ClientStreams | None,
 ) -> ClientData:
-    """Read once a process as long as the files stay as they are (``stamp``)."""
-    if terms is None or streams is None:
-        return read_moments(source, columns)
-    budget = Budget(*terms)
-    clipped = read_moments(source, columns, budget.clip)
+    if budget is None or streams is None:
+        return read_moments(records, named)
+    clipped = read_moments(records, named, budget.clip)
     return release_source(clipped, None, budget.clip, budget, streams).data
+
+
+def node_release(
+    records: Path,
+    state: str,
+    named: tuple[str, ...],
+    terms: Mapping[str, float],
+    ledger: Ledger,
+    about: Mapping[str, Any],
+) -> ClientData:
+    """The node's one release of these records on these terms, with noise from the system.
+
+    Parameters
+    ----------
+    state : str
+        `digest` of the records.
+    """
+    key = hashlib.sha256(json.dumps([state, named, sorted(terms.items())]).encode()).hexdigest()
+
+    def prepared() -> Offer:
+        epsilon, delta, clip = terms["epsilon"], terms["delta"], terms["clip"]
+        moments = read_whole_moments(records, named, clip)
+        require(digest(records) == state, f"{records.name} changed while it was read; try again.")
+        cost = release_cost(epsilon, delta, len(moments.total))
+        told = {"epsilon": epsilon, "delta": delta, "clip norm": clip, "columns": named, **about}
+        draw = partial(released, moments, cost[0], secrets.randbelow)
+        return Offer(cost, moments.samples, told, draw)
+
+    matrix, samples = ledger.release(key, prepared)
+    made = ClientData.from_grams(matrix[None], np.array([samples], dtype=np.int64))
+    return replace(made, indefinite=True)

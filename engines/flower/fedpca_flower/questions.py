@@ -10,11 +10,11 @@ from logging import getLogger
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from fedpca_core.arrays import Array, Arrays, IntArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.one_of_many import NoneOfMany
+from fedpca_core.protocol.agreed import agree
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_core.streams import Streams
@@ -42,44 +42,42 @@ class Questions:
         secure = job.channel.secure_aggregation
         self.sums = SecureSums(roster, mailbox, job.secure_bound) if secure else None
         self._facts: dict[str, Array] = {}
+        self.products = 0  # before the first round
         self._started: set[int] = set()
         self._counted = dict.fromkeys(range(setting.clients), 0)
         self._owed: dict[int, Arrays] = {}
 
     # ------------------------------------------------------------------ before the first round
-    def agree(self) -> NoneOfMany:
+    def agree(self, opening: Mailbox) -> NoneOfMany:
         """What is public of all clients' data: their sizes, and what `Algorithm.agreed` names.
 
-        Everybody learns these numbers, as the methods' authors assume. An eigenvalue of the pooled
-        matrix takes some products with it, each a question of its own; neither is counted in the
-        run's bytes, as in one process.
+        Everybody learns these numbers, as the methods' authors assume.
         """
-        setting, facts = self.setting, self._facts
-        if "spectral_norms" in self.job.algorithm.agreed:
-            told = [self.roster.facts[client] for client in range(setting.clients)]
-            facts["spectral_norms"] = np.array([one["spectral_norm"] for one in told])
-        if "pooled_norm" in self.job.algorithm.agreed:
-            operator = LinearOperator((setting.features,) * 2, self._product, dtype=float)
-            start = np.cos(np.arange(setting.features) * 1.7)  # fixed: results are repeatable
-            facts["pooled_norm"] = eigsh(
-                operator, 1, v0=start, which="LA", return_eigenvectors=False
-            )
-        self.roster.bytes_up = self.roster.bytes_down = 0
-        return NoneOfMany.facts_only(setting.features, setting.samples, setting.weights, facts)
+        setting = self.setting
+        self._facts = agree(self.job.algorithm, self, opening)
+        self.roster.bytes_up = self.roster.bytes_down = 0  # counted by ``opening``
+        return NoneOfMany.facts_only(
+            setting.features, setting.samples, setting.weights, self._facts
+        )
 
-    def _product(self, vector: Array) -> Array:
-        """S v, where every client must answer."""
+    def spectral_norms(self) -> Array:
+        """||S_i||_2 as each client has told with its size, (clients,)."""
+        told = [self.roster.facts[client] for client in range(self.setting.clients)]
+        return np.array([one["spectral_norm"] for one in told])
+
+    def apply(self, frames: Array) -> Array:
+        """S_i X of every client, all of whom must answer, (clients, features, columns)."""
         everybody: dict[int, Any] = {client: {} for client in range(self.setting.clients)}
-        answers = self.roster.ask("product", everybody, down={"frame": vector.reshape(-1, 1)})
+        down = on_the_wire({"frame": frames}, self.job.channel.dtype)
+        answers = self.roster.ask("product", everybody, down=down)
         if missing := sorted(set(everybody) - set(answers)):
             raise InvalidInput(
                 f"Before the first round every client must answer, and clients {missing} did not; "
                 "see whether their nodes run, or give them more time (timeout). "
                 f"{self.roster.refusal()}"
             )
-        products = np.stack([groups["up"]["product"] for _, groups in answers.values()])
-        total: Array = np.tensordot(self.setting.weights, products, axes=1)[:, 0]
-        return total
+        self.products += sum(said["products"] for said, _ in answers.values())
+        return np.stack([groups["up"]["product"] for _, groups in answers.values()])
 
     def start(self) -> Answers:
         """Tell nodes that have come of the setting; who knows it already keeps its state."""

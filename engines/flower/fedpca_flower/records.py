@@ -59,13 +59,18 @@ def on_the_wire(arrays: Mapping[str, AnyArray], dtype: str) -> dict[str, AnyArra
 
 @contextmanager
 def whole(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
-    """A file to write that is there only when it is complete; may be its owner's alone."""
+    """A file to write that is there only when it is complete, and on the disk; may be private."""
     path.parent.mkdir(0o700 if private else 0o777, parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     flags, mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666
     with os.fdopen(os.open(part, flags, mode), "wb") as file:
         yield file
+        file.flush()
+        os.fsync(file.fileno())
     part.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)  # the name, too
+    os.close(folder)
 
 
 def _bare(array: AnyArray) -> Array:

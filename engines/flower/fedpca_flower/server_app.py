@@ -10,6 +10,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedpca_core.arrays import Arrays, put
+from fedpca_core.protocol.agreed import check_agreed
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState
 from fedpca_core.protocol.run import Finish, Run
 from fedpca_core.protocol.trace import Trace
@@ -27,12 +28,14 @@ class Deployment(Run):
 
     def __init__(self, job: Job, roster: Roster) -> None:
         channel = replace(job.channel, upload_noise=0.0)  # clients add it themselves
+        check_agreed(job.algorithm, channel)
         setting = job.setting([roster.facts[client] for client in range(job.clients)])
         super().__init__(job.algorithm, setting, channel, rounds=job.rounds, seed=job.seed)
         self.ask, self.products = Questions(job, roster, setting, self.mailbox), 0
 
     def begin(self) -> ServerState:
-        self.public = self.ask.agree()
+        self.public = self.ask.agree(self.opening)
+        self.products += self.ask.products
         server, everyone = self.algorithm.start(self.public, self.setting, self.streams)
         self.nobody = {name: array[:0] for name, array in everyone.items()}
         answers = self.ask.start()
