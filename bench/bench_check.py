@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -11,15 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedpca_core.attacks.counts import CLOSED_RANKING, counted
 from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Finding
+from fedpca_core.shares import Share
 from fedpca_core.streams import Streams
-from fedpca_core.studies.check.rules import expected
 from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.shares import Share
-from fedpca_core.studies.check.study import Verdict, attacked, judged, values
-from fedpca_core.studies.check.trial import LIMITS, runnable, tried
+from fedpca_core.studies.check.study import attempts
+from fedpca_core.studies.check.trial import Attacked, attacked, runnable
+from fedpca_core.trial import IN_PART, RANKED, Got, findings
 
-DEPLOYMENTS = 200
+DEPLOYMENTS = 1000
 #: Of deployments that nothing here was chosen on.
 UNSEEN = 4001
 #: From the seed of the check's draws to that of the fresh ones.
@@ -41,17 +42,17 @@ def random_deployment(generator: np.random.Generator) -> CheckSettings:
     searched = method in ("faps", "fedpg")
     features = int(generator.integers(8, 12 if searched else 30))
     few = generator.random() < 0.5
-    samples = int(generator.integers(4, features) if few else features * pick([2, 10, 40]))
+    samples = int(generator.integers(3, features) if few else features * pick([2, 10, 40]))
     return CheckSettings(
         method=method,
-        clients=int(generator.integers(4, 10)),
+        clients=int(generator.integers(2, 10)),
         samples=samples,
         features=features,
         components=int(generator.integers(2, 4 if searched else 6)),
         rounds=int(pick([10, 15] if searched else [1, 3, 10, 20, 40])),
         participation=float(pick([1.0, 1.0, 0.5])),
         centring=str(pick(["none", "own", "pooled", "secret"])),
-        values=str(pick(["grid", "real"])),
+        values=str(pick(["grid", "grid", "codes", "real"])),
         secure_aggregation=bool(generator.random() < 0.25),
         repeats=bool(generator.random() < 0.3),
         upload_noise=float(pick([0.0, 0.0, 0.0, 1e-3, 0.03, 0.3])),
@@ -67,16 +68,13 @@ class Statement:
 
     Attributes
     ----------
-    verdict : Verdict
-    event : str
-        "got" or "something".
+    finding : Finding
     stated : Share
     fresh : float
         The same share of draws that the check never saw.
     """
 
-    verdict: Verdict
-    event: str
+    finding: Finding
     stated: Share
     fresh: float
 
@@ -86,36 +84,74 @@ class Statement:
         return self.stated.width <= WIDEST and self.stated.holds(self.fresh)
 
 
-def compared(deployment: CheckSettings) -> tuple[list[Statement], float]:
-    """What the check states, beside as many attacks on records it never saw.
+@dataclass(frozen=True)
+class Compared:
+    """What the check says of a deployment, beside attacks on records it never saw.
 
-    Returns
-    -------
-    statements : list of Statement
-    within : float
-        Share of the fresh figures within the span that the check states.
+    Attributes
+    ----------
+    findings : tuple of Finding
+    statements : tuple of Statement
+    refuted : tuple of str
+        Targets that a theorem calls closed and an attack opened, or calls open and none did.
+    """
+
+    findings: tuple[Finding, ...]
+    statements: tuple[Statement, ...]
+    refuted: tuple[str, ...]
+
+
+def compared(deployment: CheckSettings) -> Compared:
+    """Attack a deployment as often again as the check did.
 
     Raises
     ------
     InvalidInput
         It does not run at all.
     """
-    *_, trials = attacked(deployment)
-    fresh = [tried(deployment, deployment.seed + FRESH + 7919 * k) for k in range(len(trials))]
-    statements, inside = [], []
-    for verdict in judged(deployment, trials):
-        got = [one.got[verdict.target] for one in fresh]
-        for event, stated in verdict.stated.items():
-            seen = float(np.mean(values(stated.of, event, got)))
-            statements.append(Statement(verdict, event, stated, seen))
-        # Rounding is no difference.
-        low, high = verdict.least - 1e-6, verdict.most + 1e-6
-        inside += [low <= one.figure <= high for one in got if not math.isnan(one.figure)]
-    return statements, float(np.mean(inside))
+    *_, made = attempts(deployment)
+    fresh = [attacked(deployment, deployment.seed + FRESH + 7919 * k) for k in range(len(made))]
+    said = findings([one.trial for one in made])
+    statements = [
+        Statement(one, one.share, _fresh(one, [each.trial.got[one.target] for each in fresh]))
+        for one in said
+        if one.share is not None
+    ]
+    return Compared(said, tuple(statements), tuple(_refuted([*made, *fresh])))
+
+
+def _fresh(finding: Finding, got: Sequence[Got]) -> float:
+    """The share that a finding states, of other draws."""
+    if finding.target in RANKED:
+        return float(np.mean([one.figure for one in got]))
+    some = finding.share is not None and finding.share.of == IN_PART
+    return float(np.mean([one.place < 1.0 if some else one.open for one in got]))
+
+
+def _refuted(made: Sequence[Attacked]) -> list[str]:
+    """Theorems that a run contradicts."""
+    found: list[str] = []
+    ranks: dict[str, list[float]] = {}
+    for one in made:
+        for target, theorem in counted(one.trial.deployment, one.trial.client).items():
+            got = one.trial.got.get(target)
+            if got is None:
+                taken = [key for key, each in one.trial.taken.items() if each.whole is not None]
+                found += [f"{target}: {theorem.basis}; {key}" for key in taken]
+            elif target in RANKED:
+                ranks.setdefault(theorem.basis, []).append(got.figure)
+            elif got.open != theorem.open:
+                found.append(f"{target}: {theorem.basis}; {got}")
+    for basis, seen in ranks.items():  # a bound on an average over draws
+        error = np.std(seen) / np.sqrt(len(seen)) if len(seen) > 1 else 0.25
+        if np.mean(seen) > CLOSED_RANKING + 3 * error:
+            found.append(f"{basis}; ranked right {np.mean(seen):.2f}")
+    return found
 
 
 def main(passed_on: Sequence[str] = ()) -> None:
-    """Print in how many deployments every share is as stated, and how much is stated.
+    """Print in how many deployments every share is as stated, how often each status occurs, and
+    every theorem that a run contradicts.
 
     A deployment agrees where every share in as many fresh draws lies in the stated interval. An
     interval wider than `WIDEST` says too little and counts as wrong.
@@ -125,53 +161,37 @@ def main(passed_on: Sequence[str] = ()) -> None:
     options.add_argument("--seed", type=int, default=UNSEEN)
     options.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     chosen = options.parse_args(passed_on)
-    count, generator = chosen.deployments, Streams(chosen.seed).generator("deployments")
-    began, done, right, plain = time.process_time(), 0, 0, 0
-    rules, rules_wrong = 0, 0
+    generator = Streams(chosen.seed).generator("deployments")
+    began, done, right, refuted = time.process_time(), 0, 0, 0
+    statuses: Counter[str] = Counter()
     every: list[Statement] = []
-    spans: list[float] = []
-    methods: Counter[str] = Counter()
-    while done < count:
+    while done < chosen.deployments:
         deployment = random_deployment(generator)
         if deployment.method not in chosen.methods or not runnable(deployment):
             continue
         try:
-            statements, within = compared(deployment)
+            found = compared(deployment)
         except InvalidInput:
             continue
-        done, right = done + 1, right + all(one.agrees for one in statements)
-        plain += all(one.verdict.answer != "split" for one in statements)
-        methods[deployment.method] += 1
-        every += statements
-        spans.append(within)
-        bare = expected(deployment)
-        for one in statements:
-            rule = bare[one.verdict.target].open
-            half = np.mean(LIMITS["membership"]) if one.stated.of == "pairs" else 0.5
-            if one.event == "got" and rule is not None:
-                wrong = rule != (one.fresh >= half)
-                rules, rules_wrong = rules + 1, rules_wrong + wrong
-                if wrong:
-                    name, changed = one.verdict.target, deployment.changed()
-                    print(f"  {name}: its bare rule is wrong; fresh {one.fresh:.2f}; {changed}")
+        done, right = done + 1, right + all(one.agrees for one in found.statements)
+        refuted += len(found.refuted)
+        statuses.update(str(one.status) for one in found.findings)
+        every += found.statements
+        for text in found.refuted:
+            print(f"  REFUTED {text}; {deployment.changed()}", flush=True)
+        for one in found.statements:
             if not one.agrees:
+                low, high = one.stated.low, one.stated.high
                 print(
-                    f"  {one.verdict.target}: check says {one.verdict.answer}, {one.event} in "
-                    f"{one.stated.low:.2f} to {one.stated.high:.2f}; fresh {one.fresh:.2f}; "
-                    f"{deployment.changed()}",
+                    f"  {one.finding.target}: {one.finding.status}, stated {low:.2f} to "
+                    f"{high:.2f}; fresh {one.fresh:.2f}; {deployment.changed()}",
                     flush=True,
                 )
-        if done % PROGRESS and done < count:
-            continue
-        answers = Counter(one.verdict.answer for one in every if one.event == "got")
-        widths = [one.stated.width for one in every]
-        split = [one.stated.width for one in every if one.verdict.answer == "split"]
-        print(
-            f"{done} deployments, {time.process_time() - began:.0f} s of CPU: {right} agree in all "
-            f"they state ({sum(one.agrees for one in every)} of {len(every)} statements); {plain} "
-            f"without a split; answers {dict(answers)}; intervals are {np.mean(widths):.2f} "
-            f"wide, of splits {np.mean(split or [0.0]):.2f}, at most {max(widths):.2f}; "
-            f"{np.mean(spans):.0%} of fresh figures within their span; bare rules {rules}, "
-            f"{rules_wrong} wrong; {dict(methods)}",
-            flush=True,
-        )
+        if done % PROGRESS == 0 or done == chosen.deployments:
+            print(
+                f"{done} deployments, {time.process_time() - began:.0f} s of CPU: {refuted} "
+                f"theorems refuted; {right} agree in all they state "
+                f"({sum(one.agrees for one in every)} of {len(every)} statements); "
+                f"{dict(statuses)}",
+                flush=True,
+            )

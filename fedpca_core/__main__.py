@@ -32,6 +32,7 @@ from threadpoolctl import threadpool_limits
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
+from fedpca_core.steps import Step, outcome
 from fedpca_core.studies.catalogue import KINDS, PRESETS, read_settings, studies_of
 from fedpca_core.studies.check.settings import CheckSettings
 from fedpca_core.studies.files import write_whole
@@ -40,7 +41,6 @@ from fedpca_core.studies.papers.experiment import Size
 from fedpca_core.studies.papers.registry import EXPERIMENTS, experiment, rows_of
 from fedpca_core.studies.papers.reproduce import reproduce
 from fedpca_core.studies.papers.results import commit, provenance, summary, write_results
-from fedpca_core.studies.study import Step, outcome
 
 #: Tables with more rows are written, not printed.
 PRINTED_ROWS = 40

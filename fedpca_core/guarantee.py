@@ -39,6 +39,14 @@ CHECKED = (
     "before it answers"
 )
 ANYBODY = "the server, even a dishonest one, every other client, and all of them together"
+#: What every guarantee takes as public.
+SIZES = "how many records each client holds"
+#: Where the noise comes from.
+FROM_THE_SEED = "simulated, from the seed in the link; a deployment draws it from the system"
+FROM_THE_SYSTEM = (
+    "drawn by each client from its system, on a grid (discrete Gaussian; δ pays for its distance "
+    "from a rounded Gaussian, to which the accountant applies)"
+)
 
 
 @dataclass(frozen=True)
@@ -76,12 +84,26 @@ RECORD, CLIENT = Unit(), Unit(None)
 PERSONS = (2, 5, 10)
 
 
-def in_words(delta: float, clipped: str) -> str:
-    """What every epsilon of many runs means, whose records are clipped at ``clipped``."""
+def in_words(delta: float, clipped: str, public: Sequence[str]) -> str:
+    """What every epsilon of many runs means.
+
+    Parameters
+    ----------
+    delta : float
+    clipped : str
+        At which norm records are clipped.
+    public : sequence of str
+        What is taken as public besides the clients' sizes.
+    """
     return (
         f"ε here: {RECORD}; δ = {short(delta)}; records clipped at {clipped}; {ANY_SAMPLING} "
-        f"(FedPower: every product, counted in full); {ACCOUNTANT}."
+        f"(FedPower: every product, counted in full); {ACCOUNTANT}; {given(public)}."
     )
+
+
+def given(public: Sequence[str]) -> str:
+    """What an epsilon of many simulated runs takes as public, and where its noise comes from."""
+    return f"taken as public: {', '.join((SIZES, *public))}; noise: {FROM_THE_SEED}"
 
 
 @dataclass(frozen=True)
@@ -123,6 +145,10 @@ class Guarantee:
         What is released and how it is counted.
     towards : str
         Against whom the guarantee holds.
+    public : tuple of str
+        What was used and is not covered, because it is public, the clients' sizes first.
+    drawn : str
+        Where the noise comes from.
     """
 
     epsilon: float
@@ -137,6 +163,8 @@ class Guarantee:
     accountant: str = ACCOUNTANT
     released: str = EACH_IN_FULL
     towards: str = CHECKED
+    public: tuple[str, ...] = (SIZES,)
+    drawn: str = FROM_THE_SEED
 
     @property
     def private(self) -> bool:
@@ -171,6 +199,8 @@ class Guarantee:
             "towards": self.towards,
             "sampling": self.sampling,
             "accountant": self.accountant,
+            "taken as public": ", ".join(self.public),
+            "noise": self.drawn,
         }
 
     def sentence(self) -> str:
@@ -260,6 +290,8 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
         + _joined(one.released for one in guarantees),
         sampling=_joined(one.sampling for one in guarantees),
         towards=_joined(one.towards for one in guarantees),
+        public=tuple(dict.fromkeys(said for one in guarantees for said in one.public)),
+        drawn=_joined(one.drawn for one in guarantees),
     )
 
 
@@ -316,6 +348,7 @@ def guarantee(
     sampling: str = FULL,
     released: str = EACH_IN_FULL,
     towards: str = CHECKED,
+    public: Sequence[str] = (),
 ) -> Guarantee:
     """The guarantee of Gaussian releases with one sensitivity (about 0.2 ms)."""
     count = float(releases if composition is None else composition)
@@ -331,6 +364,7 @@ def guarantee(
         sampling=sampling,
         released=released,
         towards=towards,
+        public=(SIZES, *public),
     )
     return replace(stated, epsilon=_epsilon(stated.mu, delta))
 

@@ -103,13 +103,44 @@ class Parameter:
         ends = [float(end) for end in self._ends()]
         if not ends:
             return None
-        number = float(value)
-        best = (
-            min(self.grid, key=lambda entry: (abs(entry - number), entry))
-            if self.grid
-            else min(max(number, ends[0]), ends[-1])
-        )
+        best = min(max(float(value), ends[0]), ends[-1])
+        if self.grid:
+            best = min(self.grid, key=lambda entry: (abs(entry - best), entry))
         return self._number(best)
+
+    def fitting(self, asked: Any) -> Value:
+        """What fits instead of a value that a link or a file asks for and this cannot take.
+
+        The nearest number, the choices that there are, or else the default.
+        """
+        if self.many and isinstance(asked, Sequence) and not isinstance(asked, str):
+            return tuple(one for one in map(self._or_none, asked) if one is not None) or (
+                self.default
+            )
+        try:
+            number = float(asked)
+        except (TypeError, ValueError, OverflowError):
+            return self.default
+        near = None if math.isnan(number) else self.nearest(number)
+        return self.default if near is None else near
+
+    def _or_none(self, one: Any) -> Any:
+        try:
+            return self._check_one(one)
+        except InvalidInput:
+            return None
+
+    def texts(self, value: Value) -> str:
+        """A value, or several, as a sentence names it."""
+        parts = value if isinstance(value, tuple) else (value,)
+        return ", ".join(self.text(part) for part in parts) or "none"
+
+    def some(self) -> tuple[Value, ...]:
+        """Allowed values far apart; all of them where they are choices, none of a free text."""
+        if isinstance(self.default, bool):
+            return (False, True)
+        ends = list(self._ends())
+        return tuple(self.check(end) for end in (ends if self.choices else ends[:1] + ends[-1:]))
 
     @property
     def free(self) -> bool:
@@ -226,6 +257,21 @@ class Parameter:
         return InvalidInput(f"{self.label} cannot be {quoted}: it must be {self.allowed()}.")
 
 
+def because(*rules: tuple[object, str, str | Iterable[str]]) -> dict[str, str]:
+    """Why fields make no difference (`Settings.idle`): the sentence of the first rule that holds.
+
+    Parameters
+    ----------
+    *rules : (condition, sentence, field or fields)
+    """
+    found: dict[str, str] = {}
+    for holds, why, names in rules:
+        if holds:
+            for name in [names] if isinstance(names, str) else names:
+                found.setdefault(name, why)
+    return found
+
+
 #: How links, files and sliders write an infinite value.
 INFINITY = "∞"
 
@@ -247,11 +293,16 @@ def parameter(default: Value, **description: Any) -> Any:
 class Reading:
     """A configuration read from somewhere that may hold nonsense, and what was wrong with it.
 
-    ``notes`` say what is used instead; ``faults`` are the same for who will have no replacement.
+    ``notes`` say what is used instead where only the view is at stake, or a name means nothing.
+    ``refused`` are the fields whose value asks for another run than any there is, by name: the
+    sentence, and the nearest value that fits. Nobody may compute anything from the configuration
+    while there are any, for its answer would be about something else than was asked. ``faults``
+    are the sentences of all of these.
     """
 
     configuration: Any
     notes: tuple[str, ...] = ()
+    refused: Mapping[str, tuple[str, Value]] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 
 
@@ -338,9 +389,21 @@ class Settings:
                     values[name] = value
         return other(**values)
 
+    def idle(self) -> Mapping[str, str]:
+        """Fields that make no difference beside the others, and for each the sentence why.
+
+        A page disables these and says so; every other field that a page offers changes the run.
+        """
+        return {}
+
     def run_key(self) -> Self:
-        """The same run with every view-only setting at its default: the cache key."""
-        return replace(self, **{n: d.default for n, d in self.parameters().items() if d.view})
+        """The same run with everything at its default that has no part in it: the cache key.
+
+        That is what is only shown, and what is `idle`.
+        """
+        unused = [name for name, described in self.parameters().items() if described.view]
+        defaults = {name: self.parameters()[name].default for name in (*unused, *self.idle())}
+        return replace(self, **defaults)
 
     # ------------------------------------------------------------------ in
     @classmethod
@@ -351,7 +414,7 @@ class Settings:
         ------
         InvalidInput
             Not JSON, or a file for something else. Unknown and out-of-range fields do not raise:
-            each becomes a note and its default is used.
+            the reading says what is wrong with them.
         """
         try:
             content = json.loads(text)
@@ -446,6 +509,7 @@ class Settings:
         values: dict[str, Any] = {}
         notes: list[str] = []
         faults: list[str] = []
+        refused: dict[str, tuple[str, Value]] = {}
         known: dict[str, Any] = {}
         for key, value in content.items():
             if key in names:
@@ -459,14 +523,13 @@ class Settings:
             try:
                 values[name] = description.check(value)
             except InvalidInput as refusal:
-                used = (
-                    ", ".join(description.text(part) for part in description.default)
-                    if isinstance(description.default, tuple)
-                    else description.text(description.default)
-                )
-                notes.append(f"{refusal} {used} is used instead.")
                 faults.append(str(refusal))
-        return Reading(cls(**values), tuple(notes), tuple(faults))
+                if description.view:
+                    used = description.texts(description.default)
+                    notes.append(f"{refusal} {used} is used instead.")
+                else:
+                    refused[name] = str(refusal), description.fitting(value)
+        return Reading(cls(**values), tuple(notes), refused, tuple(faults))
 
 
 def _plain(value: Value) -> Any:

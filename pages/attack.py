@@ -22,7 +22,7 @@ from fedpca_core.studies.reconstruction import ClientReconstruction
 
 STUDY = ClientReconstruction()
 
-controls = Controls(AttackSettings)
+controls = Controls(AttackSettings, most={"rounds": 200})
 layout.heading(
     "What leaks?",
     "No record is ever sent. Watch what an honest-but-curious server makes of the messages, "
@@ -95,10 +95,7 @@ with st.sidebar:
     st.header("Problem", anchor=False)
     problem_controls(controls, elsewhere=("records_per_client",))
     st.header("Run", anchor=False)
-    controls.parameter("rounds", high=200)
-    controls.draw("starts", "participation")
-    controls.parameter("absent", disabled=controls.values["participation"] == 1)
-    controls.parameter("seed")
+    controls.draw("rounds", "starts", "participation", "absent", "seed")
     with st.expander("Parameters of FAPS"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
     with st.expander("Differential privacy", expanded=True):

@@ -29,12 +29,10 @@ with st.sidebar:
     st.header("Problem", anchor=False)
     problem_controls(controls)
     st.header("Run", anchor=False)
-    controls.draw("rounds", "starts")
-    controls.parameter("participation", shapes=lambda share: share == 1)
-    controls.parameter("absent", disabled=controls.values["participation"] == 1)
-    controls.parameter("seed")
+    controls.draw("rounds", "starts", "participation", "absent", "seed")
     with st.expander("Parameters of the methods"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
+        controls.parameter("rho_factor")
     with st.expander("Differential privacy", expanded=True):
         guarantee.noise_controls(controls)
     with st.expander("On the wire"):

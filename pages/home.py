@@ -144,7 +144,9 @@ st.markdown(
     "- Curves marked *simulation only* need the clients' private data: nobody could draw them in "
     "a real deployment.\n"
     "- Masking (what FAPS does) is not privacy. ε appears only where it is accounted, with its "
-    "unit, clipping norm, δ, sampling scheme and accountant.\n"
+    "unit, clipping norm, δ, sampling scheme and accountant, and with what it takes as public. Its "
+    "noise is drawn here from the seed in the link, so that a link shows the same picture; a "
+    "deployment draws it from the system.\n"
     "- Where a paper and our measurement differ, both are shown.\n"
     "- Every setting is in the address: copy the link and somebody else sees the same picture."
 )

@@ -42,7 +42,7 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     with st.container(width=420):
         controls.parameter("experiment")
     with st.container(width=260):
-        controls.parameter("seeds", disabled=not st.session_state.get("live", False))
+        controls.parameter("seeds")
     controls.parameter("run_live")
 settings = controls.settings()
 

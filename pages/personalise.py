@@ -34,8 +34,7 @@ with st.sidebar:
         own = controls.parameter("problem") == "table"
         if own:
             own_table.upload(controls)
-        controls.draw("heterogeneity", "samples")
-        controls.parameter("clients", disabled=own and bool(controls.values.get("client_column")))
+        controls.draw("heterogeneity", "samples", "clients")
         if not own:
             controls.parameter("features")
         controls.draw("components", "noise_variance", "seed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,7 +11,6 @@ import streamlit as st
 from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run, ways
-from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.private.guarantee import promised
 from fedpca_core.studies.private.settings import REAL, PrivacySettings
@@ -47,35 +45,29 @@ with st.sidebar:
         with st.container():  # of one place, however many they are
             method = controls.parameter("method")
             at_the_source = view == "ways"
-            epsilon = controls.parameter("epsilon")
-            off = math.isinf(epsilon)
+            controls.parameter("epsilon")
             if not at_the_source:
-                noise = controls.parameter("calibration", disabled=off)
-                if not METHODS[method].accounts and (off or noise != "source"):
+                controls.parameter("calibration")
+                if "upload_noise" not in controls.idle:
                     controls.parameter("upload_noise")
-            controls.parameter("delta", disabled=off)
-            if controls.parameter("unit", disabled=off) == "person":
-                controls.parameter("held", disabled=off)
-            if at_the_source or controls.parameter("trusted", disabled=off) == "clients":
-                controls.draw("colluding", "dropouts", disabled=off)
+            controls.parameter("delta")
+            if controls.parameter("unit") == "person":
+                controls.parameter("held")
+            if at_the_source or controls.parameter("trusted") == "clients":
+                controls.draw("colluding", "dropouts")
         st.header("Run", anchor=False)
-        controls.parameter("products")
-        if method == "fedpower" or at_the_source:
-            controls.parameter("local_steps")
+        controls.draw("products", "local_steps")
         if method == "fedpower":
-            controls.parameter("draws", disabled=at_the_source)
+            controls.parameter("draws")
             with st.expander("Schedule and messages"):
                 controls.draw("decaying_gaps", "alignment", "literal", "surplus")
         st.header("Data", anchor=False)
         problem = controls.parameter("problem")
-        named = False
         if problem == "table":
             own_table.upload(controls)
-            named = bool(controls.values.get("client_column"))
         if problem not in REAL:
             controls.parameter("features")
-        controls.parameter("clients", disabled=named)
-        controls.parameter("components")
+        controls.draw("clients", "components")
         if problem not in REAL:
             controls.parameter("networks" if problem == "blocks" else "samples")
         if problem == "spiked":
@@ -83,7 +75,7 @@ with st.sidebar:
         if problem in ("spiked", *REAL):
             controls.parameter("clip_norm")
         if problem in REAL and controls.values.get("scaling") != "none":
-            controls.draw("mean_share", "mean_clip", disabled=off)
+            controls.draw("mean_share", "mean_clip")
     controls.draw("repetitions", "seed")
     if view == "accountants":
         controls.parameter("multiplier")

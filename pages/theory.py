@@ -17,7 +17,6 @@ from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
 from fedpca_core.studies.theory.verdicts import Statements
 
 METHOD, SWEEPS, STATEMENTS, BRIDGE = AgainstClaims(), PenaltyAndSteps(), Statements(), Bridge()
-ITERATED = ("scaffnew", "steps", "nine", "fedavg")
 
 controls = Controls(TheorySettings)
 layout.heading(
@@ -34,19 +33,12 @@ with st.sidebar:
         facts = own_table.upload(controls)
         if facts is not None:
             controls.parameter("target", options=["", *facts.numeric], empty="The last one")
-    controls.parameter("condition")
-    fixed = problem == "pair" or bool(controls.values.get("client_column"))
-    controls.draw("heterogeneity", "clients", disabled=fixed)
+    controls.draw("condition", "heterogeneity", "clients")
     if problem != "table":
-        controls.parameter("features", disabled=fixed)
+        controls.parameter("features")
     controls.parameter("seed")
     st.header("Method", anchor=False)
-    method = controls.parameter("method")
-    controls.parameter("penalty_factor", disabled=method in ("scaffnew", "proxskip", "fedavg"))
-    controls.parameter("local_steps", disabled=method not in ITERATED)
-    controls.parameter("step_scale", disabled=method in ("exact", "admm"))
-    controls.parameter("dual_scale", disabled=method in ("proxskip", "fedavg"))
-    controls.parameter("rounds")
+    controls.draw("method", "penalty_factor", "local_steps", "step_scale", "dual_scale", "rounds")
 
 run = st.container(key="theory_run")
 layout.section("Which penalty, how many local steps?")

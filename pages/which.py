@@ -47,6 +47,7 @@ with st.sidebar:
     controls.draw("rounds", "accuracy", "measure", "participation", "seeds", "seed", "searches")
     with st.expander("Parameters of the methods"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
+        controls.parameter("rho_factor")
     with st.expander("Differential privacy"):
         guarantee.noise_controls(controls)
         if "clip_norm" not in controls.values:  # paths over ε clip too

@@ -24,10 +24,10 @@ import fedpca_core as fp  # noqa: E402
 from dashboard.shell import palette  # noqa: E402
 from fedpca_core.protocol.trace_file import save_trace  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
+from fedpca_core.steps import outcome  # noqa: E402
 from fedpca_core.studies.catalogue import KINDS, PRESETS, STUDIES  # noqa: E402
 from fedpca_core.studies.own_data import OwnData  # noqa: E402
 from fedpca_core.studies.pca_settings import AttackSettings  # noqa: E402
-from fedpca_core.studies.study import outcome  # noqa: E402
 
 FOLDER = ROOT / "dashboard" / "static" / "thumbnails"
 WIDTH, HEIGHT, EDGE = 240, 96, 6

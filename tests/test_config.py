@@ -78,13 +78,42 @@ def test_keys_are_unique_and_defaults_valid() -> None:
         ({"colour": ["red"]}, "There is no setting called “colour”"),
     ],
 )
-def test_bad_links_become_notes_and_defaults(link, sentence: str) -> None:
+def test_a_link_that_asks_for_another_run_is_refused(link, sentence: str) -> None:
     reading = ConvergeSettings.from_query(link)
-    assert reading.configuration == ConvergeSettings()
-    assert len(reading.notes) == 1
-    assert reading.notes[0].startswith(sentence)
-    if "There is no" not in sentence:
-        assert "is used instead" in reading.notes[0]
+    assert reading.configuration == ConvergeSettings() and len(reading.faults) == 1
+    if "There is no" in sentence:
+        assert reading.notes[0].startswith(sentence) and not reading.refused
+        return
+    assert not reading.notes
+    ((name, (said, near)),) = reading.refused.items()
+    assert said.startswith(sentence) and said == reading.faults[0]
+    assert ConvergeSettings.parameters()[name].check(near) == near
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "near"),
+    [
+        ("features", "500", 300),
+        ("features", "-1", 4),
+        ("features", "nan", 50),
+        ("decay", "1.06", 1.05),
+        ("rounds", "inf", 3000),
+        ("epsilon", "-inf", 0.1),
+        ("problem", "Moon", "decay_geometric"),
+        ("methods", ["FAPS", "Magic"], ("faps",)),
+        ("methods", ["Magic"], ConvergeSettings().methods),
+    ],
+)
+def test_the_nearest_that_fits(name: str, asked: object, near: object) -> None:
+    described = ConvergeSettings.parameters()[name]
+    assert described.fitting(asked) == near
+    described.check(described.fitting(asked))
+
+
+def test_what_only_shows_a_run_otherwise_is_replaced_with_a_note() -> None:
+    reading = ConvergeSettings.from_query({"axis": ["Moons"], "accuracy": ["3"]})
+    assert not reading.refused and len(reading.notes) == 2
+    assert all("is used instead" in note for note in reading.notes)
 
 
 def test_bad_values_are_refused_in_the_core() -> None:

@@ -98,7 +98,12 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ("personalise", {"vary": "samples", "exposure": True, "epsilon": 50}),
     ("personalise", {"vary": "clients", "reading": "literal"}),
     ("personalise", {"problem": "table", "features": None, "components": 1, "exposure": True}),
-    ("personalise", TABLE | {"clients": None, "components": 1, "vary": "samples", "epsilon": 50}),
+    (
+        "personalise",
+        TABLE
+        | {"clients": None, "components": 1, "vary": "samples", "epsilon": 50}
+        | {"columns": ("a", "b", "c")},
+    ),
     ("trace", {"client": 1, "grid": "1"}),
     ("papers", {}),
     ("theory", {}),

@@ -14,13 +14,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Rooms of the core, the lowest first; those of one line may lean on each other.
 FLOORS = (
-    ("errors", "arrays", "streams", "settings", "remembered", "gaussian_privacy", "guarantee"),
+    (
+        *("errors", "arrays", "streams", "settings", "remembered", "gaussian_privacy"),
+        *("guarantee", "shares", "findings", "steps"),
+    ),
     ("linalg",),
     ("problems",),
     ("protocol",),
     ("algorithms",),
     ("attacks", "privacy", "metrics", "consensus", "anomaly"),
-    ("studies",),
+    ("trial",),
+    ("studies", "study", "papers"),
     ("__init__", "__main__"),
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
@@ -28,7 +32,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 #: What a page may know of the core: settings in, results out.
 OPEN = (
     "studies", "settings", "errors", "arrays", "remembered", "algorithms.registry",
-    "algorithms.method",
+    "algorithms.method", "attacks.registry", "findings", "steps", "study",
 )  # fmt: skip
 #: Calls that turn numbers into other numbers; they belong into a study.
 COMPUTING = {

@@ -149,15 +149,16 @@ def test_a_transcript_knows_what_was_on_the_wire(
         assert transcript.dtype == dtype
         up = [exchange.bytes_up for exchange in transcript.exchanges]
         down = [exchange.bytes_down for exchange in transcript.exchanges]
-        assert np.cumsum([0, *up]).tolist() == trace.bytes_up.tolist()
+        norms = 4 * width  # ||S_i||, one number a client before the first round
+        assert np.cumsum([norms, *up]).tolist() == trace.bytes_up.tolist()
         assert np.cumsum([0, *down]).tolist() == trace.bytes_down.tolist()
         for exchange in transcript.exchanges:
             assert exchange.upload_bytes == matrix
             assert exchange.bytes_up == 2 * matrix
             assert exchange.bytes_down == 2 * (2 * matrix + width)  # Z, the penalty, the new Z
         drawn = sum(1 in exchange.participants for exchange in transcript.exchanges)
-        assert transcript.sent(1) == drawn * matrix
-        assert transcript.until(1).sent(1) in (0, matrix)
+        assert transcript.sent(1) == width + drawn * matrix
+        assert transcript.until(1).sent(1) in (width, width + matrix)
 
 
 def test_recording_policy(problem: fp.problems.Problem) -> None:

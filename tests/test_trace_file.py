@@ -63,7 +63,10 @@ def test_every_part_of_a_trace_comes_back(algorithm, options):
     np.testing.assert_array_equal(read.setting.weights, trace.setting.weights)
     assert read.transcript.dtype == trace.transcript.dtype
     assert read.transcript.secure_aggregation == trace.transcript.secure_aggregation
-    for here, there in zip(read.transcript.exchanges, trace.transcript.exchanges, strict=True):
+    ours = (*read.transcript.before, *read.transcript.exchanges)
+    theirs = (*trace.transcript.before, *trace.transcript.exchanges)
+    assert len(read.transcript.before) == len(trace.transcript.before)
+    for here, there in zip(ours, theirs, strict=True):
         for name in ("downlink", "uploads", "sums", "feedback"):
             assert_equal_arrays(getattr(here, name), getattr(there, name))
         for name in ("participants", "weights", "sum_weights"):

@@ -14,9 +14,8 @@ browser without asking the server again.
 """
 
 from dashboard.player.component import again, chart, replay
-from dashboard.player.encode import to_uint8
-from dashboard.player.model import Baseline, Curve, Heat, Images, Mark, Panel
 from dashboard.player.stage import Lecture, Run, Stage
+from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Mark, Panel, to_uint8
 
 __all__ = [
     "Baseline",

@@ -8,10 +8,10 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard.player.encode import encode
-from dashboard.player.model import Heat, Images, Panel
 from dashboard.player.printed import printed
 from dashboard.player.stage import Lecture, Run, Stage
 from dashboard.shell import figures
+from fedpca_core.study.panels import Heat, Images, Panel
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 

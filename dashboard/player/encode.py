@@ -17,48 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dashboard.player.model import Baseline, Curve, Heat, Images, Panel, _floats, _is_text
 from dashboard.player.stage import Lecture, Run, Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
+from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, floats, is_text
 
 ALIGNMENT = 8
 Block = dict[str, list[Any]]
-
-
-def to_uint8(frames: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
-    """Map values to bytes: ``low`` and below to 0, ``high`` and above to 255, linear between.
-
-    Parameters
-    ----------
-    frames : array_like
-        Any shape; infinite values go to the ends of the scale.
-    low, high : float
-        Finite, ``low < high``. For a diverging palette use ``-v, v``.
-
-    Returns
-    -------
-    ndarray of uint8
-        The shape of ``frames``.
-
-    Raises
-    ------
-    InvalidInput
-        If ``low`` is not below ``high`` or a value is NaN.
-    """
-    require(
-        bool(np.isfinite([low, high]).all()) and low < high,
-        f"The colour scale runs from {low} to {high}; give two finite ends, low below high.",
-    )
-    values = np.asarray(frames, dtype=np.float64)
-    holes = int(np.isnan(values).sum())
-    require(
-        holes == 0,
-        f"{holes} of {values.size} image values are not a number, so they have no colour; "
-        "replace them (the run may have diverged) before showing the images.",
-    )
-    scaled = (np.clip(values, low, high) - low) * (255.0 / (high - low))
-    return np.rint(scaled).astype(np.uint8)
 
 
 class _Blocks:
@@ -129,16 +94,14 @@ def styles(curves: Sequence[Curve]) -> list[palette.Style]:
 
 
 def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any]:
-    y = _floats(curve.y, "y")
+    y = floats(curve.y, "y")
     return {
         "name": curve.name,
-        "x": [str(x) for x in curve.x]
-        if _is_text(curve.x)
-        else blocks.floats(_floats(curve.x, "x")),
+        "x": [str(x) for x in curve.x] if is_text(curve.x) else blocks.floats(floats(curve.x, "x")),
         "y": blocks.floats(y),
         "frames": y.shape[0] if y.ndim == 2 else 0,
-        "lower": None if curve.lower is None else blocks.floats(_floats(curve.lower, "lower")),
-        "upper": None if curve.upper is None else blocks.floats(_floats(curve.upper, "upper")),
+        "lower": None if curve.lower is None else blocks.floats(floats(curve.lower, "lower")),
+        "upper": None if curve.upper is None else blocks.floats(floats(curve.upper, "upper")),
         "colour": _colours(style),
         "dash": curve.dash or ("dash" if curve.guide else style.dash),
         "symbol": style.marker,
@@ -162,7 +125,7 @@ def _baseline(baseline: Baseline) -> dict[str, Any]:
 
 def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
     for curve in panel.curves:
-        y = _floats(curve.y, "y")
+        y = floats(curve.y, "y")
         if y.ndim == 2:
             require(
                 y.shape[0] == rounds + 1,
@@ -207,7 +170,7 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
 
 def extent(heat: Heat) -> tuple[float, float]:
     """The values at the two ends of a heat map's colours."""
-    values = _floats(heat.values, "values")
+    values = floats(heat.values, "values")
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     if heat.palette == "diverging":
@@ -221,7 +184,7 @@ def extent(heat: Heat) -> tuple[float, float]:
 
 
 def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
-    values = _floats(heat.values, "values")
+    values = floats(heat.values, "values")
     if values.ndim == 3:
         require(
             values.shape[0] == rounds + 1,

@@ -18,8 +18,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.player.encode import extent, styles
-from dashboard.player.model import Curve, Heat, Images, Panel, _floats, _is_text
 from dashboard.shell import palette
+from fedpca_core.study.panels import Curve, Heat, Images, Panel, floats, is_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def numbers(panel: Panel) -> pd.DataFrame:
     """The curves of a panel as a tidy table: one point a row, quantities with their units."""
     rows = []
     for curve in panel.curves:
-        y = _floats(curve.y, "y")
+        y = floats(curve.y, "y")
         for shown, values in enumerate(y) if y.ndim == 2 else [(None, y)]:
             rows.append(
                 pd.DataFrame(
@@ -89,8 +89,8 @@ def numbers(panel: Panel) -> pd.DataFrame:
                         "round": shown,
                         "x": list(curve.x),
                         "y": values,
-                        "lower": np.nan if curve.lower is None else _floats(curve.lower, "lower"),
-                        "upper": np.nan if curve.upper is None else _floats(curve.upper, "upper"),
+                        "lower": np.nan if curve.lower is None else floats(curve.lower, "lower"),
+                        "upper": np.nan if curve.upper is None else floats(curve.upper, "upper"),
                         "simulation_only": curve.simulation_only or panel.simulation_only,
                     }
                 )
@@ -210,7 +210,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
 
 
 def _curve(axes: Axes, panel: Panel, curve: Curve, style: palette.Style) -> None:
-    x = list(curve.x) if _is_text(curve.x) else _floats(curve.x, "x")
+    x = list(curve.x) if is_text(curve.x) else floats(curve.x, "x")
     dots = panel.kind == "scatter"
     line: Any = "none" if dots else _DASHES[curve.dash or ("dash" if curve.guide else style.dash)]
     axes.plot(
@@ -224,7 +224,7 @@ def _curve(axes: Axes, panel: Panel, curve: Curve, style: palette.Style) -> None
         label=_named(curve, panel),
     )
     if curve.lower is not None:
-        band = _floats(curve.lower, "lower"), _floats(curve.upper, "upper")
+        band = floats(curve.lower, "lower"), floats(curve.upper, "upper")
         axes.fill_between(x, *band, color=style.light, alpha=0.16, linewidth=0)
 
 
@@ -301,7 +301,7 @@ def _named(curve: Curve, panel: Panel) -> str:
 
 def _last(values: Any, dimensions: int = 2) -> np.ndarray:
     """The values of the last round, where there is a row or a matrix for each."""
-    found = _floats(values, "values")
+    found = floats(values, "values")
     return found[-1] if found.ndim > dimensions else found
 
 

@@ -1,9 +1,9 @@
 """Widgets drawn from the parameters of a configuration, each bound to the link.
 
 A page creates `Controls` for its settings class before any widget, draws the parameters it wants,
-and asks for the settings. What a link holds is checked before Streamlit silently drops bad values,
-so the visitor reads what was wrong and what is used instead. Values travel between pages that share
-settings (from Converge to Attack, say) through the session.
+and asks for the settings. What a link holds is checked before Streamlit silently drops bad values:
+what asks for another run than there is, is refused, and what only shows it otherwise is replaced.
+Values travel between pages that share settings (from Converge to Attack, say) through the session.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from fedpca_core.errors import InvalidInput
@@ -65,10 +67,16 @@ class Controls(Generic[S]):
         The fragments, by key, that hang on the parameters, where the page has such: a change runs
         them again and nothing else, which costs the server and the browser a part of what a whole
         page does. They ask for `settings` themselves, and the page calls `whole` at its end.
+    most : mapping of str to float
+        Lower upper ends of sliders than the parameters' own, by field.
     """
 
     def __init__(
-        self, settings: type[S], also_known: Sequence[str] = (), runs: Sequence[str] = ()
+        self,
+        settings: type[S],
+        also_known: Sequence[str] = (),
+        runs: Sequence[str] = (),
+        most: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self.settings_class = settings
         self.runs = tuple(runs)
@@ -85,6 +93,8 @@ class Controls(Generic[S]):
         self._notes_key = f"_link_notes_{settings.kind}"
         self._last_key = f"_settings_{settings.kind}"
         self._whole_key = f"_page_is_whole_{settings.kind}"
+        self._ends_key = f"_upper_ends_{settings.kind}"
+        self._most = dict(most)
         self._apart: set[str] = set()
         self._unpack()
         if before not in (None, settings.kind):
@@ -99,6 +109,10 @@ class Controls(Generic[S]):
         self._spell_out(parameters)
         #: What the link says, before any widget, in the first run of a session; None later.
         self.opening: S | None = reading.configuration if opens else None
+        self._linked: S = reading.configuration
+        self._refused = {**reading.refused, **self._beyond()}
+        #: Why parameters make no difference beside the others, by field.
+        self.idle = self._idle()
         st.session_state[self._whole_key] = False
 
     def _arrive(self) -> None:
@@ -125,6 +139,10 @@ class Controls(Generic[S]):
             if reading.notes:
                 st.session_state[self._notes_key] = reading.notes
             self.open(reading.configuration)
+            for name in reading.refused:  # refused when the address is read
+                key = self.parameters[name].key
+                st.session_state.pop(key, None)
+                st.query_params[key] = parse_qs(given, keep_blank_values=True)[key]
         # In a run that began by the way of "back" the address alone would count.
         st.rerun()
 
@@ -162,7 +180,8 @@ class Controls(Generic[S]):
             try:
                 value: Any = parameter.check(texts if parameter.many else texts[-1])
             except InvalidInput:  # noted above
-                if _endless(texts):  # Streamlit's own widget would end the page over it
+                # Streamlit's own widget would end the page over it.
+                if parameter.view and _endless(texts):
                     rewritten[parameter.key] = [parameter.text(parameter.default)]
                 continue
             spelled = [parameter.text(part) for part in (value if parameter.many else [value])]
@@ -181,8 +200,15 @@ class Controls(Generic[S]):
         return cast(tuple[str, ...], st.session_state.get(self._notes_key, ()))
 
     def show_notes(self) -> None:
-        """Say what was wrong with the link, with a button to dismiss it."""
+        """Say what was wrong with the link, with a button to dismiss it.
+
+        Where it asks for a run that there is none of, the page ends here, with a button to the
+        nearest that there is: an answer to it would be one to another question.
+        """
         place = st.container()  # always there, so that dismissing moves nothing below
+        if self._refused:
+            self._refuse(place)
+            st.stop()
         if not self.notes:
             return
         with place.container(border=True, key=f"link_notes_{self.settings_class.kind}"):
@@ -190,6 +216,50 @@ class Controls(Generic[S]):
             for note in self.notes:
                 st.markdown(f"- {plain(note)}")
             st.button("Dismiss", key=f"dismiss_{self.settings_class.kind}", on_click=self._dismiss)
+
+    def _refuse(self, place: DeltaGenerator) -> None:
+        """What of the link cannot be, and the way to what can."""
+        near = {name: value for name, (_, value) in self._refused.items()}
+        said = [f"{self.parameters[n].label}: {self.parameters[n].texts(near[n])}" for n in near]
+        with place.container(border=True, key=f"link_refused_{self.settings_class.kind}"):
+            st.markdown("**The link asks for something else than this page can do.**")
+            for sentence, _ in self._refused.values():
+                st.markdown(f"- {plain(sentence)}")
+            st.caption("Nothing is computed before it asks for something else.")
+            st.button(
+                f"Use {'; '.join(said)}",
+                key=f"link_fits_{self.settings_class.kind}",
+                icon=":material/arrow_forward:",
+                on_click=self._use,
+                args=(near,),
+            )
+
+    def _use(self, near: Mapping[str, Any]) -> None:
+        """Put values that fit in the place of those that a link asked for."""
+        for name, value in near.items():
+            parameter = self.parameters[name]
+            for key, meant in self.settings_class.former_keys.items():
+                if meant == name and key in st.query_params:
+                    del st.query_params[key]
+            texts = [parameter.text(part) for part in (value if parameter.many else [value])]
+            st.query_params[parameter.key] = texts if parameter.many else texts[0]
+        st.rerun()  # Streamlit reads the link where a run begins
+
+    def _beyond(self) -> dict[str, tuple[str, Any]]:
+        """What the link asks for above the upper ends of this page, as far as these are known."""
+        found: dict[str, tuple[str, Any]] = {}
+        for name, high in {**self._most, **st.session_state.get(self._ends_key, {})}.items():
+            parameter, asked = self.parameters[name], getattr(self._linked, name)
+            if self._is_linked(parameter) and asked > high:
+                best = _at_most(parameter, high)
+                much = f"{parameter.label} of {parameter.text(asked)} is too much for this page"
+                found[name] = f"{much}, which goes up to {parameter.text(best)}.", best
+        return found
+
+    @staticmethod
+    def _is_linked(parameter: Parameter) -> bool:
+        """Whether the link gives a value that no widget has taken over yet."""
+        return parameter.key not in st.session_state and parameter.key in st.query_params
 
     def _dismiss(self) -> None:
         st.session_state.pop(self._notes_key, None)
@@ -212,7 +282,6 @@ class Controls(Generic[S]):
         name: str,
         *,
         label: str | None = None,
-        disabled: bool = False,
         only: Sequence[str] | None = None,
         high: float | None = None,
         as_buttons: bool = False,
@@ -221,6 +290,9 @@ class Controls(Generic[S]):
         shapes: Callable[[Any], object] | None = None,
     ) -> Any:
         """Draw one parameter and return its value.
+
+        One that makes no difference beside the others (`Settings.idle`) is disabled, and its help
+        begins with the reason.
 
         Parameters
         ----------
@@ -231,7 +303,7 @@ class Controls(Generic[S]):
         only : sequence of str, optional
             Restrict a choice to these keys, in their order.
         high : float, optional
-            A lower upper end of a slider than the parameter's own.
+            A lower upper end of a slider, where it depends on other widgets.
         as_buttons : bool
             Draw a single choice as a row of buttons rather than a list.
         options : sequence of str, optional
@@ -243,13 +315,15 @@ class Controls(Generic[S]):
             for a page that has ``runs``.
         """
         parameter = self.parameters[name]
+        high = self._most.get(name) if high is None else high
         self._recall(name, parameter)
-        self._fit(parameter, high)
+        self._fit(name, parameter, high)
+        why = self.idle.get(name, "")
         common: dict[str, Any] = {
             "key": parameter.key,
             "bind": "query-params",
-            "help": parameter.help or None,
-            "disabled": disabled,
+            "help": f"{why} {parameter.help}".strip() or None,
+            "disabled": bool(why),
         }
         if self.runs:
             self._apart.add(name)
@@ -276,6 +350,8 @@ class Controls(Generic[S]):
         self._keep(name, now)
         if shapes is not None and shapes(before) != shapes(now):
             return
+        if self._idle() != self.idle:
+            return
         # A page whose run was cut short has to be run from its beginning.
         if st.session_state.get(self._whole_key):
             with suppress(StreamlitAPIException):  # a fragment that is not there
@@ -284,10 +360,22 @@ class Controls(Generic[S]):
     def _now(self, name: str) -> Any:
         """The value of a drawn parameter as its widget has it, also where only a fragment runs."""
         parameter = self.parameters[name]
-        value = st.session_state.get(parameter.key, self.values[name])
-        if not parameter.many:
-            return value
-        return tuple(key for key in parameter.choices or value if key in value)
+        return _value(parameter, st.session_state.get(parameter.key, self.values[name]))
+
+    def _idle(self) -> Mapping[str, str]:
+        """`Settings.idle` of what the widgets, the link and the other pages say, before drawing."""
+        values: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            memory = self._memory(name)
+            if parameter.key in st.session_state:
+                values[name] = _value(parameter, st.session_state[parameter.key])
+            elif parameter.key in st.query_params or name not in memory:
+                values[name] = getattr(self._linked, name)
+            elif (carried := parameter.nearest(memory[name])) is not None:
+                values[name] = carried
+        with suppress(InvalidInput):
+            return self.settings_class(**values).idle()
+        return self._linked.idle()
 
     def whole(self) -> None:
         """Tell at its end that the page, or the fragment with the widgets, has been drawn."""
@@ -326,20 +414,24 @@ class Controls(Generic[S]):
             texts = [parameter.text(part) for part in (value if parameter.many else [value])]
             st.query_params[parameter.key] = texts if parameter.many else texts[0]
 
-    def _fit(self, parameter: Parameter, high: float | None) -> None:
-        """Lower a value that another page allows to what this page does, and say so."""
+    def _fit(self, name: str, parameter: Parameter, high: float | None) -> None:
+        """Lower a value that another page allows to what this page does, and say so.
+
+        What the link itself asks for is refused.
+        """
         if high is None:
             return
         value = st.session_state.get(parameter.key, parameter.default)
-        if parameter.key not in st.session_state and parameter.key in st.query_params:
-            try:
-                value = parameter.check(st.query_params[parameter.key])
-            except InvalidInput:
-                return  # already noted, and Streamlit takes the default
+        linked = self._is_linked(parameter)
+        if linked:
+            value = getattr(self._linked, name)
         if not isinstance(value, int | float) or value <= high:
             return
-        best = max((number for number in parameter.grid if number <= high), default=high)
-        self._set(parameter, type(parameter.default)(best))  # type: ignore[arg-type]
+        if linked:
+            st.session_state[self._ends_key] = {name: high}
+            st.rerun()
+        best = _at_most(parameter, high)
+        self._set(parameter, best)
         asked = f"{parameter.label} of {parameter.text(value)}"
         self._say(f"{asked} is too much for this page; {best:g} is used.")
 
@@ -389,6 +481,19 @@ class Controls(Generic[S]):
             st.rerun()
 
         return change
+
+
+def _value(parameter: Parameter, value: Any) -> Any:
+    """The value of a widget as settings have it: several choices in their own order."""
+    if not parameter.many:
+        return value
+    return tuple(key for key in parameter.choices or value if key in value)
+
+
+def _at_most(parameter: Parameter, high: float) -> Any:
+    """The largest value of a number up to ``high``."""
+    best = max((number for number in parameter.grid if number <= high), default=high)
+    return type(parameter.default)(best)  # type: ignore[arg-type]
 
 
 def itself(value: Any) -> Any:

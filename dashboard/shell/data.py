@@ -25,8 +25,7 @@ def problem_controls(controls: Controls[C], elsewhere: Collection[str] = ()) -> 
         kind = controls.parameter("problem", shapes=itself)
         if kind == "table":
             own_table.upload(controls)
-            named = bool(controls.values.get("client_column"))
-            controls.draw("clients", "heterogeneity", disabled=named)
+            controls.draw("clients", "heterogeneity")
         else:
             spectrum = ("decay" if kind == "decay_geometric" else "condition", "features")
             image = ("clients", "records_per_client", "resolution")

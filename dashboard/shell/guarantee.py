@@ -50,9 +50,11 @@ def card(facts: Facts | Opened) -> None:
             "Against": f"{found.towards}; another run with fresh noise is a second release",
             "Released": found.released,
             "Clip": f"records clipped at norm {short(found.clip_norm)}",
-            "Noise": f"standard deviation {found.noise:.2g} on every entry of a client's matrix",
+            "Noise": f"standard deviation {found.noise:.2g} on every entry of a client's matrix; "
+            f"{found.drawn}",
             "Sampling": found.sampling,
             "Accountant": found.accountant,
+            "Taken as public": ", ".join(found.public),
         },
         protection="formal",
     )

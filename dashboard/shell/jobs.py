@@ -37,14 +37,16 @@ from dashboard.shell.controls import plain
 from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
+from fedpca_core.steps import Run, Step, outcome
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study, outcome
+from fedpca_core.studies.study import Study
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R")
 
-#: A job that nobody has looked at for this long is abandoned.
-ABANDONED_SECONDS = 8.0
+#: A job that nobody has looked at for this long is abandoned. A tab that is closed or asks for
+#: something else says so; one whose looks come late, on a busy machine, is still watching.
+ABANDONED_SECONDS = 30.0
 #: Finished jobs kept per server process, as far as `limits.CACHE_MB` goes; the oldest go first.
 KEPT = 2000
 #: A page looks at its unfinished job this often; it hears of the end at once.

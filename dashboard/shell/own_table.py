@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -14,7 +16,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import OWN_TABLE, TABLE_SUFFIXES
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.own_table import TableFacts, fitting
+from fedpca_core.studies.own_table import NAMED, TableFacts, fitting
 
 _STATE = "_own_table"
 
@@ -70,17 +72,24 @@ def remedy(
     refusal: str | None,
     fit: Callable[[Any, TableFacts], Any] = fitting,
 ) -> None:
-    """The way out where a refused run asks for more clients or components than the file allows."""
-    if refusal and ("clients" in refusal or "components" in refusal):
+    """The way out where a refused run asks for more clients or components than the file allows,
+    or for the names of the columns that an ε takes as public."""
+    facts = st.session_state.get(f"{_STATE}_facts")
+    if refusal and NAMED in refusal and facts is not None:
+        _to_name(controls, facts)
+    elif refusal and ("clients" in refusal or "components" in refusal):
         to_fit(controls, fit)
 
 
 def to_fit(controls: Controls[Any], fit: Callable[[Any, TableFacts], Any] = fitting) -> None:
-    """A button for as many clients and components as the file allows, where there are more."""
+    """A button for as many clients and components as the file allows, where there are more, and
+    one that names its columns where an ε asks for that."""
     facts = st.session_state.get(f"{_STATE}_facts")
     settings = controls.settings()
     if facts is None or settings.problem not in ("own", "table"):
         return
+    if not math.isinf(getattr(settings, "epsilon", math.inf)) and not settings.columns:
+        _to_name(controls, facts)
     fits = fit(settings, facts)
     words = [
         f"{getattr(fits, name)} {name}"
@@ -94,6 +103,17 @@ def to_fit(controls: Controls[Any], fit: Callable[[Any, TableFacts], Any] = fitt
             key="remedy_fitting",
             help=f"As the {facts.rows:,} rows and their columns allow.",
         )
+
+
+def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
+    """A button that names all numeric columns: who presses it says that they are public."""
+    named = tuple(name for name in facts.numeric if name != controls.settings().client_column)
+    st.button(
+        f"Name the {len(named)} numeric columns",
+        on_click=controls.changer(lambda: replace(controls.settings(), columns=named)),
+        key="remedy_columns",
+        help="An ε then takes them as public, and they stay whatever the records hold.",
+    )
 
 
 def remedy_of(controls: Controls[Any], job: jobs.Job) -> None:

@@ -20,7 +20,7 @@ def text(
     imports = [
         f"from {kind.__module__} import {kind.__name__}",
         *(f"from {type(study).__module__} import {type(study).__name__}" for study in studies),
-        "from fedpca_core.studies.study import outcome",
+        "from fedpca_core.steps import outcome",
     ]
     own = []
     if data is not None:

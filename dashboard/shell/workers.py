@@ -33,10 +33,11 @@ from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.remembered import forget_everything
 from fedpca_core.settings import Settings
+from fedpca_core.steps import Run, Step, outcome
 from fedpca_core.studies.catalogue import RUNNABLE
 from fedpca_core.studies.divided import Divided
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study, outcome
+from fedpca_core.studies.study import Study
 
 #: What is said before the work has begun.
 WAITING = Step[Any](0.0, "Waiting for a free processor")

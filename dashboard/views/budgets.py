@@ -12,6 +12,7 @@ from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from fedpca_core.settings import short
 from fedpca_core.studies.budgets import BudgetsAndHeterogeneity, levels, measure_at
+from fedpca_core.studies.build import beside_epsilon
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.sweep import Swept
@@ -46,7 +47,8 @@ def draw(swept: Swept, settings: ConvergeSettings) -> None:
         "Horizontal: the same runs without clipping and noise, where they end within the axis; the "
         "others end below it. ε per record (replaced), "
         f"δ = {short(settings.delta)}, records clipped at norm {short(settings.clip_norm)}, exact "
-        "accountant; noise at the source, so every method has the ε of its federation. Measured "
+        f"accountant; {beside_epsilon(settings)}. At the source, so every method has the ε of its "
+        "federation. Measured "
         "against the data without clipping and noise: simulation only."
     )
 

@@ -51,6 +51,17 @@ def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
     noisy = comparison.facts.guarantee is not None
     st.markdown(verdict(summary, settings.accuracy, noisy))
     replay(key="converge_view", rounds=comparison.rounds, panels=[panel(comparison, settings)])
+    if settings.guide and settings.axis == "round" and comparison.complete:
+        for sentence in undrawn(comparison, settings.measure):
+            st.caption(sentence)
+
+
+def undrawn(comparison: Comparison, measure: str) -> list[str]:
+    """Why methods have a curve and no predicted run: a sentence for each reason."""
+    titles: dict[str, list[str]] = {}
+    for method, why in comparison.unguided(measure).items():
+        titles.setdefault(why, []).append(METHODS[method].title)
+    return [f"No predicted run of {', '.join(of)}: {why}" for why, of in titles.items()]
 
 
 def remarks(comparison: Comparison) -> list[str]:
@@ -179,7 +190,8 @@ def facts(comparison: Comparison, settings: ConvergeSettings) -> None:
                 "Ratio at the cut",
                 f"{values[p] / values[p - 1]:.4f}",
                 "λ of component p + 1 over p; simulation only",
-                help="SSI's angle shrinks by this factor in every round.",
+                help="Once it is close, SSI's angle shrinks by this factor in every round, with "
+                "everyone present and without noise.",
             ),
             layout.Card(
                 "One upload",

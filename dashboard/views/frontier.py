@@ -17,7 +17,6 @@ from dashboard.views.convergence import named_once
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import short
 from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
-from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.frontier.links import destinations, point
 from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
 from fedpca_core.studies.frontier.rules import ORDER, RULES, size
@@ -180,12 +179,7 @@ def protection(row: pd.Series) -> str:
     """What is known of a client's safety: an ε, or how close the best attack comes."""
     if row["protection"] == "formal":
         return f"ε = {short(round(row['epsilon'], 3))} for one record"
-    if math.isnan(row["leak"]):
-        return "its attack searches for seconds: of the first seed only"
-    if not row["attack"]:
-        return f"no attack tried beats a guess ({short(row['guess'], 2)}), which proves nothing"
-    error, guess = short(row["leak"], 2), short(row["guess"], 2)
-    read = f"{NAMES[row['attack']]}: error {error}, a guess has {guess}"
+    read = f"the server {row['finding']}"
     return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
 
 
@@ -341,6 +335,7 @@ def advice(found: Advice, settings: FrontierSettings) -> None:
         return
     for other in others:
         st.markdown(other)
+    st.caption(f"Medians over {found.seeds} seeds of data, starts and noise.")
     rules = pd.DataFrame(
         [
             {
@@ -373,6 +368,7 @@ def _judged(found: Advice) -> pd.DataFrame:
             {
                 "Rank": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
                 "Configuration": named(row),
+                "First in": f"{round(row['first'] * found.seeds)} of {found.seeds}",
                 "Sine": short(row["sin_theta"], 2),
                 "Bytes a client": size(row["bytes_client"]),
                 "Left out because it": row["reason"] or "–",

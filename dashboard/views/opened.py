@@ -11,6 +11,7 @@ from dashboard.shell import guarantee, layout
 from dashboard.shell.controls import plain
 from dashboard.shell.upload import upload
 from dashboard.views.convergence import ROUNDING
+from fedpca_core.findings import TARGETS, Status, Target
 from fedpca_core.settings import short
 from fedpca_core.studies.opened.opened import Opened
 from fedpca_core.studies.opened.settings import OpenedSettings
@@ -67,43 +68,30 @@ def draw(found: Opened, settings: OpenedSettings) -> None:
 
 
 def verdict(found: Opened, settings: OpenedSettings) -> str:
-    """What whoever holds this file has of the client."""
-    held = int(found.rounds["directions_held"].iloc[-1])
+    """What is known of the client from this file, target by target."""
     noisy = ", as it was released, with noise" if found.guarantee else ""
-    if found.certified is not None and found.records is not None:
-        return (
-            f"Whoever holds this file has **all {len(found.records)} records of client "
-            f"{settings.client}** from round {found.certified} on, and can prove it."
-        )
-    if found.complete is not None:
-        more = f" {found.ended}" if found.ended else ""
-        return (
-            f"Whoever holds this file has **the whole matrix that client {settings.client} "
-            f"answered with**{noisy}, from round {found.complete} on.{more}"
-        )
-    if found.attack == "sums":
-        return (
-            f"Only sums crossed the wire: they hold {held} of {found.features} directions of all "
-            f"clients together, and nothing of client {settings.client} alone while the same "
-            "clients take part."
-        )
-    return (
-        f"From the messages of client {settings.client} {held} of {found.features} directions "
-        "are read; they do not determine its matrix."
-    )
+    lines = [
+        f"- **{TARGETS[one.target]}**{noisy if one.target is Target.COVARIANCE else ''}: whoever "
+        f"holds this file {one.words}."
+        for one in found.findings
+    ]
+    return "\n".join([f"Of client {settings.client}:", *lines])
 
 
 def _matrix(found: Opened, settings: OpenedSettings) -> Images:
     top = float(np.abs(found.matrices[-1]).max()) or 1.0
-    whose = "all clients" if found.attack == "sums" else f"client {settings.client}"
+    first = found.findings[0]
+    whose = "all clients" if first.target is Target.SUM else f"client {settings.client}"
+    masked = first.status in (Status.NOT_OPENED, Status.NOT_TRIED)
+    title = "Masked messages of {}, read as products" if masked else "The server's matrix of {}"
     return Images(
-        title=f"The server's matrix of {whose}",
+        title=title.format(whose),
         frames=to_uint8(found.matrices, -top, top),
         low=-top,
         high=top,
         palette="diverging",
         captions=[f"{held} directions" for held in found.rounds["directions_held"]],
-        description=f"Heat map of the second-moment matrix of {whose} as the messages give it.",
+        description=f"Heat map of what the messages of {whose} give, round by round.",
     )
 
 

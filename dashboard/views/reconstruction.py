@@ -167,43 +167,21 @@ def _panel(found: Reconstructed, field: str, title: str, y_title: str, descripti
 
 
 def verdict(found: Reconstructed) -> str:
-    """One line on what this adversary has learned from each method."""
+    """The finding of every method's messages, one a line."""
     parts = []
     for method, recovery in found.recoveries.items():
-        name, last = METHODS[method].title, recovery.last
+        name, then = METHODS[method].title, recovery.complete
+        said = f"From **{name}**, the client's covariance: {recovery.finding.words}."
         if found.facts.guarantee is not None:
-            parts.append(
-                f"From **{name}** this attack gets what the client released with an error of "
-                f"{short(recovery.released, 2)}, and the client's own covariance with one of "
-                f"{short(last, 2)}."
-            )
-        elif recovery.complete is not None:
-            then = recovery.angle_of_method(recovery.complete)
-            answer = (
-                "when the method's own answer is exact as well"
-                if then < EXACT
-                else f"while the method's own answer is still off by {angle(then)}"
-            )
-            parts.append(
-                f"From **{name}** the server has the client's whole covariance after round "
-                f"{recovery.complete}, {answer}."
-            )
-        elif last > 1:
-            parts.append(
-                f"From **{name}** this attack ends at error {short(last, 2)}, worse than guessing "
-                f"zero; the method's own answer is off by {angle(recovery.angle_of_method(-1))}."
-            )
-        else:
-            parts.append(
-                f"From **{name}** this attack gets the covariance to an error of "
-                f"{short(last, 2)}; guessing zero has 1."
-            )
+            off = short(recovery.released, 2)
+            said += f" What the client released is read to an error of {off}."
+        elif then is not None:
+            sine = recovery.angle_of_method(then)
+            answer = "is exact as well" if sine < EXACT else f"is still off by {angle(sine)}"
+            said += f" Whole after round {then}, when the method's own answer {answer}."
+        parts.append(said)
     if found.facts.guarantee is not None:
-        parts.append(
-            "The difference is clipping and noise at the source; every attack is bound by it."
-        )
-    elif "faps" in found.recoveries and found.by.key == "linear":
-        parts.append("That is masking, not privacy: replaying FAPS's public update does better.")
+        parts.append("The difference is clipping and noise at the source.")
     return "  \n".join(parts)
 
 

@@ -13,8 +13,10 @@ from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
 from dashboard.views.convergence import refusals
+from dashboard.views.findings import caption
 from dashboard.views.pictures import lasting, mosaic
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.findings import Finding, Status
 from fedpca_core.settings import short
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import FINER, AttackSettings
@@ -81,7 +83,7 @@ def _stood_in(chosen: AttackSettings) -> None:
 
 def draw(result: Recovered, settings: AttackSettings) -> None:
     """What is said of it, and the rounds to play."""
-    for text in filter(None, [result.by.note, *refusals(result.refusals)]):
+    for text in refusals(result.refusals):
         layout.sentence(text, kind="note")
     if not result.found:
         return
@@ -102,105 +104,63 @@ def draw(result: Recovered, settings: AttackSettings) -> None:
 
 
 def headline(method: str, result: Recovered, settings: AttackSettings) -> str:
-    """One line a method, above the pictures; the verdict says the rest."""
-    one, title = result.found[method], METHODS[method].title
-    if one.pending:
-        return f"**{title}**: received, and being taken apart."
-    if one.certified is None:
-        why = _obstacle(one, result, settings).partition(". ")[0].rstrip(".")
-        why = why.removeprefix("Not certified: ")
-        return f"**{title}**: no record; {why}."
+    """One line a method, above the pictures: the finding after the last round."""
+    one = result.found[method]
+    matrix, records = one.findings[-1]
+    return f"**{METHODS[method].title}**: {_words(one, matrix, records, result, settings)}"
+
+
+def _words(
+    one: MethodRecords,
+    matrix: Finding,
+    records: Finding,
+    result: Recovered,
+    settings: AttackSettings,
+) -> str:
+    if records.status is not Status.OPEN:
+        of_matrix = f"; of the matrix: {matrix.words}" if matrix is not records else ""
+        return f"records {records.words}{of_matrix}."
     what = "every difference between the" if one.differences else "all"
-    guess = "" if one.step is None else ", the step of its grid found by trial"
+    guess = "" if one.step is None else f", the step of its grid, {one.step:.4g}, found by trial"
     return (
-        f"**{title}**: after round {one.certified} the server has **{what} {result.records} "
+        f"after round {one.certified} the server has **{what} {result.records} "
         f"{_things(settings)} {_whose(result, settings)}**, certified{guess}; in truth "
         f"{one.exact} of {result.records} are exact."
     )
 
 
 def verdicts(result: Recovered, settings: AttackSettings) -> Mapping[str, str]:
-    """For every method: certified and why to believe it, or what stood in the way."""
-    return {method: _verdict(method, one, result, settings) for method, one in result.found.items()}
+    """For every method: the certificate in full, or what stood in the way."""
+    return {method: _verdict(method, one, result) for method, one in result.found.items()}
 
 
-def _verdict(method: str, one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
-    title = METHODS[method].title
-    if one.pending:
-        return f"From **{title}** this is what the server received; it is being taken apart."
-    if one.certified is None:
-        return (
-            f"From **{title}** the server has no record: "
-            f"{_obstacle(one, result, settings)}{_price(one, result)}"
-        )
-    return (_differences if one.differences else _certified)(method, one, result, settings)
-
-
-def _differences(
-    method: str, one: MethodRecords, result: Recovered, settings: AttackSettings
-) -> str:
-    """The mean is kept back, and all differences are out."""
-    unique = "; no other whole differences explain the messages" if one.unique else ""
+def _verdict(method: str, one: MethodRecords, result: Recovered) -> str:
+    matrix, records = one.findings[-1]
+    common = (
+        " What stays open is what all of them have in common, and their common sign; drawn is each "
+        "above the smallest value of every feature."
+        if one.differences
+        else ""
+    )
     return (
-        f"From **{METHODS[method].title}** the server has **every difference between the "
-        f"{result.records} {_things(settings)} {_whose(result, settings)}** after round "
-        f"{one.certified}, although nobody told it the mean, and can prove it: a wrong rotation "
-        f"would pass with a chance of {_power(one.log10_chance)}{unique}. What stays open is one "
-        f"{_thing(settings)} that all have in common, and their common sign; drawn is each above "
-        f"the smallest value of every {_feature(settings)}. In truth {one.exact} of "
-        f"{result.records} are exact."
+        f"**{METHODS[method].title}**, the matrix: {matrix.words}. The records: {records.words}. "
+        f"{_obstacle(one, result)}{common}{_price(one, result)}"
     )
 
 
-def _certified(method: str, one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
-    who = _whose(result, settings)
-    unique = "; no other whole records explain the messages" if one.unique else ""
-    guess = "" if one.step is None else f" It found the step of the grid, {one.step:.4g}, by trial."
-    return (
-        f"From **{METHODS[method].title}** the server has **all {result.records} "
-        f"{_things(settings)} {who}** after round {one.certified}, and can prove it: every value "
-        f"lies within {short(one.distance, 1)} of a step of the grid, a wrong rotation would pass "
-        f"with a chance of {_power(one.log10_chance)}{unique}.{guess} In truth {one.exact} of "
-        f"{result.records} are exact, value for value."
-    )
-
-
-def _power(exponent: float) -> str:
-    return f"10{f'{exponent:.0f}'.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-
-
-def _obstacle(one: MethodRecords, result: Recovered, settings: AttackSettings) -> str:
-    features = result.facts.features
+def _obstacle(one: MethodRecords, result: Recovered) -> str:
+    """What stood in the way, where the finding does not say it, and what to try."""
+    if one.certified is not None:
+        return ""
     if result.facts.guarantee is not None:
         epsilon = short(round(result.facts.guarantee.epsilon, 3))
-        return f"noise at the source buries them at ε = {epsilon}."
-    if one.attack == "sums":
+        return f"The matrix carries noise at the source, ε = {epsilon}."
+    if result.records > result.facts.features:
         return (
-            "it sees sums only, over the same clients in every round. Let participants change "
-            "(participation below 1, some 30 rounds) or records join, and sums no longer hide them."
+            f"The client holds {result.records:,} records of {result.facts.features} features; "
+            "with fewer records than features a lattice may follow."
         )
-    if one.attack == "linear":
-        return (
-            "it reads masked messages as products; “Replay FAPS for its records”, below, reruns "
-            "the update instead. Masking is not privacy."
-        )
-    if one.attack == "model":
-        return (
-            f"its one message holds {int(one.directions[-1])} leading directions of the client, "
-            "which do not determine its matrix. With as many components as records, and the sizes "
-            "of the directions, as in the stacked variant, they would."
-        )
-    if result.records > features:
-        fewer = "Choose fewer records per client."
-        if settings.problem == "table":
-            fewer = "A client with fewer rows than the table has columns is read."
-        return (
-            f"the client holds {result.records:,} records of {features} features, and a matrix of "
-            f"{features} features cannot tell so many apart. {fewer}"
-        )
-    if not settings.mean_known:
-        return f"it does not know the mean that was subtracted. {one.note}"
-    return one.note or "its messages do not determine the client's matrix in these rounds."
+    return one.note
 
 
 def _price(one: MethodRecords, result: Recovered) -> str:
@@ -211,14 +171,6 @@ def _price(one: MethodRecords, result: Recovered) -> str:
 
 def _things(settings: AttackSettings) -> str:
     return things(stand_in(settings))
-
-
-def _thing(settings: AttackSettings) -> str:
-    return "row" if settings.problem == "table" else "picture"
-
-
-def _feature(settings: AttackSettings) -> str:
-    return "column" if settings.problem == "table" else "pixel"
 
 
 def _whose(result: Recovered, settings: AttackSettings) -> str:
@@ -240,8 +192,11 @@ def _came(number: int, columns: int, whose: str) -> str:
 
 def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:
     one, title = result.found[method], METHODS[method].title
-    summed = one.attack == "sums" or (one.attack == "two runs" and settings.secure_aggregation)
-    whose = "a sum over clients" if summed else f"from {result.facts.client(settings.client)}"
+    whose = (
+        "a sum over clients"
+        if settings.secure_aggregation
+        else f"from {result.facts.client(settings.client)}"
+    )
     came = [_came(k, columns, whose) for k, columns in enumerate(one.columns)]
     look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
     return [
@@ -255,7 +210,7 @@ def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Image
         Images(
             "What the server made of it",
             to_uint8(np.stack([mosaic(tiles) for tiles in one.held]), 0.0, 1.0),
-            captions=[_held_caption(one, result, k) for k in range(len(one.directions))],
+            captions=[caption(*pair) for pair in one.findings],
             description="Directions of the client's matrix as pictures, or its records.",
             **look,
         ),
@@ -270,26 +225,9 @@ def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Image
     ]
 
 
-def _held_caption(one: MethodRecords, result: Recovered, k: int) -> str:
-    if one.certified is not None and k >= one.certified and one.differences:
-        return f"✓ certified: all {result.records}, less what is common to them"
-    if one.certified is not None and k >= one.certified:
-        return f"✓ certified: all {result.records}, to the last grey level"
-    return held_caption(int(one.directions[k]), k, one.attack)
-
-
-def held_caption(directions: int, k: int, attack: str) -> str:
-    """What the server holds as long as it is no record."""
-    if directions:
-        return f"{directions} directions, drawn as pictures; no record"
-    masked = k > 0 and attack in ("linear", "replay")
-    return "read as products: a mask, no record" if masked else "nothing yet"
-
-
 def panel(result: Recovered, settings: AttackSettings) -> Panel:
     """Directions that the server holds, round by round."""
-    summed = all(one.attack == "sums" for one in result.found.values())
-    whose = "the sum of all clients" if summed else "the client"
+    whose = "the sum of all clients" if settings.secure_aggregation else "the client"
     return Panel(
         key="records_directions",
         title=f"How much of {whose} the server holds",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from dataclasses import replace
 
@@ -24,11 +23,12 @@ from dashboard.player import (
 )
 from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls, itself
+from dashboard.views.findings import caption
 from dashboard.views.pictures import mosaic
-from dashboard.views.records import held_caption
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Status, Target, in_short
 from fedpca_core.settings import short
 from fedpca_core.studies.scene.scene import LivePicture, Scene
 from fedpca_core.studies.scene.settings import SceneSettings
@@ -60,13 +60,8 @@ def parameters(controls: Controls[SceneSettings]) -> None:
         with st.container(
             horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
         ):
-            # Drawn further down, in the fold: what it is set to is known all the same.
-            named = bool(st.session_state.get(controls.parameters["client_column"].key))
-            controls.parameter("method", shapes=lambda method: method == "faps")
-            controls.draw("clients", "heterogeneity", disabled=named)
-            controls.parameter("penalty_factor")
-            controls.parameter("epsilon", shapes=math.isinf)
-            controls.parameter("participation", shapes=lambda share: share == 1)
+            controls.draw("method", "clients", "heterogeneity", "penalty_factor", "epsilon")
+            controls.parameter("participation")
             with st.popover("More", icon=":material/tune:", width="stretch"):
                 if controls.parameter("problem", shapes=itself) == "table":
                     own_table.upload(controls)
@@ -74,12 +69,8 @@ def parameters(controls: Controls[SceneSettings]) -> None:
                 else:
                     controls.draw("records_per_client", "resolution")
                 controls.draw("components", "rounds", "client", "secure_aggregation")
-                controls.parameter("unmask", disabled=controls.values["method"] != "faps")
-                controls.parameter("joined")
-                controls.parameter("absent", disabled=controls.values["participation"] == 1)
-                noiseless = controls.values["epsilon"] == math.inf
-                controls.draw("delta", "clip_norm", disabled=noiseless)
-                controls.draw("price", "seed")
+                controls.draw("unmask", "joined", "absent", "delta", "clip_norm")
+                controls.draw("rho_factor", "price", "seed")
                 if controls.values["problem"] == "table":
                     # In here: a browser keeps the values of what a closed popover hides.
                     with fits:
@@ -177,44 +168,43 @@ def label(settings: SceneSettings) -> str:
 
 
 def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
-    """What has just happened, in one sentence."""
-    title = METHODS[settings.method].title
-    held = int(scene.directions[k])
-    name, objects = who(settings, scene.facts), things(settings)
-    off = angle(scene.sines[k])
-    answer = f"its answer is off by {off}"
+    """What is known after a round, in one sentence."""
+    answer = f"its answer is off by {angle(scene.sines[k])}"
     if k == 0:
-        return f"Nothing has been sent: the server holds nothing of anybody, and {answer}."
+        return f"Nothing has been sent yet; {answer}."
     # Who takes part now and then sends fewer messages than there are rounds.
     step = "message" if settings.participation == 1 else "round"
-    after = f"After {k} {step}{'' if k == 1 else 's'}"
-    if scene.attack == "two runs":
-        after += " of both runs"
-    if scene.certified is not None and k >= scene.certified:
-        which = f"{scene.records} {objects} that joined" if settings.joined else ""
-        which = which or f"{scene.records} {objects} of {name}"
-        replayed = ", replayed," if scene.attack == "replay" else ""
-        return f"{after}{replayed} the server has all {which}, exactly; {answer}."
-    noisy = "noisy " * (scene.facts.guarantee is not None)
-    if scene.attack == "sums":
-        return (
-            f"{after} the server holds {held} {noisy}directions of the sums, no record; {answer}."
-        )
-    if scene.attack == "two runs":
-        return (
-            f"{after} the server holds {held} {noisy}directions of what changed, no record; "
-            f"{answer}."
-        )
-    if noisy:
-        return f"{after} the server holds {held} noisy directions of {name}, no record; {answer}."
-    if scene.attack in ("linear", "replay"):
-        return f"{after} the server reads noise in {title}'s masked messages; {answer}."
-    if scene.attack == "nothing" or held == 0:
-        return f"{after} the server holds nothing of {name}, who has not sent yet; {answer}."
-    return (
-        f"{after} the server holds {held} directions of the {scene.records:,} {objects} of {name}; "
-        f"{answer}."
-    )
+    both = " of both runs" if settings.joined else ""
+    after = f"After {k} {step}{'' if k == 1 else 's'}{both}"
+    return f"{after} the server {known(scene, settings, k)}; {answer}."
+
+
+def known(scene: Scene, settings: SceneSettings, k: int) -> str:
+    """The findings after a round, in words that follow "the server"."""
+    matrix, records = scene.findings[k]
+    name, objects = who(settings, scene.facts), things(settings)
+    if records.status is Status.OPEN and records.figure is not None:
+        which = "that joined" if settings.joined else f"of {name}"
+        return f"has all {records.figure.value:.0f} {objects} {which}, exactly"
+    whose = _whose(scene, settings)
+    if matrix.status is Status.PROVED_CLOSED:
+        return f"has received nothing of {name}"
+    released = ", as it was released with noise" if scene.facts.guarantee is not None else ""
+    if matrix.status is Status.OPEN:
+        held = f"has the whole matrix of {whose}{released}"
+    elif matrix.status is Status.PARTLY and matrix.figure is not None:
+        held = f"has {matrix.figure.value:.0f} directions of {whose}{released}"
+    else:
+        held = f"reads no direction of {whose} in its masked messages"
+    return f"{held}; records: {in_short(records)}"
+
+
+def _whose(scene: Scene, settings: SceneSettings) -> str:
+    """Whose matrix the server's is."""
+    if settings.joined:
+        return "what changed"
+    summed = scene.findings[-1][0].target is Target.SUM
+    return "all clients together" if summed else who(settings, scene.facts)
 
 
 def _stage(scene: Scene, settings: SceneSettings, whole: Scene | None = None) -> Stage:
@@ -248,7 +238,7 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
             "noise",
             f"noise, {budget}; only sums" if sums else f"noise at the source, {budget}",
             "Every client adds noise to its covariance before anything is sent; ε bounds what any "
-            "one record can show.",
+            f"one record can show. {guarantee.sentence()}",
         )
     if settings.secure_aggregation:
         return (
@@ -268,16 +258,18 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
 
 
 def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
-    name = who(settings, scene.facts)
-    sent = scene.uploaded[k] / 1e3
+    """The server's box: the finding, and what has arrived."""
     if k == 0:
         return "has received nothing"
-    if scene.certified is not None and k >= scene.certified:
-        whose = "newcomer" if settings.joined else f"record of {name}"
-        return f"has every {whose}\n{sent:,.0f} kB received"
-    what = {"sums": "the sums", "two runs": "what changed"}.get(scene.attack, name)
-    held = f"{int(scene.directions[k])} directions" if scene.directions[k] else "nothing"
-    return f"holds {held} of {what}\n{sent:,.0f} kB received"
+    (matrix, records), name = scene.findings[k], who(settings, scene.facts)
+    sent = f"\n{scene.uploaded[k] / 1e3:,.0f} kB received"
+    if records.status is Status.OPEN:
+        return f"has every {'newcomer' if settings.joined else f'record of {name}'}{sent}"
+    if matrix.status is Status.PROVED_CLOSED:
+        return f"nothing of {name} has been sent{sent}"
+    if matrix.figure is not None:
+        return f"has {matrix.figure.value:.0f} directions of {_whose(scene, settings)}{sent}"
+    return f"masked messages of {name}\nrecords {in_short(records)}{sent}"
 
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
@@ -298,11 +290,7 @@ def _truth(scene: Scene, settings: SceneSettings) -> Images:
 def _held(scene: Scene, settings: SceneSettings) -> Images:
     captions = []
     for k in range(scene.rounds + 1):
-        exact = scene.certified is not None and k >= scene.certified
-        if exact:
-            captions.append(f"certified: all {scene.records}, to the last grey level")
-        else:
-            captions.append(held_caption(int(scene.directions[k]), k, scene.attack))
+        captions.append(caption(*scene.findings[k]))
     return Images(
         "What the server holds",
         _frames(scene.pictures),

@@ -30,6 +30,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -80,6 +81,7 @@ class ConsensusADMM(Algorithm):
     initial: str = "orthonormal"
     dual_reset: int = 0
 
+    uploads: ClassVar[Uploads] = Uploads.FRAMES
     reuses_uploads: ClassVar[bool] = False
     agreed: ClassVar[tuple[str, ...]] = ("spectral_norms",)
 

@@ -24,6 +24,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -46,8 +47,10 @@ class Centralized(Algorithm):
     """
 
     title: ClassVar[str] = "Centralised"
+    uploads: ClassVar[Uploads] = Uploads.MATRIX
     reuses_uploads: ClassVar[bool] = False
     waits: ClassVar[bool] = True
+    one_round: ClassVar[bool] = True
     components: int = 5
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
@@ -88,6 +91,6 @@ METHODS = (
         algorithm=Centralized,
         make=lambda settings: Centralized(settings.components),
         look=Look("#1f2a2e", "#f3f5f2", "dot", "cross"),
-        refusal="it hands over S_i itself; noise on that is noise at the source",
+        refusal="it hands over Sᵢ itself; noise on that is noise at the source",
     ),
 )

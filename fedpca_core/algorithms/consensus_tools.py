@@ -12,6 +12,13 @@ from fedpca_core.linalg.stiefel import polar, transpose
 from fedpca_core.protocol.algorithm import Inbox, ServerState, Setting
 from fedpca_core.streams import Streams
 
+#: Why noise on the uploads of either has no epsilon.
+REFUSAL = (
+    "several local steps multiply Sᵢ without noise, the length of a local step depends on the "
+    "client's data, and a dual variable adds all of them up, so noise on the upload meets no "
+    "stated sensitivity"
+)
+
 
 def smooth_gradient(products: Array, frames: Array) -> Array:
     """Gradient of f_i at any U: ``-4 SU + 2 SU (U^T U) + 2 U (U^T S U)``.

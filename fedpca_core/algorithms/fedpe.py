@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.consensus_tools import smooth_gradient
+from fedpca_core.algorithms.consensus_tools import REFUSAL, smooth_gradient
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import transpose
@@ -106,16 +106,15 @@ def surrogate_value(frames: Array, multipliers: Array, penalty: Array) -> Array:
     )
 
 
-# Penalty and steps follow the clients' curvature; the shared parameters are of FAPS and LocalPower.
+# The penalty is theirs alone: at that of FAPS they do not come to rest.
 METHODS = (
     Method(
         key="fedpe",
         title="FedPE",
         algorithm=FedPE,
-        make=lambda settings: FedPE(settings.components),
+        make=lambda settings: FedPE(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#4d7c0f", "#a3d65c", "solid", "triangle-up"),
         attacks=("stationary",),
-        refusal="the length of a local step depends on the client's data, so noise on the upload "
-        "meets no stated sensitivity",
+        refusal=REFUSAL,
     ),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.consensus_tools import one_of, smooth_gradient
+from fedpca_core.algorithms.consensus_tools import REFUSAL, one_of, smooth_gradient
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import orthonormalise, polar, tangent, transpose
@@ -67,16 +67,15 @@ class FedPG(ConsensusADMM):
         return tangent(frames, slope)
 
 
-# Penalty and steps follow the clients' curvature; the shared parameters are of FAPS and LocalPower.
+# The penalty is theirs alone: at that of FAPS they do not come to rest.
 METHODS = (
     Method(
         key="fedpg",
         title="FedPG",
         algorithm=FedPG,
-        make=lambda settings: FedPG(settings.components),
+        make=lambda settings: FedPG(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#0b6f99", "#5ecbf0", "longdashdot", "star"),
         attacks=("stationary",),
-        refusal="the length of a local step depends on the client's data, so noise on the upload "
-        "meets no stated sensitivity",
+        refusal=REFUSAL,
     ),
 )

@@ -25,6 +25,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -34,6 +35,7 @@ class GlobalAveraging(Algorithm):
     """Manifold gradient descent with averaged client gradients.
 
     Wire, each client and round: ``frame`` down and ``gradient`` up, features x components each.
+    Before the first round a Lanczos iteration, one column down and its product up at a time.
 
     Parameters
     ----------
@@ -42,10 +44,11 @@ class GlobalAveraging(Algorithm):
         Variance of the measurement noise; data variance is 1.
     step : float
         In units of 1/(c lambda_1(S)), c the data weight and S the pooled covariance; that
-        eigenvalue is agreed before the run and not counted in the bytes.
+        eigenvalue is found before the first round.
     """
 
     title: ClassVar[str] = "GlobalAveraging"
+    uploads: ClassVar[Uploads] = Uploads.GRADIENTS
     reuses_uploads: ClassVar[bool] = False  # an old gradient belongs to an old frame
     agreed: ClassVar[tuple[str, ...]] = ("pooled_norm",)
     components: int = 10
@@ -88,6 +91,7 @@ METHODS = (
         ),
         look=Look("#2f5d50", "#93c7b4", "dash", "star"),
         compared=False,
-        refusal="one gradient step with the client's own step size, whose sensitivity is unknown",
+        refusal="the largest eigenvalue of S is agreed on before the run, from products without "
+        "noise",
     ),
 )

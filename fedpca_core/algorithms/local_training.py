@@ -22,6 +22,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -40,6 +41,7 @@ class LocalTraining(Algorithm):
     """
 
     title: ClassVar[str] = "LocalTraining"
+    uploads: ClassVar[Uploads] = Uploads.NOTHING
     components: int = 10
     step: float = 1.0
 
@@ -80,5 +82,6 @@ METHODS = (
         make=lambda settings: LocalTraining(settings.components),
         look=Look("#7f3b52", "#e3a3b8", "dot", "square"),
         compared=False,
+        refusal="it sends nothing that noise could cover",
     ),
 )

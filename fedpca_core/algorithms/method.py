@@ -64,3 +64,13 @@ class Method:
     def needs_individual_uploads(self) -> bool:
         """Whether secure aggregation hides what its server needs."""
         return bool(self.algorithm.needs_individual_uploads)
+
+    @property
+    def heeds_absence(self) -> bool:
+        """Whether the rule for absent clients makes a difference to it."""
+        return self.algorithm.reuses_uploads or self.algorithm.waits
+
+    def over_at_once(self, participation: float, absent: str) -> bool:
+        """Whether a run ends after one round, however many are allowed."""
+        waits = self.algorithm.waits and participation < 1 and absent == "memory"
+        return self.algorithm.one_round and not waits

@@ -26,6 +26,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -52,8 +53,10 @@ class OneShot(Algorithm):
     variant : {"projectors", "stacked"}
     """
 
+    uploads = Uploads.EIGENVECTORS
     needs_individual_uploads = True
     reuses_uploads = False
+    one_round = True
     components: int = 5
     variant: str = "projectors"
 

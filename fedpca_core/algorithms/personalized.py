@@ -36,6 +36,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -63,8 +64,8 @@ class PersonalizedPCA(Algorithm):
         The printed data gradient is half the true one.
     step, centre_step : float or None
         Client and server steps. None: 1/(c max_i lambda_1(S_i) + 1/prior variance) and the prior
-        variance, for which the objective decreases in every round. The first is agreed before the
-        run: clients report one eigenvalue each, which the byte count leaves out.
+        variance, for which the objective decreases in every round. For the first
+        each client sends one number before the first round, lambda_1(S_i).
     pace : float
         Factor on the default steps. The objective is only certain to decrease at 1; 2 arrives about
         twice as fast, 2.5 and more gets worse.
@@ -74,6 +75,7 @@ class PersonalizedPCA(Algorithm):
     """
 
     title: ClassVar[str] = "PersonalizedPCA"
+    uploads: ClassVar[Uploads] = Uploads.CENTRES
     reuses_uploads: ClassVar[bool] = False  # an old upload moves from an old centre
     agreed: ClassVar[tuple[str, ...]] = ("spectral_norms",)
     components: int = 10
@@ -170,6 +172,7 @@ METHODS = (
         look=Look("#7a5c00", "#e8c54a", "longdashdot", "hexagon"),
         compared=False,
         attacks=("personal",),
-        refusal="one gradient step with the client's own step size, whose sensitivity is unknown",
+        refusal="an upload is made of a frame that remembers all earlier products, which carry no "
+        "noise, and orthonormalising it has no bounded sensitivity",
     ),
 )

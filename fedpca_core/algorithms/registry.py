@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from fedpca_core.algorithms import (
     block_krylov,
@@ -56,6 +57,41 @@ class Titles(Mapping[str, str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def without_effect(
+    settings: object, methods: Iterable[str], values: Mapping[str, Sequence[Any]]
+) -> tuple[str, ...]:
+    """The parameters whose values none of these methods can tell apart, as the others are set.
+
+    Parameters
+    ----------
+    settings : object
+        Has the shared parameters as attributes, see `Method.make`.
+    methods : iterable of str
+        Keys.
+    values : mapping of str to sequence
+        The parameters in question, each with some values it may take.
+    """
+    made = {key: METHODS[key].make(settings).effective() for key in methods}
+
+    def told_apart(name: str, value: Any) -> bool:
+        other = _Changed(settings, name, value)
+        return any(METHODS[key].make(other).effective() != one for key, one in made.items())
+
+    return tuple(
+        name for name, some in values.items() if not any(told_apart(name, one) for one in some)
+    )
+
+
+class _Changed:
+    """Settings of which one field is different, for who only reads them."""
+
+    def __init__(self, settings: object, name: str, value: Any) -> None:
+        self._settings, self._name, self._value = settings, name, value
+
+    def __getattr__(self, name: str) -> Any:
+        return self._value if name == self._name else getattr(self._settings, name)
 
 
 #: What Converge can put side by side.

@@ -18,6 +18,7 @@ Two versions of the client's step:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -66,6 +68,7 @@ class VariableSplitting(Algorithm):
         During a run with free X_i that diverges, when its entries overflow.
     """
 
+    uploads: ClassVar[Uploads] = Uploads.UPDATE
     components: int = 5
     penalty_factor: float = 0.15
     inner_steps: int = 5

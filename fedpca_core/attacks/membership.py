@@ -116,6 +116,19 @@ def theoretical_auc(separation: float) -> float:
     return float(ndtr(separation / np.sqrt(2.0)))
 
 
+def permitted_ranking(separation: float) -> float:
+    """Most pairs of a member and a stranger that any attack on one release can rank right.
+
+    Both records are drawn alike and one of them is in the data. Were the other in it, the same
+    attack would rank the pair right as often, so an attack that is right with chance q has
+    detections q at false alarms 1 - q; a release of ``mu``-Gaussian differential privacy (one
+    record replaced by another) permits ``q <= Phi(mu / 2)``.
+    """
+    from scipy.special import ndtr
+
+    return float(ndtr(separation / 2.0))
+
+
 def empirical_auc(first_scores: Array, second_scores: Array) -> float:
     """Share of pairs in which a run of the first candidate scores higher; ties count half."""
     first = np.asarray(first_scores, dtype=float)

@@ -135,3 +135,8 @@ def recovered_records(found: Array | None, truth: Array, grid: Array) -> int:
         for one in (found, truth)
     ]
     return sum((sets[0] & sets[1]).values())
+
+
+def above_least(records: Array) -> Array:
+    """Records above the smallest value that any of them has in each feature."""
+    return records - records.min(axis=1, keepdims=True)

@@ -1,10 +1,11 @@
 """What a run does near the solution, to first order: the dashed lines of convergence charts.
 
-Write a frame close to the solution V as the span of ``V + T`` with ``V^T T = 0``, and keep what is
-linear in T. One round then maps the T of the clients and of the server linearly, with matrices
-that follow from the S_i (simulation only). Started from the recorded frames of the round in which
-a run has come close, this map alone says how every later round goes: the clients may differ, the
-penalties and inner steps too.
+Write a frame close to the limit V of a run as the span of ``V + T`` with ``V^T T = 0``, and keep
+what is linear in T. One round then maps the T of the clients and of the server linearly, with
+matrices that follow from the S_i that the clients hold (simulation only): with noise at the source
+these are the noisy ones, and V is their leading space. Started from the recorded frames of the
+round in which a run has come close, this map alone says how every later round goes: the clients may
+differ, the penalties and inner steps too.
 
 SSI, and LocalPower once it takes single steps: ``T <- (I - VV^T) S T (V^T S V)^{-1}``.
 
@@ -27,6 +28,7 @@ from fedpca_core.algorithms.faps.stability import largest_stable_steps
 from fedpca_core.algorithms.local_power import LocalPower
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, projector_distance, remove_span, transpose
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.metrics.table import subspace_errors
@@ -40,52 +42,103 @@ CLOSE = 0.05
 _BLOCKS: Remembered[tuple[Array, Array, Array, Array, Array]] = Remembered(1)
 
 
-def predicted(trace: Trace, problem: Problem) -> pd.DataFrame | None:
+def predicted(trace: Trace, problem: Problem) -> pd.DataFrame:
     """Measures of a run from the round in which it has come close, by the linear map alone.
 
     Holds for SSI, LocalPower after its last round of several steps, and FAPS with the inner rules
     "fixed" and "auto" and the penalties that the run had; every client takes part in every round
-    and uploads carry no noise (which a trace does not tell: the caller knows).
+    and uploads carry no noise (which a trace does not tell: the caller knows). Clients that hold
+    noisy matrices lead to the leading space of these; errors are those to the honest one.
 
     Returns
     -------
-    DataFrame or None
+    DataFrame
         Columns round, objective, kkt, relative_error, sin_theta and consensus_gap as in
-        `fedpca_core.metrics.frame`; the first row is the recorded state. None where no linear map
-        is known, and for a run that never comes close or kept no local frames.
+        `fedpca_core.metrics.frame`; the first row is the recorded state. It ends where the
+        rounding of messages moves the run as much as a round does.
+
+    Raises
+    ------
+    InvalidInput
+        Why nothing is predicted: no linear map is known, or the run kept too little, or it never
+        comes close.
     """
     algorithm = trace.algorithm
-    if trace.setting.participants_per_round < trace.setting.clients:
-        return None
-    if isinstance(algorithm, FAPS):
-        regular = algorithm.inner_rule in ("fixed", "auto") and not algorithm.random_inner_steps
-        if trace.frames is None or not regular:
-            return None
-    elif not isinstance(algorithm, SSI | LocalPower):
-        return None
-    target = problem.target(algorithm.components)
+    _check(trace)
     with one_thread(problem.features):
-        first = _first_close(trace, target)
-        if first is None:
-            return None
+        limit = _limit(problem, algorithm.components)
+        first = _first_close(trace, limit)
         through = _faps if isinstance(algorithm, FAPS) else _power
-        tangents, gaps = through(trace, problem, first)
-        errors = subspace_errors(orthonormalise(target + tangents), problem)
-    rounds = np.arange(first, trace.rounds + 1)
-    return pd.DataFrame({"round": rounds, **errors, "consensus_gap": gaps})
+        tangents, gaps = through(trace, problem, first, limit)
+        clear = _above_rounding(tangents, trace.transcript.dtype)
+        errors = subspace_errors(orthonormalise(limit + tangents[:clear]), problem)
+    rounds = np.arange(first, first + clear)
+    return pd.DataFrame({"round": rounds, **errors, "consensus_gap": gaps[:clear]})
 
 
-def _first_close(trace: Trace, target: Array) -> int | None:
+def _check(trace: Trace) -> None:
+    """Refuse runs whose rounds have no linear map that is known and always the same."""
+    algorithm, setting = trace.algorithm, trace.setting
+    require(
+        isinstance(algorithm, SSI | LocalPower | FAPS),
+        "no linear map of its round is known here; SSI, LocalPower and FAPS have one.",
+    )
+    present, everyone = setting.participants_per_round, setting.clients
+    require(
+        present == everyone,
+        f"{present} of {everyone} clients take part in a round, drawn anew each time, and a round "
+        "has one linear map only if everyone does; set the participation to 1.",
+    )
+    if isinstance(algorithm, FAPS):
+        require(
+            algorithm.inner_rule in ("fixed", "auto") and not algorithm.random_inner_steps,
+            "each client's inner steps depend on its iterate or on chance, so no linear map holds "
+            "for two rounds; choose the inner rule Automatic or Fixed number, and no random steps.",
+        )
+        require(
+            trace.frames is not None,
+            "its clients' frames are needed and this run was too large to keep them; choose fewer "
+            "rounds, clients, features or components.",
+        )
+
+
+def _above_rounding(tangents: Array, dtype: str) -> int:
+    """How many rows come before the first one that a round moves by no more than rounding does.
+
+    Every entry that travels is rounded by up to half a unit in the last place, in the broadcast
+    and in the uploads, which counts as much again.
+    """
+    steps = np.linalg.norm(np.diff(tangents, axis=0), axis=(1, 2))
+    rounding = np.finfo(dtype).eps * np.sqrt(tangents.shape[-1])
+    lost = np.flatnonzero(steps <= rounding)
+    return int(lost[0]) + 1 if len(lost) else len(tangents)
+
+
+def _limit(problem: Problem, components: int) -> Array:
+    """Where a run goes: the leading space of what the clients hold."""
+    if problem.truth is None:
+        return problem.target(components)
+    values, vectors = np.linalg.eigh(problem.pooled)
+    leading = np.argsort(-np.abs(values), kind="stable")[:components]
+    return np.ascontiguousarray(vectors[:, leading])
+
+
+def _first_close(trace: Trace, limit: Array) -> int:
     """The round after the last one with a large angle, and after any schedule has ended."""
-    distances = projector_distance(trace.estimates, target)
+    distances = projector_distance(trace.estimates, limit)
     if trace.frames is not None:
-        distances = np.maximum(distances, projector_distance(trace.frames, target).max(axis=1))
+        distances = np.maximum(distances, projector_distance(trace.frames, limit).max(axis=1))
     far = np.flatnonzero(distances > CLOSE)
     first = 1 if not len(far) else int(far[-1]) + 1
     algorithm = trace.algorithm
     while isinstance(algorithm, LocalPower) and algorithm.steps(first + 1) > 1:
         first += 1
-    return first if first < trace.rounds else None
+    require(
+        first < trace.rounds,
+        f"its {trace.rounds} rounds end before it comes close to where it goes (a projector "
+        f"distance of {CLOSE}); allow more rounds.",
+    )
+    return first
 
 
 def _tangents(frames: Array, target: Array) -> Array:
@@ -94,24 +147,23 @@ def _tangents(frames: Array, target: Array) -> Array:
     return remove_span(frames, target) @ np.linalg.inv(along)
 
 
-def _power(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
+def _power(trace: Trace, problem: Problem, first: int, target: Array) -> tuple[Array, Array]:
     """T after every round from ``first`` on, and no gaps: clients keep no frames."""
-    target = problem.target(trace.algorithm.components)
-    inverse = np.linalg.inv(transpose(target) @ problem.covariance @ target)
+    pooled = problem.pooled
+    inverse = np.linalg.inv(transpose(target) @ pooled @ target)
     path = [_tangents(trace.estimates[first], target)]
     for _ in range(first, trace.rounds):
-        path.append(remove_span(problem.covariance @ path[-1], target) @ inverse)
+        path.append(remove_span(pooled @ path[-1], target) @ inverse)
     return np.stack(path), np.full(len(path), np.nan)
 
 
-def _faps(trace: Trace, problem: Problem, first: int) -> tuple[Array, Array]:
+def _faps(trace: Trace, problem: Problem, first: int, target: Array) -> tuple[Array, Array]:
     """T of the server after every round from ``first`` on, and the mean squared gap to it."""
     algorithm = trace.algorithm
     assert isinstance(algorithm, FAPS) and trace.frames is not None
     weights = problem.client_data.weights[:, None, None]
     penalties = trace.state("penalty")
 
-    target = problem.target(algorithm.components)
     key = problem.digest, algorithm.components
     outer, outside, left, inside, right = _BLOCKS.get(key, lambda: _blocks(problem, target))
     gap = inside[:, None, :] - outside[:, :, None]

@@ -6,7 +6,7 @@ announced so that clients can subtract it, and the number of records behind it c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,6 +34,9 @@ class PublicFacts:
     bounds : (features, 2) float64 or None
         Least and largest value that a record can have, in the units of the blocks and before
         anything was subtracted; infinite where the schema sets no bound.
+    read_off : bool
+        Whether grid and bounds were read off the records in the place of a schema, so that no
+        epsilon covers them: a private problem announces none.
     """
 
     grid: Array
@@ -41,12 +44,17 @@ class PublicFacts:
     records_total: int
     divisor: Array | None = None
     bounds: Array | None = None
+    read_off: bool = False
 
     def scaled(self, divisor: Array) -> PublicFacts:
         """The facts after every feature was divided by a public number."""
-        mean = None if self.mean is None else self.mean / divisor
-        bounds = None if self.bounds is None else self.bounds / divisor[:, None]
-        return PublicFacts(self.grid / divisor, mean, self.records_total, divisor, bounds)
+        return replace(
+            self,
+            grid=self.grid / divisor,
+            mean=None if self.mean is None else self.mean / divisor,
+            divisor=divisor,
+            bounds=None if self.bounds is None else self.bounds / divisor[:, None],
+        )
 
 
 def decimal_steps(records: Array, digits: int = 6) -> Array:

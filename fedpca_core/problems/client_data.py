@@ -295,7 +295,7 @@ class ClientData:
         return self.facts["spectral_norms"][self.members]
 
     def pooled_norm(self) -> float:
-        """lambda_1(S), the largest eigenvalue of `mean` over all clients."""
+        """lambda_1(S), the largest eigenvalue of `mean` over all clients, or as it was agreed."""
         if "pooled_norm" not in self.facts:
             everyone = replace(self, members=np.arange(len(self.samples), dtype=np.int64))
             largest = np.asarray(np.linalg.eigvalsh(everyone.mean())[-1:], dtype=float)
@@ -445,8 +445,13 @@ def _thin_eigenpairs(factor: Array, components: int) -> tuple[Array, Array]:
     return singular[:components] ** 2, left[:, :components]
 
 
-def checked_blocks(blocks: Sequence[Array]) -> list[Array]:
+def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Array]:
     """Validate raw client blocks and return them as contiguous float64 arrays.
+
+    Parameters
+    ----------
+    judged : bool
+        Whether sizes and variety of the values are judged; a refusal says something of them.
 
     Raises
     ------
@@ -483,6 +488,9 @@ def checked_blocks(blocks: Sequence[Array]) -> list[Array]:
             f"The block of client {index} holds {bad} missing or infinite "
             f"value{'s' if bad != 1 else ''}; drop or impute them first.",
         )
+        checked.append(values)
+        if not judged:
+            continue
         size = float(np.abs(values).max())
         require(
             size == 0 or SMALLEST <= size <= LARGEST,
@@ -495,13 +503,12 @@ def checked_blocks(blocks: Sequence[Array]) -> list[Array]:
             f"The block of client {index} is constant: all its {values.shape[1]} records are the "
             "same; leave the client out or give it data that vary.",
         )
-        checked.append(values)
     require(
         checked[0].shape[0] > 0,
         "The blocks have 0 features; give at least two features (rows).",
     )
     require(
-        any(bool(block.any()) for block in checked),
+        not judged or any(bool(block.any()) for block in checked),
         "All values are zero (constant columns vanish after centring), so no direction is "
         "principal; give data that vary.",
     )

@@ -24,6 +24,9 @@ DIAL = (
     "the pooled data's second moments and the clients' sizes stay exactly the same."
 )
 
+#: What an epsilon takes as public where records were dealt by what they are.
+DEALT = "how the records were dealt to the clients"
+
 #: Leading directions in which positions of the parameter are compared; where clients differ most is
 #: among them.
 _DIRECTIONS = 40

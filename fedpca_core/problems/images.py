@@ -13,6 +13,7 @@ from fedpca_core.arrays import AnyArray, Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.announced import PublicFacts, area_step
 from fedpca_core.problems.heterogeneity import (
+    DEALT,
     Way,
     check_heterogeneity,
     exchange,
@@ -39,6 +40,8 @@ FINE_RESOLUTION: Mapping[str, int] = {
     "cifar10": 32,
     "olivetti": 32,
 }
+#: What an epsilon takes as public of images: nothing else of them is decided by looking.
+PUBLIC = ("the size of the pictures and the range of their pixels", DEALT)
 
 
 def images(
@@ -125,6 +128,7 @@ def images(
         image_shape=(side, side),
         note=f"{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
         own_mean=dealt.mean,
+        public=PUBLIC,
         announced=PublicFacts(
             np.full(side**2, SOURCES[name].step * area_step(SOURCES[name].side, side)),
             dealt.mean,

@@ -17,12 +17,15 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.client_data import LARGEST, ClientData
 from fedpca_core.problems.records import clip
+from fedpca_core.problems.table_cleaning import cell_numbers
+from fedpca_core.problems.whole_moments import WholeMoments
 
 SUFFIXES = (".csv", ".parquet", ".npy")
 #: Bytes of one batch of records.
 BATCH_BYTES = 32 * 1024 * 1024
 #: Rows of a Parquet or CSV batch, whose width is known only after the first one.
 _ROWS = 4096
+_NO_RECORDS = "{source} holds no records; give the client data or leave it out."
 
 
 def read_moments(
@@ -38,7 +41,8 @@ def read_moments(
     columns : sequence of str
         Features, in this order; empty: all columns. An NPY file has no names.
     clip_norm : float, optional
-        Norm at which every record is clipped.
+        Norm at which every record is clipped, for an epsilon: cells are then read one by one, as
+        by `read_whole_moments`.
 
     Raises
     ------
@@ -49,14 +53,11 @@ def read_moments(
     kept: list[Array] = []
     total: Array | None = None
     rows, width = 0, 0
-    for place, batch in _batches(Path(source), columns):
-        values = _checked(place, batch)
+    private = clip_norm is not None
+    for place, batch in _batches(Path(source), columns, cell_by_cell=private):
+        values = batch if private else _checked(place, batch)
         width = width or values.shape[1]
-        require(
-            values.shape[1] == width,
-            f"{place} has {values.shape[1]} features and the records before it {width}; "
-            "files of one client must have the same columns.",
-        )
+        _check_width(place, values, width)
         # Contiguous by record, so that the two halves of a product read it once.
         records = values if clip_norm is None else clip(values.T, clip_norm).T
         rows += len(records)
@@ -69,7 +70,7 @@ def read_moments(
                 total += earlier.T @ earlier
             kept = []
         total += records.T @ records
-    require(rows > 0, f"{source} holds no records; give the client data or leave it out.")
+    require(rows > 0, _NO_RECORDS.format(source=source))
     samples = np.array([rows], dtype=np.int64)
     if total is not None:
         gram = 0.5 * (total + total.T) / rows
@@ -77,7 +78,49 @@ def read_moments(
     return ClientData.from_factors([np.concatenate(kept).T / np.sqrt(rows)])
 
 
-def _batches(source: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Array]]:
+def read_whole_moments(
+    source: str | Path, columns: Sequence[str], clip_norm: float
+) -> WholeMoments:
+    """The moments of one client's records on a grid, for a release under an epsilon.
+
+    Nothing is decided by looking at the records: the columns are named beforehand, and each cell is
+    read by itself (`cell_numbers`), so that no record changes what becomes of another.
+
+    Parameters
+    ----------
+    source : path
+        As for `read_moments`; that it is a table with these columns counts as public.
+    columns : sequence of str
+        Features, in this order; empty for an NPY file, whose columns have no names.
+    clip_norm : float
+
+    Raises
+    ------
+    InvalidInput
+        No such file, columns that are not named or missing, files of different width, no records.
+    """
+    found: WholeMoments | None = None
+    for place, batch in _batches(Path(source), columns, cell_by_cell=True):
+        if found is None:
+            found = WholeMoments.of_nobody(batch.shape[1], clip_norm)
+        _check_width(place, batch, len(found.total))
+        found = found.with_records(batch, clip_norm)
+    if found is None:
+        raise InvalidInput(_NO_RECORDS.format(source=source))
+    return found
+
+
+def _check_width(place: Path, batch: Array, width: int) -> None:
+    require(
+        batch.shape[1] == width,
+        f"{place} has {batch.shape[1]} features and the records before it {width}; "
+        "files of one client must have the same columns.",
+    )
+
+
+def _batches(
+    source: Path, columns: Sequence[str], *, cell_by_cell: bool = False
+) -> Iterator[tuple[Path, Array]]:
     """Records in batches, (rows, features), with the file they come from."""
     if source.is_dir():
         files = sorted(path for path in source.iterdir() if path.suffix.lower() in SUFFIXES)
@@ -85,7 +128,7 @@ def _batches(source: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Array
             bool(files), f"The folder {source} holds no {', '.join(SUFFIXES)} file; put one there."
         )
         for path in files:
-            yield from _batches(path, columns)
+            yield from _batches(path, columns, cell_by_cell=cell_by_cell)
         return
     require(source.is_file(), f"There is no file {source}; give the path of the client's records.")
     suffix = source.suffix.lower()
@@ -93,7 +136,7 @@ def _batches(source: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Array
         if suffix == ".npy":
             parts: Iterator[Array | pd.DataFrame] = _mapped(source, columns)
         elif suffix == ".csv":
-            parts = _csv(source)
+            parts = _csv(source, cell_by_cell)
         elif suffix == ".parquet":
             parts = _parquet(source)
         else:
@@ -101,7 +144,11 @@ def _batches(source: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Array
                 f"{source} is none of {', '.join(SUFFIXES)}; save the records as one of these."
             )
         for part in parts:
-            yield source, part if isinstance(part, np.ndarray) else _numbers(source, part, columns)
+            if isinstance(part, np.ndarray):
+                numbers = _whatever(part) if cell_by_cell else part
+            else:
+                numbers = _numbers(source, part, columns, cell_by_cell)
+            yield source, numbers
     except InvalidInput:
         raise
     except (OSError, ValueError) as error:
@@ -125,8 +172,16 @@ def _mapped(source: Path, columns: Sequence[str]) -> Iterator[Array]:
         yield np.asarray(stored[begin : begin + step], dtype=float)
 
 
-def _csv(source: Path) -> Iterator[pd.DataFrame]:
-    with pd.read_csv(source, chunksize=_ROWS) as reader:
+def _whatever(values: Array) -> Array:
+    """An array's numbers as `cell_numbers` reads them."""
+    return np.where(np.abs(values) <= LARGEST, values, 0.0)
+
+
+def _csv(source: Path, as_text: bool) -> Iterator[pd.DataFrame]:
+    # As text, or a column's type would depend on all of its cells.
+    kind = str if as_text else None
+    reader = pd.read_csv(source, chunksize=_ROWS, dtype=kind, keep_default_na=not as_text)
+    with reader:
         yield from reader
 
 
@@ -138,7 +193,14 @@ def _parquet(source: Path) -> Iterator[pd.DataFrame]:
             yield batch.to_pandas()
 
 
-def _numbers(source: Path, table: pd.DataFrame, columns: Sequence[str]) -> Array:
+def _numbers(
+    source: Path, table: pd.DataFrame, columns: Sequence[str], cell_by_cell: bool
+) -> Array:
+    require(
+        bool(columns) or not cell_by_cell,
+        f"Finding the numeric columns of {source.name} would look at its records, which no ε "
+        "covers; name them (--run-config 'columns=\"a,b,c\"').",
+    )
     chosen = list(columns) or [str(name) for name in table.columns]
     table = table.rename(columns=str)
     missing = [name for name in chosen if name not in table.columns]
@@ -146,7 +208,9 @@ def _numbers(source: Path, table: pd.DataFrame, columns: Sequence[str]) -> Array
         not missing,
         f"{source} has no column {', '.join(missing)}; it has {', '.join(table.columns)}.",
     )
-    require(len(table) > 0, f"{source} holds no records; give the client data or leave it out.")
+    require(len(table) > 0, _NO_RECORDS.format(source=source))
+    if cell_by_cell:
+        return np.column_stack([cell_numbers(table[name]) for name in chosen])
     words = [name for name in chosen if not pd.api.types.is_numeric_dtype(table[name])]
     require(
         not words,

@@ -163,6 +163,8 @@ def personal_records(
         "fresh.",
         own_mean=problem.own_mean,
         own_scale=problem.own_scale,
+        looked=problem.looked,
+        public=problem.public,
         frames=problem.client_data.top_eigenvectors(components)[1],
         centre=None,
         noise_variance=noise_variance,

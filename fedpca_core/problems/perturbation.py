@@ -370,15 +370,21 @@ def release_source(
     budget: Budget,
     streams: Streams,
     release: int = 0,
+    public: Sequence[str] = (),
 ) -> SourceRelease:
-    """Clip and centre as `bound` does, with its arguments and refusals, form S_i, add E_i."""
+    """Clip and centre as `bound` does, with its arguments and refusals, form S_i, add E_i.
+
+    ``public`` is what the preparation of the records took as public.
+    """
     prepared = bound(data, records, known, budget, streams, release)
-    noise, stated = source_guarantee(data.samples, data.weights, budget)
+    noise, stated = source_guarantee(data.samples, data.weights, budget, public)
     noisy = perturbed(prepared.data, noise, streams, release)
     return SourceRelease(noisy, prepared.data, noise, stated, budget.trust, prepared.mean)
 
 
-def source_guarantee(samples: IntArray, weights: Array, budget: Budget) -> tuple[Array, Guarantee]:
+def source_guarantee(
+    samples: IntArray, weights: Array, budget: Budget, public: Sequence[str] = ()
+) -> tuple[Array, Guarantee]:
     """Noise of each client, (clients,) float64, and what it guarantees; from public facts alone."""
     clients, trust = len(samples), budget.trust
     step = second_moment_sensitivity(samples, budget.clip, budget.changed(samples))
@@ -404,4 +410,5 @@ def source_guarantee(samples: IntArray, weights: Array, budget: Budget) -> tuple
         if mean is None
         else MEAN_AND_SOURCE.format(clip=f"{mean.clip_norm:g}"),
         towards=ANYBODY if trust is None else trust.sentence(clients),
+        public=public,
     )

@@ -25,6 +25,12 @@ from fedpca_core.problems.perturbation import (
 )
 from fedpca_core.streams import Streams
 
+#: How records are prepared so that an epsilon can cover them.
+REMEDY = (
+    "Name the columns that are used, which then count as public (“Features” on a page, "
+    "public_schema=True in a script)."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -52,6 +58,11 @@ class Problem:
         covers it: one record moves all others.
     own_scale : bool
         Whether records were divided by deviations of their own, which no guarantee covers either.
+    looked : str
+        What was decided by looking at all records together when they were prepared, in words: no
+        guarantee covers it. Empty where nothing was.
+    public : tuple of str
+        What was taken as public instead; a guarantee names it.
     announced : PublicFacts or None
         Grid, mean and number of the records, where they are public knowledge.
     source : SourceRelease or None
@@ -77,6 +88,8 @@ class Problem:
     spectrum: Array | None = None
     own_mean: Array | None = None
     own_scale: bool = False
+    looked: str = ""
+    public: tuple[str, ...] = ()
     announced: PublicFacts | None = None
     source: SourceRelease | None = None
     paid_mean: PaidMean | None = None
@@ -106,6 +119,11 @@ class Problem:
     def unperturbed(self) -> Problem:
         """The problem without clipping and noise; itself where there is neither."""
         return self if self.truth is None else self.truth
+
+    @property
+    def met(self) -> Problem:
+        """The problem as a method meets it: clipped and noisy matrices are its own truth."""
+        return self if self.truth is None else replace(self, truth=None, spectrum=None)
 
     def private(
         self,
@@ -154,14 +172,14 @@ class Problem:
         Raises
         ------
         InvalidInput
-            Records scaled by their own deviations, or centred on their own mean with nothing paid
-            for it; second moments whose records cannot be clipped any more; a problem that is
-            private already; a budget out of range.
+            Records prepared by looking at them, scaled by their own deviations, or centred on their
+            own mean with nothing paid for it; second moments whose records cannot be clipped any
+            more; a problem that is private already; a budget out of range.
         """
         budget = Budget(epsilon, delta, clip, unit, trust, mean_share, mean_clip)
         records = self._coverable(budget)
         source = release_source(
-            self.client_data, records, self.record_norm, budget, streams, release
+            self.client_data, records, self.record_norm, budget, streams, release, self.public
         )
         return replace(
             self,
@@ -206,6 +224,11 @@ class Problem:
             "count a second release.",
         )
         require(
+            not self.looked,
+            f"In preparing “{self.name}” {self.looked}; one record may change that, and no ε "
+            f"covers it. {REMEDY}",
+        )
+        require(
             not self.own_scale,
             f"The records of “{self.name}” were divided by deviations of their own, which no ε "
             "here covers; leave them unscaled, or scale them by numbers that were public before.",
@@ -227,6 +250,14 @@ class Problem:
         if self.truth is not None:
             return self.truth.covariance
         return self.client_data.mean() if self.spectrum is None else np.diag(self.spectrum)
+
+    @cached_property
+    def pooled(self) -> Array:
+        """The weighted sum of what the clients hold, clipped and noisy as it may be.
+
+        It is S where they hold their records as they are; a run goes to its leading space.
+        """
+        return self.covariance if self.truth is None else self.client_data.mean()
 
     @cached_property
     def _eigen(self) -> tuple[Array, Array]:
@@ -271,6 +302,8 @@ class Problem:
 
 def _after_release(facts: PublicFacts | None, mean: Array | None) -> PublicFacts | None:
     """Public facts once a noisy mean, if any, takes the place of the records' own."""
+    if facts is not None and facts.read_off:
+        return None
     if facts is None or facts.mean is None:
         return facts
     return replace(facts, mean=mean, records_total=FINE)
@@ -298,6 +331,9 @@ def from_blocks(
     record_norm: float | None = None,
     own_mean: Array | None = None,
     own_scale: bool = False,
+    looked: str = "",
+    public: Sequence[str] = (),
+    judged: bool = True,
     announced: PublicFacts | None = None,
 ) -> Problem:
     """Problem from the clients' own blocks.
@@ -309,15 +345,17 @@ def from_blocks(
     weights : {"records", "equal"} or sequence of float
         How clients count in the target S = sum_i w_i S_i: by their share of records (the pooled
         covariance) or each the same.
-    record_norm, own_mean, own_scale, announced
+    record_norm, own_mean, own_scale, looked, public, announced
         What was done to the records before; see `Problem`.
+    judged : bool
+        Whether values that are too large, or that do not vary, are refused: that looks at them.
 
     Raises
     ------
     InvalidInput
         Empty or non-finite blocks, unequal features, all zero.
     """
-    checked = checked_blocks(blocks)
+    checked = checked_blocks(blocks, judged=judged)
     share = client_weights(weights, len(checked))
     client_data = ClientData.from_blocks(checked, share)
     return Problem(
@@ -331,6 +369,8 @@ def from_blocks(
         record_norm=record_norm,
         own_mean=own_mean,
         own_scale=own_scale,
+        looked=looked,
+        public=tuple(public),
         announced=announced,
     )
 

@@ -11,6 +11,7 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.announced import PublicFacts, decimal_steps, schema_bounds
 from fedpca_core.problems.heterogeneity import (
+    DEALT,
     Way,
     check_heterogeneity,
     exchange,
@@ -19,10 +20,19 @@ from fedpca_core.problems.heterogeneity import (
 )
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
-from fedpca_core.problems.table_cleaning import clean_table
+from fedpca_core.problems.table_cleaning import (
+    CleanTable,
+    clean_table,
+    listed,
+    public_table,
+)
 from fedpca_core.streams import Streams
 
 SCALINGS = ("standardise", "centre", "none")
+_LOOKED = (
+    "numeric columns were found, constant ones left out and rows with empty cells dropped by "
+    "looking at the records"
+)
 
 
 def from_table(
@@ -38,6 +48,7 @@ def from_table(
     split: str = "even",
     weights: str | Sequence[float] = "records",
     name: str = "own table",
+    public_schema: bool = False,
 ) -> Problem:
     """Problem whose records are the rows of a table.
 
@@ -66,11 +77,14 @@ def from_table(
         Sizes of the clients where no column names them.
     weights : {"records", "equal"} or sequence of float
         How clients count in S.
+    public_schema : bool
+        For an epsilon: the named ``columns`` count as public and nothing is decided by looking at
+        the records (`public_table`); ``missing`` is not read.
 
     Raises
     ------
     InvalidInput
-        Whatever `clean_table` refuses, and sizes that do not fit.
+        Whatever `clean_table` or `public_table` refuses, and sizes that do not fit.
     """
     require(
         scaling in SCALINGS,
@@ -79,21 +93,31 @@ def from_table(
     if heterogeneity is None:
         heterogeneity = 0.0 if client_column is None else 1.0
     check_heterogeneity(heterogeneity)
-    table = clean_table(frame, columns, client_column, missing)
+    if public_schema:
+        require(
+            scaling != "standardise",
+            "No ε covers records that are divided by deviations of their own; write the columns in "
+            "units that are public and compare, and centre them or leave them as they are.",
+        )
+        table = public_table(frame, columns or (), client_column)
+    else:
+        table = clean_table(frame, columns, client_column, missing)
     records = _scaled(table.records, scaling)
     shuffled = Streams(seed).generator("data").permutation(len(records))
-    if table.clients is None:
-        sizes = samples_per_client(split, clients, len(records), seed=seed)
-        key = leading_scores(records, 1)[:, 0] if records.shape[1] > 1 else records[:, 0]
-        names: tuple[str, ...] = ()
-    else:
+    names: tuple[str, ...] = ()
+    if table.clients is not None:
         names = tuple(table.report.counts)
         sizes = tuple(table.report.counts.values())
         key = table.clients.astype(float)
+    else:
+        sizes = samples_per_client(split, clients, len(records), seed=seed)
+        alike = public_schema and heterogeneity == 0  # dealt at random: no order is needed
+        key = np.zeros(len(records)) if alike else _leading(records)
     # Shuffled first, so that rows with the same key come in random order and not as in the file.
     home: IntArray = shuffled[np.argsort(key[shuffled], kind="stable")].astype(np.int64)
     # At 1 all ways end alike, and a table with a client column need not look for one.
-    way = Way.drawn(sizes, seed) if heterogeneity == 1 else steady_way(records, home, sizes, seed)
+    steady = heterogeneity != 1 and not public_schema
+    way = steady_way(records, home, sizes, seed) if steady else Way.drawn(sizes, seed)
     held = exchange(home, sizes, heterogeneity, way)
     done = {
         "standardise": "Standardised by pooled means and variances, which takes two secure sums.",
@@ -109,14 +133,34 @@ def from_table(
         note=f"{table.report.sentences()} {done[scaling]}",
         own_mean=table.records.mean(axis=0) if scaling == "centre" else None,
         own_scale=scaling == "standardise",
+        looked="" if public_schema else _LOOKED,
+        public=_taken(table, heterogeneity, "reading" in frame.attrs) if public_schema else (),
+        judged=not public_schema,
         announced=_announced(table.records, scaling),
     )
+
+
+def _leading(records: Array) -> Array:
+    return leading_scores(records, 1)[:, 0] if records.shape[1] > 1 else records[:, 0]
+
+
+def _taken(table: CleanTable, heterogeneity: float, text: bool) -> tuple[str, ...]:
+    """What was public of a table whose columns are."""
+    said = {
+        f"the columns ({listed(table.report.features)})": True,
+        "that a cell without a number counts as 0": True,
+        "how the file is written (separator, decimal mark)": text,
+        "whose record each row is": table.clients is not None,
+        DEALT: table.clients is None and heterogeneity > 0,
+    }
+    return tuple(words for words, so in said.items() if so)
 
 
 def _announced(records: Array, scaling: str) -> PublicFacts:
     """The schema's steps and bounds, and the moments that the secure sums made public."""
     mean = None if scaling == "none" else records.mean(axis=0)
-    facts = PublicFacts(decimal_steps(records), mean, len(records), bounds=schema_bounds(records))
+    steps, bounds = decimal_steps(records), schema_bounds(records)
+    facts = PublicFacts(steps, mean, len(records), bounds=bounds, read_off=True)
     return facts.scaled(records.std(axis=0)) if scaling == "standardise" else facts
 
 

@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
+from fedpca_core.problems.client_data import LARGEST as LARGEST_SQUARED
 
 #: More numeric columns or clients than this are refused: nothing would answer in time.
 MAX_FEATURES = 1000
 MAX_CLIENTS = 200
+#: What is asked for where an epsilon is.
+NAMED = (
+    "at least 2 columns are named beforehand, since finding the numeric ones looks at the records"
+)
 #: Squares of larger values, summed, could overflow.
 LARGEST = 1e100
 #: Squares of smaller values vanish, and with them the variance.
@@ -184,6 +189,47 @@ def clean_table(
     return CleanTable(np.ascontiguousarray(values[:, usable]), codes, report)
 
 
+def public_table(
+    frame: pd.DataFrame, columns: Sequence[str], client_column: str | None = None
+) -> CleanTable:
+    """A table of which columns and clients are public, and nothing is decided by its other cells.
+
+    Every named column is a feature, constant or not, and every row with a client is a record; a
+    cell that holds no number counts as 0 (`cell_numbers`).
+
+    Raises
+    ------
+    InvalidInput
+        No columns, unknown or too many; a client column that names one client or too many.
+    """
+    frame = _named(frame, columns, client_column)
+    chosen = [name for name in dict.fromkeys(columns) if name != client_column]
+    require(
+        bool(columns),
+        f"Under an ε {NAMED}; choose them under “Features” (columns).",
+    )
+    require(
+        2 <= len(chosen) <= MAX_FEATURES,
+        f"{len(chosen)} columns are named, but 2 to {MAX_FEATURES:,} are needed; choose others.",
+    )
+    owners = None if client_column is None else frame[client_column]
+    codes: IntArray | None = None
+    counts: dict[str, int] = {}
+    if owners is not None:
+        known = owners.notna().to_numpy(dtype=bool)
+        codes, counts, _ = _natural_clients(owners, known, str(client_column))
+        frame = frame[known]
+    report = TableReport(
+        rows_read=len(frame),
+        rows_used=len(frame),
+        features=tuple(chosen),
+        counts=counts,
+        reading="Columns as named; a cell without a number counts as 0.",
+    )
+    values = np.column_stack([cell_numbers(frame[name]) for name in chosen])
+    return CleanTable(np.ascontiguousarray(values), codes, report)
+
+
 def _named(
     frame: pd.DataFrame, columns: Sequence[str] | None, client_column: str | None
 ) -> pd.DataFrame:
@@ -258,6 +304,21 @@ def _natural_clients(
     counts = {str(c): int(n) for c, n in zip(labels, np.bincount(codes), strict=True)}
     every = [str(label) for label in owners.dropna().map(client_name).unique()]
     return codes.astype(np.int64), counts, tuple(c for c in every if c not in counts)
+
+
+def cell_numbers(cells: pd.Series) -> Array:
+    """Each cell as a number by itself, (records,) float64: 0 where it holds none.
+
+    Nothing is decided by a column as a whole, so one record changes no other: what is empty, text,
+    infinite or too large to be squared counts as 0, True as 1 and False as 0.
+    """
+    if pd.api.types.is_any_real_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells):
+        values = cells.to_numpy(dtype=float, na_value=np.nan)
+    else:
+        texts = cells.astype("string").str.strip().str.casefold()
+        spelled = texts.replace({"true": "1", "false": "0"})
+        values = pd.to_numeric(spelled, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    return np.where(np.abs(values) <= LARGEST_SQUARED, values, 0.0)
 
 
 def client_name(value: object) -> str:

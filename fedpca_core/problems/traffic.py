@@ -13,14 +13,17 @@ import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
+from fedpca_core.problems.heterogeneity import DEALT
 from fedpca_core.problems.problem import Problem, from_blocks
-from fedpca_core.problems.table_cleaning import MAX_CLIENTS
+from fedpca_core.problems.table_cleaning import MAX_CLIENTS, listed
 from fedpca_core.problems.traffic_files import Traffic, available, load
 from fedpca_core.problems.traffic_synthetic import synthetic
 from fedpca_core.problems.traffic_table import read_traffic
 from fedpca_core.streams import Streams
 
 __all__ = ["DetectionTask", "Traffic", "available", "load", "prepare", "read_traffic", "synthetic"]
+
+_LOOKED = "constant features were left out by looking at the records"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +123,7 @@ def prepare(
     transform: str = "log",
     standardising: str = "global",
     seed: int = 0,
+    public_schema: bool = False,
 ) -> DetectionTask:
     """Split the training normals over clients and standardise everything.
 
@@ -142,6 +146,8 @@ def prepare(
         the pooled mean only, which noise at the source can pay for.
     seed : int
         Order of the iid split.
+    public_schema : bool
+        For an epsilon: constant features stay, since leaving them out looks at the records.
 
     Raises
     ------
@@ -162,7 +168,7 @@ def prepare(
         normal, test = signed_log(normal), signed_log(test)
     mean, deviation = normal.mean(axis=0), normal.std(axis=0)
     # A constant column leaves rounding noise in its deviation, relative to its own size.
-    varies = deviation > 1e-12 * np.maximum(1.0, np.abs(mean))
+    varies = (deviation > 1e-12 * np.maximum(1.0, np.abs(mean))) | public_schema
     require(
         int(varies.sum()) >= 2,
         f"Only {int(varies.sum())} of the {len(varies)} features of {traffic.name} vary over the "
@@ -172,6 +178,10 @@ def prepare(
     mean, deviation = mean[varies], deviation[varies]
     if standardising == "centre":
         deviation = np.ones_like(deviation)
+    require(
+        not public_schema or standardising == "centre",
+        "No ε covers records that are divided by deviations of their own; centre them only.",
+    )
     test = (test[:, varies] - mean) / deviation
     blocks = [normal[place][:, varies] for place in places]
     if standardising == "local":
@@ -187,6 +197,9 @@ def prepare(
         note=f"{traffic.note} Training records {how} {len(places)} clients of {_sizes(sizes)}.",
         own_mean=mean if standardising == "centre" else None,
         own_scale=standardising != "centre",
+        looked=traffic.looked or ("" if public_schema else _LOOKED),
+        public=_taken(traffic) if public_schema else (),
+        judged=not public_schema,
     )
     return DetectionTask(
         problem=problem,
@@ -195,6 +208,17 @@ def prepare(
         types=traffic.types,
         source=traffic,
         dropped=tuple(names[~varies]),
+    )
+
+
+def _taken(traffic: Traffic) -> tuple[str, ...]:
+    """What was public of traffic whose columns are."""
+    dealt = DEALT if traffic.owners is None else "whose record each row is"
+    return (
+        f"the columns ({listed(traffic.feature_names)})",
+        "that a cell without a number counts as 0",
+        "which records are normal and train",
+        dealt,
     )
 
 

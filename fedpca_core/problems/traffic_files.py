@@ -62,6 +62,8 @@ class Traffic:
         Where the records come from and how they were split.
     owners : (records,) object, optional
         Whose normal training record each is, where the records say so.
+    looked : str
+        What was decided by looking at the records, as in `Problem`.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Traffic:
     labelled: bool = True
     note: str = ""
     owners: np.ndarray | None = None
+    looked: str = ""
 
     def __post_init__(self) -> None:
         require(

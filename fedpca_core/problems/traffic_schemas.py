@@ -102,8 +102,8 @@ class Schema:
         """Columns without which a file is not recognised."""
         return (*self.numeric, *self.categories)
 
-    def values(self, table: pd.DataFrame, file: str) -> Array:
-        """All features of some rows; NaN where a cell is empty.
+    def values(self, table: pd.DataFrame, file: str, *, strict: bool = True) -> Array:
+        """All features of some rows; NaN where a cell is empty or, where not strict, holds text.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Schema:
         """
         result = np.zeros((len(table), len(self.feature_names)))
         for index, column in enumerate(self.numeric):
-            result[:, index] = self._numbers(table[column], column, file)
+            result[:, index] = self._numbers(table[column], column, file, strict)
         index = len(self.numeric)
         for column, levels in self.categories.items():
             codes, texts = _distinct(table[column])
@@ -122,7 +122,7 @@ class Schema:
                 index += 1
         return result
 
-    def _numbers(self, cells: pd.Series, column: str, file: str) -> Array:
+    def _numbers(self, cells: pd.Series, column: str, file: str, strict: bool) -> Array:
         if cells.dtype.kind in "fiub":
             return cells.to_numpy(dtype=float)
         texts = cells.astype("string").str.strip()
@@ -133,7 +133,7 @@ class Schema:
         empty = texts.isna() | (texts == "")
         text = np.isnan(numbers) & ~empty.to_numpy(dtype=bool)
         text &= (texts.str.casefold() != "nan").to_numpy(dtype=bool, na_value=False)
-        if text.any():
+        if strict and text.any():
             row = int(np.flatnonzero(text)[0])
             raise InvalidInput(
                 f"Column '{column}' of {file} holds text where numbers are expected "

@@ -14,7 +14,14 @@ import pandas as pd
 
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.errors import require
-from fedpca_core.problems.table_cleaning import client_name, distinctly_named, listed
+from fedpca_core.problems.client_data import LARGEST
+from fedpca_core.problems.table_cleaning import (
+    NAMED,
+    cell_numbers,
+    client_name,
+    distinctly_named,
+    listed,
+)
 from fedpca_core.problems.table_file import read_table
 from fedpca_core.problems.traffic_files import Traffic
 from fedpca_core.problems.traffic_schemas import HEADERLESS, Schema, attacks_in, recognise
@@ -31,6 +38,7 @@ _LABEL_NAMES = (
     *("label", "labels", "class", "attack", "target", "anomaly", "outlier", "is_attack"),
     *("is_anomaly", "malicious", "attack_cat", "attack_type", "detailed-label", "detailed_label"),
 )
+_LOOKED = "numeric columns were found and rows with empty cells left out by looking at the records"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +75,7 @@ def read_traffic(
     columns: Sequence[str] = (),
     client_column: str = "",
     seed: int = 0,
+    public_schema: bool = False,
 ) -> Traffic:
     """Read a CSV file; 60% of the normal records train, everything else is tested.
 
@@ -87,6 +96,9 @@ def read_traffic(
         The column that says whose record it is; "" leaves the split to `prepare`.
     seed : int
         Draws that split, and the rows kept of a very long file.
+    public_schema : bool
+        For an epsilon: the columns are those of a known data set or named, each cell is read by
+        itself (`cell_numbers`), and no row is left out for what it holds. Labels are public.
 
     Raises
     ------
@@ -99,7 +111,9 @@ def read_traffic(
     if schema is not None:
         # In these files a dash is a value ("does not apply"), not a gap.
         table = schema.spelled(distinctly_named(read_table(content, name, missing=())))
-    rows = _usable(table, schema, columns, label_column, normal_value, client_column, name)
+    rows = _usable(
+        table, schema, columns, label_column, normal_value, client_column, name, public_schema
+    )
     rows = _thinned(rows, Streams(seed).generator("data", 1))
     normal = np.flatnonzero(~rows.attack)
     drawn = Streams(seed).generator("data", 2).permutation(normal)
@@ -116,6 +130,7 @@ def read_traffic(
         types=rows.types[rest],
         labelled=rows.labelled,
         owners=None if rows.owners is None else rows.owners[chosen],
+        looked="" if public_schema else _LOOKED,
         note=f"Your file. {rows.story} 60% of the {trained}, drawn at random, train; everything "
         "else is tested.",
     )
@@ -144,6 +159,7 @@ def _usable(
     normal_value: str,
     client_column: str,
     name: str,
+    public_schema: bool,
 ) -> _Rows:
     known = [column for column in table.columns if column.casefold() in _LABEL_NAMES]
     read = len(table)
@@ -179,11 +195,17 @@ def _usable(
         attack = np.zeros(len(table), dtype=bool)
         types = np.full(len(table), "unlabelled", dtype=object)
         story.append("Nobody says which records are attacks, so all of them count as normal.")
-    if schema is None:
-        names, values, said = _features(table, columns, {*known, label_column, client_column}, name)
-        story.append(said)
+    labels = {*known, label_column, client_column}
+    if schema is not None:
+        names, values = schema.feature_names, schema.values(table, name, strict=not public_schema)
+    elif public_schema:
+        names, values = _named_features(table, [c for c in columns if c not in labels], name)
     else:
-        names, values = schema.feature_names, schema.values(table, name)
+        names, values, said = _features(table, columns, labels, name)
+        story.append(said)
+    if public_schema:
+        story.append("A cell without a number counts as 0.")
+        values = np.where(np.abs(values) <= LARGEST, values, 0.0)
     finite = np.isfinite(values).all(axis=1)
     require(
         bool(finite.any()),
@@ -204,15 +226,31 @@ def _usable(
     return whole.only(np.flatnonzero(finite), "")
 
 
-def _features(
-    table: pd.DataFrame, columns: Sequence[str], labels: set[str], name: str
-) -> tuple[tuple[str, ...], Array, str]:
-    """The numeric columns of a table that is none of the known data sets."""
+def _check_named(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
     for column in columns:
         require(
             column in table,
             f"{name} has no column “{column}”; its columns are {listed(list(table.columns))}.",
         )
+
+
+def _named_features(
+    table: pd.DataFrame, columns: Sequence[str], name: str
+) -> tuple[tuple[str, ...], Array]:
+    """The columns that were named, each cell read by itself."""
+    _check_named(table, columns, name)
+    require(
+        len(columns) >= 2,
+        f"Under an ε {NAMED}; choose those of {name} under “Features”.",
+    )
+    return tuple(columns), np.column_stack([cell_numbers(table[column]) for column in columns])
+
+
+def _features(
+    table: pd.DataFrame, columns: Sequence[str], labels: set[str], name: str
+) -> tuple[tuple[str, ...], Array, str]:
+    """The numeric columns of a table that is none of the known data sets."""
+    _check_named(table, columns, name)
     offered = [column for column in columns or table.columns if column not in labels]
     numeric = [
         column

@@ -15,7 +15,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from enum import StrEnum
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -32,6 +33,19 @@ ServerState = Mapping[str, Any]
 Start = tuple[ServerState, Arrays]
 #: What a client step gives: the uplink and the new client state, the client axis first.
 Step = tuple[Arrays, Arrays]
+
+
+class Uploads(StrEnum):
+    """What one upload of a client is; which attacks can read it hangs on nothing else."""
+
+    PRODUCTS = "products with the client's matrix"
+    UPDATE = "where a step of a public update arrives"
+    FRAMES = "frames after local steps of a public rule"
+    CENTRES = "a common frame moved by a local gradient"
+    GRADIENTS = "gradients"
+    EIGENVECTORS = "leading eigenvectors, with or without their sizes"
+    MATRIX = "the client's matrix"
+    NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,8 @@ class Setting:
         What the clients' noise at the source guarantees, whatever the method (`Problem.private`).
     paid_mean : PaidMean or None
         The noisy mean that the records were centred on, a release of its own (`Problem.bounded`).
+    public : tuple of str
+        What the preparation of the records took as public.
     """
 
     features: int
@@ -70,6 +86,7 @@ class Setting:
     own_moments: bool = False
     guarantee: Guarantee | None = None
     paid_mean: PaidMean | None = None
+    public: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(
@@ -200,6 +217,10 @@ class Algorithm(ABC):
 
     Class attributes
     ----------------
+    uploads : Uploads
+        What one upload is.
+    replayable : bool
+        Whether `fedpca_core.attacks.replay` can rerun its public update on a candidate matrix.
     needs_individual_uploads : bool
         True when the server's step reads single uploads, which secure aggregation hides.
     reuses_uploads : bool
@@ -209,7 +230,8 @@ class Algorithm(ABC):
         True when each client adds only a share of the noise, so that the run must show sums only.
     agreed : tuple of str
         Facts of all clients' data, named as in `ClientData`, that server and clients know before
-        the first round ("spectral_norms", "pooled_norm"). On a network they have to be sent.
+        the first round ("spectral_norms", "pooled_norm"). They are asked for by messages, see
+        `fedpca_core.protocol.agreed`.
     spent : tuple of str
         Client state that counts what has left a client. Where an upload is lost on a network the
         client forgets the round, but not these.
@@ -217,6 +239,8 @@ class Algorithm(ABC):
         Clients without whom no round can be finished.
     waits : bool
         True when the rule "memory" for absent clients is to stand still until each has answered.
+    one_round : bool
+        True when a run ends once every client has been heard.
 
     Raises
     ------
@@ -224,6 +248,8 @@ class Algorithm(ABC):
         A parameter that counts something is not a whole number.
     """
 
+    uploads: ClassVar[Uploads] = Uploads.PRODUCTS
+    replayable: ClassVar[bool] = False
     needs_individual_uploads: ClassVar[bool] = False
     reuses_uploads: ClassVar[bool] = True
     shares_noise: ClassVar[bool] = False
@@ -231,6 +257,7 @@ class Algorithm(ABC):
     spent: ClassVar[tuple[str, ...]] = ()
     indispensable: ClassVar[tuple[int, ...]] = ()
     waits: ClassVar[bool] = False
+    one_round: ClassVar[bool] = False
 
     #: Number of columns of the estimate; a dataclass field of every algorithm.
     components: int
@@ -297,6 +324,16 @@ class Algorithm(ABC):
         features, components).
         """
         return {}
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Parameters that make no difference beside the others; mostly none."""
+        return ()
+
+    def effective(self) -> Self:
+        """The same algorithm with its idle parameters at their defaults."""
+        usual = {each.name: each.default for each in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **{name: usual[name] for name in self.idle})  # type: ignore[type-var]
 
     def notes(self, setting: Setting) -> tuple[str, ...]:
         """Sentences a visitor should read beside a run with these parameters; mostly none."""

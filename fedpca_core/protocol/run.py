@@ -16,6 +16,7 @@ import numpy as np
 from fedpca_core.arrays import Arrays, IntArray
 from fedpca_core.errors import InvalidInput, require, require_whole
 from fedpca_core.linalg.threads import one_thread
+from fedpca_core.protocol.agreed import before_the_first_round
 from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.trace import STATE_BYTES, Round, Trace
@@ -75,13 +76,18 @@ class Run(ABC):
         self.mailbox = Mailbox(
             channel, setting, self.streams, reuse_uploads=algorithm.reuses_uploads
         )
+        #: Carries what clients tell before the first round (`agree`).
+        self.opening = before_the_first_round(channel, setting, self.streams)
         self._keep_rounds = self._keep_states = keep_rounds
         self._rounds: list[Round] = []
 
     # ------------------------------------------------------------------ what differs
     @abstractmethod
     def begin(self) -> ServerState:
-        """The server's state before the first round; the clients know theirs."""
+        """The server's state before the first round; the clients know theirs.
+
+        What the algorithm needs of all clients (`Algorithm.agreed`) is asked by way of `opening`.
+        """
 
     @abstractmethod
     def collect(
@@ -115,7 +121,8 @@ class Run(ABC):
         elapsed = time.perf_counter() - began
         products = self.products
         estimate, state = algorithm.estimate(server, self.clients), algorithm.exposed(self.clients)
-        yield Round(0, estimate, 0, 0, products, elapsed, state)
+        told, asked = self.opening.bytes_up, self.opening.bytes_down
+        yield Round(0, estimate, told, asked, products, elapsed, state)
         for index in range(1, self.planned + 1):
             began = time.perf_counter()
             plan = algorithm.plan(server, index, self.setting, self.streams)
@@ -190,6 +197,7 @@ class Run(ABC):
                 secure_aggregation=self.channel.secure_aggregation,
                 dtype=self.channel.dtype,
                 exchanges=tuple(self.mailbox.exchanges),
+                before=tuple(self.opening.exchanges),
             ),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from fedpca_core.arrays import Arrays, put, take
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.agreed import agree, check_agreed
 from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.linear_answers import LinearAnswers, check_channel
@@ -50,6 +52,7 @@ class Simulation(Run):
             own_moments=problem.own_moments,
             guarantee=problem.guarantee,
             paid_mean=problem.paid_mean,
+            public=problem.public,
         )
         channel = channel or Channel()
         super().__init__(
@@ -58,6 +61,8 @@ class Simulation(Run):
         self.sums_only = problem.source is not None and problem.source.trust is not None
         if self.sums_only or algorithm.shares_noise:
             check_channel(channel.secure_aggregation, participation)
+        else:
+            check_agreed(algorithm, channel)
         self.client_data = problem.client_data.metered()
 
     @property
@@ -68,6 +73,8 @@ class Simulation(Run):
     def begin(self) -> ServerState:
         data = self.client_data
         asked = LinearAnswers(data).as_data() if self.sums_only else data
+        if agreed := agree(self.algorithm, asked, self.opening):
+            asked = replace(asked, facts=asked.facts | agreed)
         server, self.clients = self.algorithm.start(asked, self.setting, self.streams)
         return server
 

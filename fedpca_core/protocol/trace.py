@@ -60,7 +60,7 @@ class Trace:
         What the algorithm exposes of its clients' state after each round, the start first; None
         where a whole run of it would take too much memory (simulation only).
     bytes_up, bytes_down, local_products : (rounds + 1,) int64
-        Cumulative over rounds and clients.
+        Cumulative over rounds and clients; row 0 is what the start itself took.
     seconds : (rounds + 1,) float64
         Cumulative time of the steps.
     transcript : Transcript

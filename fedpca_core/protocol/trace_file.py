@@ -34,8 +34,12 @@ _CURVES = ("estimates", "bytes_up", "bytes_down", "local_products", "seconds")
 _WHO = ("participants", "weights", "sum_weights")
 #: Parts of an exchange that are named arrays; the last three may be None.
 _MESSAGES = ("downlink", "uploads", "sums", "feedback")
+#: Parts of a transcript that are exchanges.
+_EXCHANGES = ("before", "exchanges")
 _NUMBERS = ("round", "local_steps", "recorded", "bytes_up", "bytes_down", "upload_bytes")
-_SCALARS = ("features", "clients", "participation", "absent", "record_norm", "own_moments")
+_SCALARS = (
+    "features", "clients", "participation", "absent", "record_norm", "own_moments", "public",
+)  # fmt: skip
 
 
 def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
@@ -44,15 +48,13 @@ def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
     arrays |= {f"setting/{name}": getattr(trace.setting, name) for name in ("samples", "weights")}
     for index, state in enumerate(trace.states or ()):
         arrays |= {f"states/{index}/{name}": array for name, array in state.items()}
-    exchanges = []
-    for index, exchange in enumerate(trace.transcript.exchanges):
-        arrays |= {f"exchanges/{index}/{name}": getattr(exchange, name) for name in _WHO}
-        entry: dict[str, Any] = {name: getattr(exchange, name) for name in _NUMBERS}
-        for name in _MESSAGES:
-            part: Arrays | None = getattr(exchange, name)
-            entry[name] = None if part is None else list(part)
-            arrays |= {f"exchanges/{index}/{name}/{key}": a for key, a in (part or {}).items()}
-        exchanges.append(entry)
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for key in _EXCHANGES:
+        entries[key] = []
+        for index, exchange in enumerate(getattr(trace.transcript, key)):
+            entry, parts = _entry(exchange)
+            entries[key].append(entry)
+            arrays |= {f"{key}/{index}/{name}": array for name, array in parts.items()}
     guarantee = trace.setting.guarantee
     header = {
         "format": FORMAT,
@@ -65,11 +67,11 @@ def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
         "states": None if trace.states is None else [list(state) for state in trace.states],
         "secure_aggregation": trace.transcript.secure_aggregation,
         "dtype": trace.transcript.dtype,
-        "exchanges": exchanges,
+        **entries,
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    entries: dict[str, Any] = {"header": text, **arrays}
-    np.savez_compressed(file, **entries)
+    content: dict[str, Any] = {"header": text, **arrays}
+    np.savez_compressed(file, **content)
 
 
 def load_trace(file: str | Path | IO[bytes]) -> Trace:
@@ -119,10 +121,10 @@ def load_trace(file: str | Path | IO[bytes]) -> Trace:
 def _trace(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Trace:
     stated, mean = header["guarantee"], header.get("paid_mean")
     setting = Setting(
-        **header["setting"],
+        **_tuples(header["setting"]),
         samples=arrays["setting/samples"],
         weights=arrays["setting/weights"],
-        guarantee=None if stated is None else Guarantee(**stated),
+        guarantee=None if stated is None else Guarantee(**_tuples(stated)),
         paid_mean=None if mean is None else PaidMean(**mean),
     )
     names = header["states"]
@@ -144,13 +146,32 @@ def _trace(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Trace:
             weights=setting.weights,
             secure_aggregation=header["secure_aggregation"],
             dtype=header["dtype"],
-            exchanges=tuple(
-                _exchange(entry, f"exchanges/{index}", arrays)
-                for index, entry in enumerate(header["exchanges"])
-            ),
+            **{
+                key: tuple(
+                    _exchange(entry, f"{key}/{index}", arrays)
+                    for index, entry in enumerate(header.get(key, ()))  # files without any before
+                )
+                for key in _EXCHANGES
+            },
         ),
         **{name: arrays[name] for name in _CURVES},
     )
+
+
+def _entry(exchange: Exchange) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """An exchange as what goes into the header and the arrays beside it."""
+    entry: dict[str, Any] = {name: getattr(exchange, name) for name in _NUMBERS}
+    arrays: dict[str, AnyArray] = {name: getattr(exchange, name) for name in _WHO}
+    for name in _MESSAGES:
+        part: Arrays | None = getattr(exchange, name)
+        entry[name] = None if part is None else list(part)
+        arrays |= {f"{name}/{key}": array for key, array in (part or {}).items()}
+    return entry, arrays
+
+
+def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists of JSON as what they were written from."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
 
 
 def _exchange(entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, AnyArray]) -> Exchange:

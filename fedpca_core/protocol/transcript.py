@@ -70,6 +70,9 @@ class Transcript:
         so their ``nbytes`` say nothing about the wire.
     exchanges : tuple of Exchange
         One for each round.
+    before : tuple of Exchange
+        What clients told before the first round (`Algorithm.agreed`), each upload on its own even
+        under secure aggregation; mostly nothing.
     """
 
     features: int
@@ -79,11 +82,14 @@ class Transcript:
     secure_aggregation: bool
     dtype: str
     exchanges: tuple[Exchange, ...]
+    before: tuple[Exchange, ...] = ()
 
     def sent(self, client: int) -> int:
         """Bytes a client has uploaded over the whole run."""
         return sum(
-            exchange.upload_bytes for exchange in self.exchanges if client in exchange.participants
+            exchange.upload_bytes
+            for exchange in (*self.before, *self.exchanges)
+            if client in exchange.participants
         )
 
     def until(self, rounds: int | None) -> Transcript:

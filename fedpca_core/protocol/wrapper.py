@@ -15,6 +15,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -38,6 +39,16 @@ class Wrapper(Algorithm):
     @property
     def title(self) -> str:
         return self.method.title
+
+    @property
+    def uploads(self) -> Uploads:  # type: ignore[override]
+        """As the method."""
+        return self.method.uploads
+
+    @property
+    def replayable(self) -> bool:  # type: ignore[override]
+        """As the method."""
+        return self.method.replayable
 
     @property
     def needs_individual_uploads(self) -> bool:  # type: ignore[override]

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.linear import AttackPath, Estimate
-from fedpca_core.errors import check_client
+from fedpca_core.attacks.registry import on_matrices
+from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.steps import Part, Step, part
 from fedpca_core.studies.build import attacked_run, build_algorithm
+from fedpca_core.studies.deployed import deployment_of, stated_trace, truth_of
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.study import Part, Step, part
+from fedpca_core.trial import Trial, compared
 
 #: Fields of the settings that a run and its attack depend on, whatever a section adds.
 RUN = frozenset(
@@ -81,32 +84,6 @@ def onlooker(settings: AttackSettings, clients: int) -> Onlooker:
     return Onlooker(settings.attack)
 
 
-def private_matrix(problem: Problem, client: int) -> Array:
-    """The attacked client's true S_i, without noise (simulation only).
-
-    Raises
-    ------
-    InvalidInput
-        There is no such client.
-    """
-    check_client(client, problem.clients, "an attacked client")
-    return problem.unperturbed.client_data.only(np.array([client])).dense()[0]
-
-
-def held_matrix(problem: Problem, client: int) -> Array:
-    """What the client answers with: S_i, or with noise at the source what it released of it."""
-    return problem.client_data.only(np.array([client])).dense()[0]
-
-
-def stated_trace(problem: Problem, client: int) -> float:
-    """The trace that the client states: of what it answers with, so that noise covers it too.
-
-    Noise may leave nothing positive of it; then the client states next to nothing.
-    """
-    held = held_matrix(problem, client)
-    return max(float(np.trace(held)), 1e-9 * float(np.linalg.norm(held)))
-
-
 def replaying(problem: Problem, view: Transcript, settings: ConvergeSettings) -> attacks.Replaying:
     """The replay of FAPS against the attacked client; only what clients state is read of them."""
     return attacks.Replaying(
@@ -134,12 +111,16 @@ class Attacked:
         What the adversary reads: the same, or the sums without the colluders' uploads.
     path : AttackPath
         Its belief after every round.
+    finding : Finding
+        What is known of the client's covariance: by this attack, compared with the truth, and
+        where it did not get it, what else fits and was not tried.
     """
 
     table: pd.DataFrame
     transcript: Transcript
     view: Transcript
     path: AttackPath
+    finding: Finding
 
 
 def observed(
@@ -170,7 +151,38 @@ def attack(
         estimates.append(estimate)
         share = len(estimates) / (len(view.exchanges) + 2)
         yield Step(0.6 + 0.4 * share, f"the server after round {len(estimates) - 1}")
-    return Attacked(table, transcript, view, AttackPath.of(estimates))
+    path = AttackPath.of(estimates)
+    known = _finding(problem, method, settings, by, view, path.estimates[-1])
+    return Attacked(table, transcript, view, path, known)
+
+
+#: Adversaries by their attacks in the registry.
+_KEYS = {"pooled": "sums", "collude": "sums"}
+
+
+def _finding(
+    problem: Problem,
+    method: str,
+    settings: AttackSettings,
+    by: Onlooker,
+    view: Transcript,
+    last: Array,
+) -> Finding:
+    """What the last estimate of one attack says of the client's covariance."""
+    client = settings.client
+    algorithm = build_algorithm(method, settings)
+    deployment = deployment_of(problem, algorithm, settings, client, rounds=len(view.exchanges))
+    if all(exchange.uploads is not None for exchange in view.exchanges):
+        deployment = replace(deployment, sums=False)  # all others collude: nothing is hidden
+    key = _KEYS.get(by.key, by.key)
+    others = {
+        one.key: one.seconds(deployment, client)
+        for one in on_matrices(deployment, client)
+        if one.key != key
+    }
+    run = Trial(deployment, client, {key: [Belief(last, dense=True)]}, waiting=others)
+    truth = truth_of(problem, client, settings.components)
+    return replace(run, got=compared(run, truth)).findings[0]
 
 
 def rounds(key: str, view: Transcript, client: int, stated: float) -> Iterator[Estimate]:

@@ -15,13 +15,13 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_problem, simulation
 from fedpca_core.studies.convergence import Rest
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import Part, Step
 from fedpca_core.studies.sweep import Measured, Sweep
 
 BUDGETS = (0.1, 0.5, 2.0, 10.0, 50.0, math.inf)

@@ -8,8 +8,10 @@ import pandas as pd
 
 from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.guarantee import given
 from fedpca_core.problems import Problem, decay_spectrum
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
+from fedpca_core.problems.images import PUBLIC as IMAGES_PUBLIC
 from fedpca_core.problems.problem import check_components
 from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.protocol.algorithm import Algorithm
@@ -17,11 +19,11 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.remembered import Remembered
+from fedpca_core.steps import Part, Step
 from fedpca_core.streams import Streams
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.own_table import TABLE_FIELDS, own_problem
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
-from fedpca_core.studies.study import Part, Step
 
 #: Fields that a problem depends on; the others do not invalidate one that is remembered.
 PROBLEM_FIELDS = (
@@ -61,14 +63,42 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     InvalidInput
         Sizes that do not fit, data that are not there.
     """
-    digest = data.digest if settings.problem == "table" and data is not None else ""
-    key = (digest, *(getattr(settings, name) for name in PROBLEM_FIELDS))
-    problem = _PROBLEMS.get(key, lambda: _built(settings, data))
-    check_components(settings.components, problem.features)
+    problem = before_noise(settings, data)
     if math.isinf(settings.epsilon):
         return problem
     noise = tuple(getattr(settings, name) for name in NOISE_FIELDS)
-    return _PROBLEMS.get((*key, *noise), lambda: with_noise(problem, settings))
+    return _PROBLEMS.get((*_key(settings, data), *noise), lambda: with_noise(problem, settings))
+
+
+def before_noise(settings: ConvergeSettings, data: OwnData | None = None) -> Problem:
+    """The problem without noise, but prepared so that the settings' ε can cover it.
+
+    Raises
+    ------
+    InvalidInput
+        As `build_problem`.
+    """
+    problem = _PROBLEMS.get(_key(settings, data), lambda: _built(settings, data))
+    check_components(settings.components, problem.features)
+    return problem
+
+
+def _key(settings: ConvergeSettings, data: OwnData | None) -> tuple[object, ...]:
+    own = settings.problem == "table" and data is not None
+    prepared = (data.digest, math.isfinite(settings.epsilon)) if own and data is not None else ()
+    return (prepared, *(getattr(settings, name) for name in PROBLEM_FIELDS))
+
+
+def beside_epsilon(settings: ConvergeSettings) -> str:
+    """What must be said beside every ε of these settings, besides its own terms."""
+    return given(public_of(settings))
+
+
+def public_of(settings: ConvergeSettings) -> tuple[str, ...]:
+    """What an ε of these settings takes as public besides the clients' sizes."""
+    if settings.problem == "table":
+        return ("the named columns", "whose record each row is")
+    return IMAGES_PUBLIC if settings.problem in IMAGES else ()
 
 
 def with_noise(problem: Problem, settings: ConvergeSettings, release: int = 0) -> Problem:

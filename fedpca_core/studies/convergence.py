@@ -18,6 +18,7 @@ from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.settings import parameter
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_problem, simulation
 from fedpca_core.studies.divided import Divided
@@ -25,7 +26,7 @@ from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Study
 
 T = TypeVar("T")
 
@@ -73,6 +74,7 @@ class Comparison:
     predictions : mapping of method key to a tuple of frames
         What first-order theory says of each finished run, where it says so
         (`fedpca_core.metrics.linearised`; simulation only).
+    unpredicted : mapping of method key to the sentence why it says nothing of a finished run
     complete : bool
         False when the comparison was stopped early.
     unfinished : str or None
@@ -84,6 +86,7 @@ class Comparison:
     notes: Mapping[str, tuple[str, ...]]
     facts: Facts
     predictions: Mapping[str, tuple[pd.DataFrame, ...]]
+    unpredicted: Mapping[str, str]
     complete: bool
     unfinished: str | None = None
 
@@ -144,6 +147,16 @@ class Comparison:
         tails = [table[measure].iloc[-max(2, len(table) // 5) :] for table in tables]
         found = float(np.median(np.concatenate(tails)))
         return found if np.isfinite(found) else None
+
+    def unguided(self, measure: str) -> dict[str, str]:
+        """Why finished runs have no guide, by method, for those that have the measure."""
+        return {
+            method: self.unpredicted.get(method, TOO_SHORT)
+            for method in self.tables
+            if method != self.unfinished
+            and self.line(method, measure, "round") is not None
+            and self.guide(method, measure) is None
+        }
 
     def guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
         """Rounds and values of the predicted run: the median over the starts, as of the curve."""
@@ -217,6 +230,15 @@ class Comparison:
 ABOVE_ROUNDING = 1e-11
 #: Fewer rounds than this make no guide.
 SHORTEST_GUIDE = 6
+TOO_SHORT = (
+    f"fewer than {SHORTEST_GUIDE} rounds lie between where it comes close and where rounding takes "
+    "over or the run ends."
+)
+#: Why a run with noise on its uploads has no guide.
+NOISY_UPLOADS = (
+    "every upload carries fresh noise, and the theory of a round has none; switch the noise on "
+    "uploads off."
+)
 
 
 class Rest:
@@ -304,7 +326,9 @@ class Convergence(Divided[ConvergeSettings, Comparison]):
     def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
         tables: dict[str, tuple[pd.DataFrame, ...]] = {}
         predictions: dict[str, tuple[pd.DataFrame, ...]] = {}
+        unpredicted: dict[str, str] = {}
         for one in found:
+            unpredicted |= one.unpredicted
             for method, own in one.tables.items():
                 if method != one.unfinished or method not in tables:  # half a run beside whole ones
                     tables[method] = (*tables.get(method, ()), *own)
@@ -316,6 +340,7 @@ class Convergence(Divided[ConvergeSettings, Comparison]):
             notes={name: note for one in found for name, note in one.notes.items()},
             facts=found[0].facts,
             predictions=predictions,
+            unpredicted=unpredicted,
             complete=len(found) == settings.starts and all(one.complete for one in found),
             unfinished=found[-1].unfinished,
         )
@@ -343,6 +368,7 @@ class FromOneStart(Study[StartSettings, Comparison]):
         facts = Facts.of(problem)
         tables: dict[str, tuple[pd.DataFrame]] = {}
         predictions: dict[str, tuple[pd.DataFrame]] = {}
+        unpredicted: dict[str, str] = {}
         refusals: dict[str, str] = {}
         notes: dict[str, tuple[str, ...]] = {}
 
@@ -350,7 +376,7 @@ class FromOneStart(Study[StartSettings, Comparison]):
             kept = dict(tables)
             if current is not None and method is not None:
                 kept[method] = (metrics.frame(current.trace(), problem),)
-            so_far = dict(refusals), dict(notes), facts, dict(predictions)
+            so_far = dict(refusals), dict(notes), facts, dict(predictions), dict(unpredicted)
             return Comparison(kept, *so_far, method is None, method)
 
         shown = time.process_time()
@@ -372,11 +398,14 @@ class FromOneStart(Study[StartSettings, Comparison]):
                         shown = time.process_time() if late else shown
                 trace = run.trace()
                 tables[method] = (metrics.frame(trace, problem),)
-                said = None if settings.upload_noise else predicted(trace, problem)
-                if said is not None:
-                    predictions[method] = (said,)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
+                continue
+            try:
+                require(settings.upload_noise == 0, NOISY_UPLOADS)
+                predictions[method] = (predicted(trace, problem),)
+            except InvalidInput as refusal:
+                unpredicted[method] = str(refusal)
         return result()
 
     def tables(self, result: Comparison, settings: StartSettings) -> dict[str, pd.DataFrame]:

@@ -13,14 +13,15 @@ from fedpca_core import attacks
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.studies import costs
-from fedpca_core.studies.adversary import private_matrix, stated_trace
 from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.deployed import private_matrix, stated_trace
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.replay import READS, replayed
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Study
 
 #: Name of each defence and the settings that make it.
 DEFENCES: Mapping[str, Mapping[str, Any]] = {

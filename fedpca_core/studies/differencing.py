@@ -17,14 +17,15 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, together
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.studies import costs, pictures
 from fedpca_core.studies.adversary import RUN, Onlooker, attack, onlooker
-from fedpca_core.studies.build import build_problem, with_noise
+from fedpca_core.studies.build import before_noise, with_noise
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
-from fedpca_core.studies.study import Part, Run, Step, Study, part, stacked
+from fedpca_core.studies.study import Study, stacked
 
 #: A difference this nearly of rank one is one record, as far as the server can tell.
 PURE = 0.99
@@ -122,7 +123,7 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Joined]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the problem")
-        problem = build_problem(replace(settings, epsilon=math.inf), data)
+        problem = before_noise(settings, data)
         earlier = without_record(problem, settings.client, settings.record)
         assert problem.blocks is not None  # without_record has refused otherwise
         record = problem.blocks[settings.client][:, settings.record]

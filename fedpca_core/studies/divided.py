@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from fedpca_core.settings import Settings
+from fedpca_core.steps import Run, Step, changed
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study, changed
+from fedpca_core.studies.study import Study
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R")

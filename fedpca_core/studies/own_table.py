@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -9,12 +10,16 @@ from typing import Any, ClassVar, TypeVar
 import pandas as pd
 
 from fedpca_core.problems import Problem, from_table
-from fedpca_core.problems.table_cleaning import distinctly_named
+from fedpca_core.problems.table_cleaning import NAMED, distinctly_named
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import NoFile, OwnData
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Study
+
+#: What pages need besides what is declared here.
+__all__ = ["NAMED"]
 
 #: Fields that say how a table is read.
 TABLE_FIELDS = ("client_column", "columns", "scaling")
@@ -110,7 +115,7 @@ class OwnTable(Study[Settings, TableFacts]):
 def own_problem(
     settings: Any, data: OwnData | None, also: tuple[str, ...] = (), **how: Any
 ) -> Problem:
-    """The problem of a visitor's table, read as the settings say.
+    """The problem of a visitor's table, read as the settings say; under an ε by its schema alone.
 
     Parameters
     ----------
@@ -142,5 +147,6 @@ def own_problem(
         scaling=settings.scaling,
         seed=settings.seed,
         name=data.name,
+        public_schema=math.isfinite(getattr(settings, "epsilon", math.inf)),
         **how,
     )

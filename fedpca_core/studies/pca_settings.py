@@ -5,17 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
-from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED
-from fedpca_core.settings import Settings, Value, parameter
-from fedpca_core.studies.world import PROBLEMS, shared
+from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED, METHODS, without_effect
+from fedpca_core.settings import Settings, Value, because, parameter
+from fedpca_core.studies.world import (
+    CLIENTS_NAMED,
+    EVERYBODY,
+    NO_NOISE,
+    NOT_CENTRED,
+    PROBLEMS,
+    foreign,
+    shared,
+)
 
 IMAGES = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti")
 #: Images that are stored finer than every method answers at.
 FINER = ("mnist", "fashion_mnist", "cifar10", "olivetti")
 #: Problems with a pooled subspace that is known exactly.
 POOLED = {key: PROBLEMS[key] for key in ("decay_geometric", "decay_arithmetic", *IMAGES, "table")}
+
+#: Parameters that single methods have; the others are of the problem, the run or the wire.
+OF_METHODS = (
+    *("penalty_factor", "rho_factor", "adaptive", "inner_rule", "inner_steps", "local_steps"),
+    *("private_start", "private_penalty", "random_inner_steps"),
+)
+NO_METHOD = "None of the chosen methods makes use of it as they are set here."
 
 #: The replay's budget was in seconds once; what such a link means in evaluations.
 SECONDS = {5: 100, 10: 200, 30: 500, 60: 1000, 120: 2000}
@@ -117,9 +133,16 @@ class ConvergeSettings(Settings):
     seed: int = shared("seed")
     penalty_factor: float = shared(
         "penalty_factor",
-        help="Strength of the pull to consensus, βᵢ = factor × ‖Sᵢ‖₂ (β in FAPS, ρ in FedPE and "
-        "FedPG). Small is fast until a client breaks away.",
+        help="Strength of the pull to consensus in FAPS and variable splitting, βᵢ = factor × "
+        "‖Sᵢ‖₂. Small is fast until a client breaks away.",
         grid=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0),
+    )
+    rho_factor: float = parameter(
+        4.0,
+        key="rho",
+        label="Penalty factor ρ",
+        help="Strength of the pull to consensus in FedPE and FedPG, ρ = factor × mean ‖Sᵢ‖₂.",
+        grid=(0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
     )
     adaptive: bool = parameter(
         True,
@@ -422,31 +445,42 @@ class ConvergeSettings(Settings):
         key="guide",
         label="Predicted run",
         help="Dashed: where the first-order theory of a round says that a run goes, from the round "
-        "in which it comes close. For SSI, LocalPower and FAPS with everyone present; it needs all "
-        "the data: simulation only.",
+        "in which it comes close. For SSI, LocalPower and FAPS with everyone present; it needs the "
+        "matrices that the clients hold: simulation only.",
         view=True,
     )
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The methods that are run, whatever else a page shows."""
+        return self.methods
+
+    def idle(self) -> Mapping[str, str]:
+        synthetic, own = self.problem.startswith("decay"), self.problem == "table"
+        other, methods = foreign(self.problem), [METHODS[key] for key in self.compared]
+        at_once = [one.over_at_once(self.participation, self.absent) for one in methods]
+        return because(
+            (self.problem != "decay_geometric", other, "decay"),
+            (self.problem != "decay_arithmetic", other, "condition"),
+            (not synthetic, other, ("features", "samples")),
+            (self.problem not in IMAGES, other, ("records_per_client", "resolution")),
+            (not own, other, ("client_column", "columns", "scaling")),
+            (own and self.client_column, CLIENTS_NAMED, ("clients", "heterogeneity", "split")),
+            (not any(one.heeds_absence for one in methods), NO_METHOD, "absent"),
+            (self.participation == 1, EVERYBODY, "absent"),
+            (methods and all(at_once), "The chosen methods are done after one round.", "rounds"),
+            (math.isinf(self.epsilon), NO_NOISE, ("delta", "clip_norm", "mean_share")),
+            (synthetic or (own and self.scaling == "none"), NOT_CENTRED, "mean_share"),
+            (True, NO_METHOD, _without_effect(self)),
+        )
+
     def run_key(self) -> Self:
-        """The same run with everything at its default that has no part in it: what is only shown,
-        the parameters of other problems, the order in which methods were chosen."""
-        plain, defaults = super().run_key(), self.parameters()
-        idle = {
-            "decay": self.problem != "decay_geometric",
-            "condition": self.problem != "decay_arithmetic",
-            "features": not self.problem.startswith("decay"),
-            "samples": not self.problem.startswith("decay"),
-            **dict.fromkeys(("records_per_client", "resolution"), self.problem not in IMAGES),
-            "absent": self.participation == 1,
-            **dict.fromkeys(("delta", "clip_norm", "mean_share"), self.epsilon == math.inf),
-            **dict.fromkeys(("client_column", "columns", "scaling"), self.problem != "table"),
-        }
-        changes: dict[str, Any] = {
-            name: defaults[name].default for name, unused in idle.items() if unused
-        }
+        """As for all settings; nor does the order matter in which methods were chosen."""
+        plain, described = super().run_key(), self.parameters()
+        changes: dict[str, Any] = {}
         for name in ("methods", "attacked"):
             chosen = getattr(plain, name)
-            changes[name] = tuple(key for key in defaults[name].choices if key in chosen)
+            changes[name] = tuple(key for key in described[name].choices if key in chosen)
         return replace(plain, **changes)
 
     @classmethod
@@ -455,6 +489,14 @@ class ConvergeSettings(Settings):
         seconds = {str(one): many for one, many in SECONDS.items()}
         budget = values.get("budget")
         return values | ({"budget": seconds[str(budget)]} if str(budget) in seconds else {})
+
+
+@lru_cache(maxsize=1000)
+def _without_effect(settings: ConvergeSettings) -> tuple[str, ...]:
+    """What none of the methods that are run makes use of; pages ask in every run."""
+    described = settings.parameters()
+    values = {name: described[name].some() for name in OF_METHODS}
+    return without_effect(settings, settings.compared, values)
 
 
 def narrowed(name: str, default: Value, **changes: Any) -> Any:
@@ -476,3 +518,7 @@ class AttackSettings(ConvergeSettings):
     rounds: int = narrowed("rounds", default=20)
     starts: int = narrowed("starts", default=1)
     inner_rule: str = narrowed("inner_rule", default="fixed")
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (*self.attacked, *(("faps",) if self.replay or self.defences else ()))

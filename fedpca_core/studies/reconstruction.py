@@ -15,7 +15,9 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks import baselines, scores, simulation_only
 from fedpca_core.attacks.scores import ImageScore
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.streams import Streams
 from fedpca_core.studies import costs, pictures
 from fedpca_core.studies.adversary import (
@@ -23,18 +25,16 @@ from fedpca_core.studies.adversary import (
     Attacked,
     Onlooker,
     attack,
-    held_matrix,
     onlooker,
-    private_matrix,
-    stated_trace,
 )
 from fedpca_core.studies.build import build_problem
+from fedpca_core.studies.deployed import held_matrix, private_matrix, stated_trace
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
-from fedpca_core.studies.study import Part, Run, Step, Study, part, stacked
+from fedpca_core.studies.study import Study, stacked
 
 #: A reconstruction counts as complete below this relative error.
 RECOVERED = 1e-6
@@ -66,6 +66,8 @@ class Recovery:
     released : float
         Relative error, at the end, to what the client answered with; the same as the last of
         ``errors`` unless there is noise at the source.
+    finding : Finding
+        What is known of the client's covariance, from the first start.
     """
 
     errors: Array
@@ -75,6 +77,7 @@ class Recovery:
     messages: pd.DataFrame
     likeness: tuple[ImageScore | None, ...]
     released: float
+    finding: Finding
 
     @property
     def middle(self) -> Array:
@@ -211,6 +214,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
             {
                 "method": titles,
                 "adversary": result.by.key,
+                "finding": [one.finding.words for one in found.values()],
                 "error": [one.last for one in found.values()],
                 "error_to_what_was_released": [one.released for one in found.values()],
                 "complete_after_round": np.array([one.complete for one in found.values()], float),
@@ -263,6 +267,7 @@ def _recovery(
         messages=_messages(found, settings.client),
         likeness=tuple(likeness),
         released=scores.relative_error(path.estimates[-1], held_matrix(problem, settings.client)),
+        finding=found.finding,
     )
 
 

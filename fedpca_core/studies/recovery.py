@@ -13,12 +13,13 @@ from fedpca_core import attacks
 from fedpca_core.arrays import BoolArray
 from fedpca_core.attacks import scores
 from fedpca_core.settings import Value
-from fedpca_core.studies.adversary import RUN, private_matrix
+from fedpca_core.steps import Part, Step, part
+from fedpca_core.studies.adversary import RUN
 from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.deployed import private_matrix
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.study import Part, Step, part
 from fedpca_core.studies.sweep import Measured, Sweep
 
 FEATURES = (20, 30, 40, 50, 60)

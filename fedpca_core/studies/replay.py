@@ -13,14 +13,16 @@ from fedpca_core import attacks
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies import costs, pictures
-from fedpca_core.studies.adversary import RUN, held_matrix, private_matrix, replaying
+from fedpca_core.studies.adversary import RUN, replaying
 from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.deployed import held_matrix, private_matrix
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.pictures import Pictures
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.study import Study
 
 #: Seconds between two partial results.
 PARTIAL_SECONDS = 2.0

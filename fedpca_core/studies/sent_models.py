@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from fedpca_core.settings import Settings
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies.detection.leaks import Leaked, Leaks
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import present
@@ -17,7 +18,7 @@ from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.personalised.exposure import Exposed, Exposure
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
 from fedpca_core.studies.records.from_models import FromModels, from_models
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.study import Study
 
 #: Small enough that the whole covariance can be fitted while one waits.
 _TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100, "topic": "leaks"}

@@ -17,8 +17,9 @@ import pandas as pd
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings, Value
+from fedpca_core.steps import Part, Run, Step, changed
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Part, Run, Step, Study, changed
+from fedpca_core.studies.study import Study
 
 S = TypeVar("S", bound=Settings)
 

@@ -40,6 +40,18 @@ PROBLEMS = {
     "own": "Your own file",
 }
 
+#: Why parameters make no difference, on any page (`Settings.idle`).
+NO_NOISE = "There is no noise at ε = ∞."
+EVERYBODY = "Everybody takes part in every round."
+CLIENTS_NAMED = "A column of the table says who the clients are."
+NOT_CENTRED = "The records are not centred, so no mean is paid for."
+
+
+def foreign(problem: str) -> str:
+    """Why a parameter of other problems makes no difference."""
+    return f"“{PROBLEMS[problem]}” has no such parameter."
+
+
 WORLD: dict[str, Parameter] = {
     "problem": Parameter(
         "decay_geometric",

@@ -247,7 +247,8 @@ def test_unequal_clients_count_by_their_records():
 def test_bytes_of_a_round(problem, dtype, width):
     trace = run(problem, fp.FedPG(COMPONENTS), 7, channel=fp.Channel(dtype=dtype))
     frame = problem.features * COMPONENTS * width
-    assert trace.bytes_up[-1] == 7 * 10 * frame
+    norms = problem.clients * width  # ||S_i||, before the first round
+    assert trace.bytes_up[-1] == norms + 7 * 10 * frame
     # Z before the local steps, the new Z after them, and the penalty as one number.
     assert trace.bytes_down[-1] == 7 * 10 * (2 * frame + width)
 

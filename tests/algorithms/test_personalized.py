@@ -236,10 +236,11 @@ def test_the_calibrated_variance_is_that_of_the_generator() -> None:
     assert model.effective_variance(12, 3, 0.2) == pytest.approx(measured, rel=0.03)
 
 
-def test_a_round_costs_one_frame_in_each_direction() -> None:
+def test_a_round_costs_one_frame_in_each_direction_and_the_start_one_number() -> None:
     problem = personal(clients=7, samples=4)
     trace = simulate(problem, PersonalizedPCA(), rounds=2)
-    assert trace.bytes_up[-1] == trace.bytes_down[-1] == 2 * 7 * 2400
+    assert trace.bytes_up.tolist() == [7 * 8, 7 * 8 + 7 * 2400, 7 * 8 + 2 * 7 * 2400]
+    assert trace.bytes_down[-1] == 2 * 7 * 2400
     assert trace.estimates.shape == (3, 7, 30, 10)
 
 

@@ -84,14 +84,21 @@ def test_the_copied_link_gives_the_same_numbers_on_another_server(open_page, oth
     assert read_out(other) == read_out(page)
 
 
-def test_a_bad_link_is_explained_and_sizes_that_do_not_fit_are_a_sentence(open_page):
-    page = open_page(
-        "/converge", {**QUICK, "clients": 9999, "moon": 1, "features": 5, "components": 8}
-    )
-    notes = page.locator(".st-key-link_notes_converge")
+def test_a_bad_link_is_refused_and_sizes_that_do_not_fit_are_a_sentence(open_page):
+    bad = {**QUICK, "clients": 9999, "moon": 1, "features": 5, "components": 8}
+    page = open_page("/converge", bad, wait=False)
+    refused = page.locator(".st-key-link_refused_converge")
+    refused.wait_for()
     assert "Clients cannot be “9999”: it must be a whole number from 2 to 100." in (
-        notes.inner_text()
+        refused.inner_text()
     )
+    assert "components do not fit" not in page.locator("[data-testid=stMain]").inner_text()
+    refused.get_by_role("button", name="Use Clients: 100").click()
+    expect(refused).to_have_count(0)
+    notes = page.locator(".st-key-link_notes_converge")
+    notes.wait_for()
+    page.wait_for_url(lambda url: "clients=100" in url and "components=8" in url)
+    drawn(page)
     assert "There is no setting called “moon”" in notes.inner_text()
     assert "8 components do not fit 5 features; choose between 1 and 4 components." in (
         page.locator("[data-testid=stMain]").inner_text()

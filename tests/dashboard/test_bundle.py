@@ -18,13 +18,13 @@ from dashboard.player.printed import printed
 from dashboard.shell import bundle
 from dashboard.views import convergence
 from fedpca_core.settings import Settings
+from fedpca_core.steps import outcome
 from fedpca_core.studies.catalogue import PAGES, read_settings
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.cited import cited, reference
 from fedpca_core.studies.papers.sources import SOURCES
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import outcome
 from tests.test_rooms import ROOT
 
 QUICK = ConvergeSettings(

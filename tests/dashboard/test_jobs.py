@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import jobs, workers
 from fedpca_core.errors import InvalidInput
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies.detection.learning import Learnt
-from fedpca_core.studies.study import Run, Step
 
 
 def patient(job: jobs.Job) -> str:
@@ -80,6 +80,18 @@ def test_a_job_nobody_looks_at_ends_and_starts_anew_when_asked_for(monkeypatch) 
     job = started(registry, "a")
     assert job.wait(10) and job.stopped
     assert registry.submit("a", lambda job: "fresh", 60) is not job
+
+
+def test_a_tab_whose_looks_come_late_is_still_watching() -> None:
+    """On a busy server two looks may lie far more apart than the longest pause."""
+    assert jobs.ABANDONED_SECONDS > 5 * jobs.LONGEST_PAUSE
+    registry, leave = jobs.Registry(), threading.Event()
+    job = registry.submit("late", lambda job: leave.wait(10), 60, visitor="busy")
+    job._seen["busy"] -= 3 * jobs.LONGEST_PAUSE  # so long ago it looked
+    assert job.wanted()
+    job.leave("busy")
+    assert not job.wanted()
+    leave.set()
 
 
 def test_who_leaves_frees_the_turn_unless_somebody_else_looks() -> None:

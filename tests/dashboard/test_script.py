@@ -12,6 +12,7 @@ import pytest
 
 from dashboard.shell import script, share
 from fedpca_core.settings import Settings
+from fedpca_core.steps import outcome
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.differencing import OneMoreRecord
 from fedpca_core.studies.frontier import frontier
@@ -21,7 +22,7 @@ from fedpca_core.studies.frontier.settings import VALUES, FrontierSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
-from fedpca_core.studies.study import Study, outcome
+from fedpca_core.studies.study import Study
 
 QUICK = ConvergeSettings(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")

@@ -20,11 +20,11 @@ from dashboard.shell.limits import LIMITS
 from dashboard.shell.workers import Pieces, Pool, together
 from fedpca_core.errors import InvalidInput
 from fedpca_core.remembered import Remembered
+from fedpca_core.steps import Step, outcome
 from fedpca_core.studies.catalogue import STUDIES
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import Step, outcome
 
 STUDY = STUDIES["convergence"]
 TINY = ConvergeSettings(features=12, clients=3, components=2, rounds=30, starts=1, decay=1.3)

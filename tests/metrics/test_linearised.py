@@ -13,6 +13,7 @@ from fedpca_core.metrics import linearised
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.streams import Streams
 from tests.algorithms.small_problems import client_spectra, identical, stability_numbers
 
 COMPONENTS = 3
@@ -56,7 +57,6 @@ def test_identical_clients_obey_the_closed_form(steps: int, factor: float) -> No
     trace = finished(problem, algorithm, 400)
     expected = closed_form(problem.eigenvalues, factor * float(problem.eigenvalues[0]), steps)
     found = predicted(trace, problem)
-    assert found is not None
     angles = found.set_index("round")["sin_theta"]
     late = angles[angles > 1e-12].iloc[-10:]
     factors = (late.iloc[-1] / late.iloc[0]) ** (1 / 9)
@@ -69,7 +69,7 @@ def test_power_methods_shrink_by_the_ratio_at_the_cut() -> None:
     problem = identical(1.05)
     for algorithm in (fp.SSI(COMPONENTS), fp.LocalPower(COMPONENTS)):
         found = predicted(finished(problem, algorithm), problem)
-        assert found is not None and found["consensus_gap"].isna().all()
+        assert found["consensus_gap"].isna().all()
         angles = found["sin_theta"].to_numpy()
         assert angles[60] / angles[59] == pytest.approx(1.05**-2, rel=1e-3)
         errors = found["relative_error"].to_numpy()
@@ -87,7 +87,6 @@ def test_the_map_is_the_derivative_of_a_round(monkeypatch, rule: str) -> None:
     for close in (1e-2, 1e-4):
         monkeypatch.setattr(linearised, "CLOSE", close)
         found = predicted(trace, problem)
-        assert found is not None
         few = found.set_index("round").iloc[:6]
         ratios = few[["sin_theta", "kkt"]] / measured.loc[few.index, ["sin_theta", "kkt"]]
         left_out.append(float(np.abs(ratios - 1).to_numpy().max()))
@@ -116,7 +115,6 @@ def test_predicted_slopes_are_the_measured_ones(name: str) -> None:
     problem = rotated(heterogeneity)
     trace = finished(problem, fp.FAPS(COMPONENTS, **options), 300)
     found = predicted(trace, problem)
-    assert found is not None
     table, found = fp.metrics.frame(trace, problem).set_index("round"), found.set_index("round")
     for measure in MEASURES:
         measured, drawn = log_slopes(table[measure], found[measure])
@@ -132,7 +130,6 @@ def test_the_closed_form_does_not_hold_for_small_clients() -> None:
     ):
         trace = finished(problem, algorithm, 500)
         found = predicted(trace, problem)
-        assert found is not None
         table = fp.metrics.frame(trace, problem).set_index("round")
         measured, drawn = log_slopes(table["sin_theta"], found.set_index("round")["sin_theta"])
         old = np.log(closed_form(problem.eigenvalues, 0.15 * float(problem.eigenvalues[0]), 5))
@@ -140,22 +137,51 @@ def test_the_closed_form_does_not_hold_for_small_clients() -> None:
         assert measured / old < 0.5
 
 
-def test_where_nothing_is_predicted() -> None:
+def test_where_nothing_is_predicted_the_reason_is_said() -> None:
     problem = rotated(0.3)
 
-    def said(algorithm: Algorithm, rounds: int = 100, participation: float = 1.0) -> object:
-        return predicted(
-            fp.simulate(problem, algorithm, rounds=rounds, participation=participation), problem
-        )
+    def said(algorithm: Algorithm, rounds: int = 100, participation: float = 1.0) -> str:
+        trace = fp.simulate(problem, algorithm, rounds=rounds, participation=participation)
+        with pytest.raises(fp.InvalidInput) as refused:
+            predicted(trace, problem)
+        return str(refused.value)
 
-    assert said(fp.FAPS(COMPONENTS)) is not None
-    assert said(fp.FAPS(COMPONENTS), rounds=3) is None  # never close
-    assert said(fp.FAPS(COMPONENTS), participation=0.5) is None
-    assert said(fp.FAPS(COMPONENTS, inner_rule="conditions")) is None
-    assert said(fp.FAPS(COMPONENTS, inner_rule="change")) is None
-    assert said(fp.FAPS(COMPONENTS, random_inner_steps=True)) is None
-    assert said(fp.BlockKrylov(COMPONENTS)) is None
-    assert said(fp.VariableSplitting(COMPONENTS)) is None
+    assert "3 rounds end before it comes close" in said(fp.FAPS(COMPONENTS), rounds=3)
+    assert "2 of 4 clients take part" in said(fp.FAPS(COMPONENTS), participation=0.5)
+    for options in ({"inner_rule": "conditions"}, {"inner_rule": "change"}):
+        assert "choose the inner rule" in said(fp.FAPS(COMPONENTS, **options))
+    assert "no random steps" in said(fp.FAPS(COMPONENTS, random_inner_steps=True))
+    for other in (fp.BlockKrylov(COMPONENTS), fp.VariableSplitting(COMPONENTS)):
+        assert "SSI, LocalPower and FAPS have one" in said(other)
+
+
+@pytest.mark.parametrize("algorithm", [fp.SSI(COMPONENTS), fp.FAPS(COMPONENTS)])
+@pytest.mark.parametrize("epsilon", [3.0, 10.0])
+def test_noise_at_the_source_is_in_the_map(algorithm: Algorithm, epsilon: float) -> None:
+    """The matrices of the run, not the honest ones: those would fall to rounding."""
+    problem = rotated(0.3, samples=5000).private(epsilon, 1e-6, 1.0, Streams(0))
+    trace = finished(problem, algorithm, 300)
+    found = predicted(trace, problem)
+    measured = fp.metrics.frame(trace, problem).loc[found["round"]]
+    assert measured["sin_theta"].iloc[-1] > 1e-4
+    for measure in ("sin_theta", "kkt", "relative_error"):
+        assert np.log10(found[measure].to_numpy() / measured[measure].to_numpy()) == pytest.approx(
+            0.0, abs=0.1
+        ), measure
+
+
+def test_a_prediction_ends_where_rounded_messages_decide() -> None:
+    problem = rotated(0.3)
+    ends = {}
+    for dtype in ("float64", "float32"):
+        channel = fp.Channel(dtype=dtype, record="estimates")
+        trace = fp.simulate(problem, fp.SSI(COMPONENTS), rounds=300, channel=channel)
+        found = predicted(trace, problem).set_index("round")["sin_theta"]
+        measured = fp.metrics.frame(trace, problem)["sin_theta"].loc[found.index]
+        clear = found > 1e-13
+        assert np.log10(found / measured)[clear].abs().max() < 0.1
+        ends[dtype] = float(found.iloc[-1])
+    assert ends["float64"] < 1e-12 < 1e-8 < ends["float32"] < 1e-4
 
 
 def test_steps_of_the_rule_auto() -> None:

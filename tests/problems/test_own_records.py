@@ -6,8 +6,9 @@ import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import own_records
-from fedpca_core.problems.own_records import read_moments
+from fedpca_core.problems.own_records import read_moments, read_whole_moments
 from fedpca_core.problems.records import clip
+from fedpca_core.problems.whole_moments import on_grid
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -37,7 +38,8 @@ def write(path, rows):
 def test_a_file_in_batches_is_the_file_at_once(suffix, clip_norm, tmp_path, monkeypatch):
     monkeypatch.setattr(own_records, "BATCH_BYTES", 8 * 4 * 7)
     monkeypatch.setattr(own_records, "_ROWS", 7)
-    data = read_moments(write(tmp_path / f"r.{suffix}", records()), clip_norm=clip_norm)
+    named = NAMES if suffix != "npy" else ()
+    data = read_moments(write(tmp_path / f"r.{suffix}", records()), named, clip_norm)
     np.testing.assert_allclose(data.dense()[0], moments(records(), clip_norm), rtol=1e-12)
     assert data.samples.tolist() == [50]
 
@@ -111,6 +113,53 @@ def saved(path, array):
 def made(folder):
     folder.mkdir()
     return folder
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
+def test_whole_moments_are_those_of_the_file_on_a_grid(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(own_records, "BATCH_BYTES", 8 * 4 * 7)
+    monkeypatch.setattr(own_records, "_ROWS", 7)
+    named = NAMES if suffix != "npy" else ()
+    data = read_whole_moments(write(tmp_path / f"r.{suffix}", records()), named, 5.0)
+    assert data.samples == 50
+    whole = on_grid(records(), 5.0)
+    np.testing.assert_array_equal(data.total, whole.T @ whole)
+
+
+#: What one cell may hold, and what it counts as whatever stands around it.
+CELLS = {"": 0.0, "x": 0.0, "inf": 0.0, "1e90": 0.0, " 3 ": 3.0, "True": 1.0, "-0.1": -0.1}
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_under_an_epsilon_no_cell_changes_what_becomes_of_another(suffix, cell, tmp_path):
+    """A column's type, an empty cell, a new extreme: one record's matter, refused or dropped by
+    nobody, or the refusal would say that it is there."""
+    texts = [["0.1", "2"], ["0.30000000000000004", "7"], [cell, "5"]]
+    rows = np.array([[0.1, 2.0], [0.30000000000000004, 7.0], [CELLS[cell], 5.0]])
+    if suffix == "npy":
+        if cell in ("x", " 3 ", "True"):
+            pytest.skip("an array holds numbers only")
+        file = saved(tmp_path / "r.npy", np.array([[float(c or "nan") for c in r] for r in texts]))
+    elif suffix == "csv":
+        lines = [",".join(row) for row in texts]
+        file = write_text(tmp_path / "r.csv", "\n".join(["a,b", *lines]) + "\n")
+    else:
+        file = tmp_path / "r.parquet"
+        pd.DataFrame(texts, columns=["a", "b"]).to_parquet(file)
+    named = () if suffix == "npy" else ("a", "b")
+    found = read_whole_moments(file, named, 4.0)
+    whole = on_grid(rows, 4.0)
+    np.testing.assert_array_equal(found.total, whole.T @ whole)
+    plain = read_moments(file, named, 4.0).dense()[0]
+    np.testing.assert_allclose(plain, moments(rows, 4.0), rtol=1e-12)
+
+
+def test_under_an_epsilon_columns_are_named(tmp_path):
+    table = write(tmp_path / "r.csv", records())
+    for read in (read_whole_moments, read_moments):
+        with pytest.raises(InvalidInput, match="would look at its records, which no ε covers"):
+            read(table, (), 1.0)
 
 
 def test_files_of_different_width_are_refused(tmp_path):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.steps import Step, outcome
 from fedpca_core.studies import reconstruction, replay
 from fedpca_core.studies.adversary import onlooker
 from fedpca_core.studies.catalogue import STUDIES
@@ -21,7 +22,6 @@ from fedpca_core.studies.records.from_models import from_models
 from fedpca_core.studies.recovery import FEATURES, Recovery
 from fedpca_core.studies.replay import ReplayAttack, Replayed
 from fedpca_core.studies.sent_models import SentModels, borrowed
-from fedpca_core.studies.study import Step, outcome
 
 SMALL = AttackSettings(features=10, components=2, samples=40, rounds=10)
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from dashboard.views.budgets import panels
+from fedpca_core.steps import outcome
 from fedpca_core.studies.budgets import BUDGETS, BudgetsAndHeterogeneity, levels, measure_at
 from fedpca_core.studies.catalogue import studies_of
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import outcome
 
 SMALL = ConvergeSettings(
     features=10, components=2, samples=200, clients=3, rounds=20, starts=1,
@@ -54,10 +54,13 @@ def test_it_is_one_figure_of_small_multiples_on_common_axes(swept):
 def test_what_the_data_refuse_is_said_of_no_method():
     rows = np.random.default_rng(0).normal(size=(60, 5))
     data = OwnData("own.csv", pd.DataFrame(rows).to_csv(index=False).encode())
-    own = replace(SMALL, problem="table", scaling="standardise")
+    own = replace(SMALL, problem="table", scaling="centre")
     refusals = outcome(STUDY.run(own, data)).refusals
     assert set(refusals) == set(BUDGETS[:-1])
-    assert all(text.startswith("The records of “own.csv”") for text in refusals.values())
+    assert all("columns are named beforehand" in text for text in refusals.values())
+    named = replace(own, columns=("0", "1", "2"), scaling="standardise")
+    refusals = outcome(STUDY.run(named, data)).refusals
+    assert all("divided by deviations of their own" in text for text in refusals.values())
 
 
 def test_it_runs_when_asked_for_only():

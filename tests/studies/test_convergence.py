@@ -11,11 +11,11 @@ import pytest
 from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.errors import InvalidInput
+from fedpca_core.steps import Step, outcome
 from fedpca_core.studies import convergence
 from fedpca_core.studies.build import attacked_run, build_problem
 from fedpca_core.studies.convergence import Comparison, Convergence
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.study import Step, outcome
 
 TINY = ConvergeSettings(
     features=12, clients=3, samples=100, components=2, rounds=30, starts=2, decay=1.1

@@ -12,10 +12,10 @@ from fedpca_core import InvalidInput
 from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.thresholds import quantile
 from fedpca_core.problems import traffic
+from fedpca_core.steps import outcome
 from fedpca_core.studies.catalogue import STUDIES, studies_of
 from fedpca_core.studies.detection import alarms, judged, leaks, poisoned, sweeps, task, trained
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.study import outcome
 from tests.tables import own_file
 
 QUICK = AnomalySettings(problem="synthetic", clients=20, components=6, rounds=50)

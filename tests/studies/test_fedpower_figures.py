@@ -10,8 +10,10 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy import Calibration
 from fedpca_core.problems import Problem
+from fedpca_core.steps import outcome
+from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.fedpower import FIGURES, MODELS, figure
-from fedpca_core.studies.private import error_budget
+from fedpca_core.studies.private import build, error_budget
 from fedpca_core.studies.private.figures import Curves, PaperFigure
 from fedpca_core.studies.private.round_identity import (
     communication_times,
@@ -19,8 +21,7 @@ from fedpca_core.studies.private.round_identity import (
     one_round_identity,
 )
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.private.theory_terms import noise_floor, theory_terms
-from fedpca_core.studies.study import outcome
+from fedpca_core.studies.private.theory_terms import predicted_sine, theory_terms
 
 
 @pytest.fixture(scope="module")
@@ -185,9 +186,42 @@ def test_noise_floor_predicts_the_final_angle(draws: int | None) -> None:
     noise = float(Calibration("published", 1.0, 1e-4, 10, 5).noise(30_000))
     run = fp.FedPower(4, 5, period=1, noise=noise, draws=draws)
     setting = fp.simulate(problem, run, rounds=1).setting
-    predicted = noise_floor(problem, run, setting)
+    predicted = predicted_sine(problem, run, setting)
     target = problem.target(4)
     estimates = [fp.simulate(problem, run, rounds=10, seed=seed).estimate for seed in range(9)]
     finals = [largest_sine(estimate[None], target)[0] for estimate in estimates]
-    angle = np.arcsin(np.median(finals))
-    assert np.tan(angle) == pytest.approx(predicted, rel=0.2)
+    assert np.median(finals) == pytest.approx(predicted, rel=0.2)
+
+
+AIR = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN", "WSPM")
+#: Real data sets, clip norms below and above their records' norms, and how long a run is.
+CLIPPED = [
+    ("digits", 0.5, 100.0), ("digits", 3.0, 100.0), ("digits", 1.0, 10.0),
+    ("olivetti", 1.0, 100.0), ("auto", 0.5, 1.0), ("auto", 10.0, 1.0), ("auto", 10.0, 100.0),
+    ("auto", 50.0, 10.0), ("table", 1.0, 1.0), ("table", 1.0, 100.0), ("table", 50.0, 10.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("local_steps", "draws"), [(1, 0), (2, 0), (1, 5)])
+@pytest.mark.parametrize("components", [2, 4])
+@pytest.mark.parametrize(("name", "clip", "epsilon"), CLIPPED)
+def test_the_predicted_floor_is_that_of_the_clipped_records(
+    name: str, clip: float, epsilon: float, components: int, local_steps: int, draws: int,
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    """Within a factor of 1.5 of the run on real records, whatever clipping took of them."""
+    c = PrivacySettings(
+        problem=name, clip_norm=clip, epsilon=epsilon, components=components, clients=10,
+        local_steps=local_steps, draws=draws, client_column="station" if name == "table" else "",
+        columns=AIR if name == "table" else (),
+    )  # fmt: skip
+    folder = None if name == "digits" else request.getfixturevalue("data_folder")
+    data = OwnData.of(folder / "beijing_air_daily.csv") if name == "table" else None
+    problem = build.build_problem(c, data)
+    run = build.method(c, build.current_noise(c, data))
+    assert isinstance(run, fp.FedPower)
+    predicted = predicted_sine(problem, run, build.public_setting(c, data))
+    target = problem.target(components)
+    ends = [fp.simulate(problem, run, rounds=run.rounds, seed=seed).estimate for seed in range(5)]
+    measured = np.median([largest_sine(end, target) for end in ends])
+    assert predicted / 1.5 <= measured <= 1.5 * predicted

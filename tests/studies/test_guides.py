@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench.bench_guides import MEASURES, apart, compared, drawn
 from dashboard.views import convergence
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.steps import Step, outcome
 from fedpca_core.studies.convergence import SHORTEST_GUIDE, Comparison, Convergence
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import Step, outcome
 
 CHOSEN = ConvergeSettings(
     features=20, clients=4, components=3, samples=500, rounds=100, seed=2,
@@ -19,18 +20,12 @@ CHOSEN = ConvergeSettings(
 )  # fmt: skip
 
 
-def compared(settings: ConvergeSettings) -> Comparison:
-    found = outcome(Convergence().run(settings))
-    assert found is not None
-    return found
-
-
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
     return compared(CHOSEN)
 
 
-@pytest.mark.parametrize("measure", ["relative_error", "kkt", "sin_theta", "consensus_gap"])
+@pytest.mark.parametrize("measure", MEASURES)
 def test_guides_lie_on_the_medians_they_predict(comparison: Comparison, measure: str) -> None:
     wanted = ["faps"] if measure == "consensus_gap" else ["ssi", "local_power", "faps"]
     found = {method: comparison.guide(method, measure) for method in comparison.tables}
@@ -48,11 +43,48 @@ def test_guides_lie_on_the_medians_they_predict(comparison: Comparison, measure:
     assert titles == {METHODS[method].title for method in wanted}
 
 
-def test_nothing_is_drawn_where_nothing_is_predicted(comparison: Comparison) -> None:
+#: Draws with ε and float64, with ε and float32, with float32 alone (`python -m bench guides`: 40).
+DRAWS = (0, 6, 7, 19, 22, 23, 27, 28)
+
+
+@pytest.mark.parametrize("number", DRAWS)
+def test_guides_stay_within_half_a_decade_of_drawn_runs(number: int) -> None:
+    distances = apart(compared(drawn(number)))
+    assert len(distances) >= 9
+    assert max(distances.values()) <= 0.5, distances
+
+
+def test_the_draws_have_noise_and_both_formats() -> None:
+    kinds = {(drawn(n).dtype, np.isfinite(drawn(n).epsilon)) for n in DRAWS}
+    assert kinds >= {("float64", True), ("float32", True), ("float32", False)}
+
+
+def test_nothing_is_drawn_against_bytes(comparison: Comparison) -> None:
     against_bytes = convergence.panel(comparison, replace(CHOSEN, axis="bytes"))
     assert not any(curve.guide for curve in against_bytes.curves)
-    for changes in ({"participation": 0.5}, {"upload_noise": 1e-3}, {"rounds": 10}):
-        assert not compared(replace(CHOSEN, **changes)).predictions
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"participation": 0.5}, "2 of 4 clients take part in a round"),
+        ({"upload_noise": 1e-3}, "every upload carries fresh noise"),
+        ({"rounds": 10}, "10 rounds end before it comes close"),
+    ],
+)
+def test_where_nothing_is_predicted_the_page_says_why(changes: dict[str, float], why: str) -> None:
+    settings = replace(CHOSEN, **changes, methods=("ssi", "local_power", "faps"))
+    found = compared(settings)
+    assert not found.predictions
+    assert not any(curve.guide for curve in convergence.panel(found, settings).curves)
+    (said,) = convergence.undrawn(found, "kkt")
+    assert said.startswith("No predicted run of SSI, LocalPower, FAPS: ") and why in said
+
+
+def test_a_method_without_a_map_is_named(comparison: Comparison) -> None:
+    (said,) = convergence.undrawn(comparison, "kkt")
+    assert said.startswith("No predicted run of Block Krylov: no linear map of its round is known")
+    assert convergence.undrawn(comparison, "consensus_gap") == []  # it has no such curve
 
 
 def test_a_comparison_that_has_just_begun_has_no_guides(

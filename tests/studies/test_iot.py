@@ -13,13 +13,13 @@ from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
+from fedpca_core.steps import outcome
 from fedpca_core.studies.catalogue import PRESETS
 from fedpca_core.studies.detection.published import _table
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import TaskFacts
 from fedpca_core.studies.detection.topic import told
 from fedpca_core.studies.papers import iot
-from fedpca_core.studies.study import outcome
 
 
 def federated(detection, algorithm, rounds):

@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
+from dashboard.views.opened import verdict
 from fedpca_core.__main__ import main
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Status
 from fedpca_core.protocol.trace_file import save_trace
+from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.studies.opened.example import EXAMPLE, example
 from fedpca_core.studies.opened.opened import OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import outcome
 
 STUDY = OpenedRun()
 
@@ -66,6 +68,34 @@ def test_sums_hold_nothing_of_one_client(tmp_path):
     assert found.attack == "sums"
     assert found.complete is None
     assert found.rounds["directions_held"].iloc[-1] == 15
+
+
+def test_a_plain_reading_of_masked_messages_holds_no_direction(tmp_path):
+    trace = fp.simulate(problem(), fp.FAPS(3), rounds=12)
+    found = opened(trace, tmp_path, client=1)
+    private = blocks()[1]
+    true = private @ private.T / private.shape[1]
+    assert np.linalg.norm(found.matrices[-1] - true) > np.linalg.norm(true)  # worse than zero
+    assert not found.rounds["directions_held"].any()
+    assert found.findings[0].status is Status.NOT_TRIED
+    assert "directions" not in verdict(found, OpenedSettings(client=1))
+
+
+def test_a_replay_that_explains_nothing_has_no_matrix(tmp_path):
+    trace = fp.simulate(problem(), fp.FAPS(3), rounds=12)
+    found = opened(trace, tmp_path, client=1, unmask=True, stated_trace=1.0, budget=100)
+    assert found.complete is None
+    assert not found.rounds["directions_held"].any()
+    assert found.findings[0].status is not Status.OPEN
+
+
+def test_a_replay_that_explains_the_messages_has_the_matrix(tmp_path):
+    trace = fp.simulate(problem(), fp.FAPS(3), rounds=12)
+    private = blocks()[0]
+    true = private @ private.T / private.shape[1]
+    found = opened(trace, tmp_path, client=0, unmask=True, stated_trace=float(np.trace(true)))
+    np.testing.assert_allclose(found.matrices[-1], true, rtol=1e-4, atol=1e-4)
+    assert found.complete == 12
 
 
 @pytest.mark.parametrize(

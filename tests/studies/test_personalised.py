@@ -13,6 +13,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.protocol.simulate import simulate
+from fedpca_core.steps import Step, outcome
 from fedpca_core.studies.catalogue import read_settings
 from fedpca_core.studies.papers import personal as papers
 from fedpca_core.studies.personalised import comparison, exposure
@@ -32,7 +33,6 @@ from fedpca_core.studies.personalised.sweep import (
     crossing,
     largest_gain,
 )
-from fedpca_core.studies.study import Step, outcome
 from tests.tables import own_file
 
 SMALL = PersonaliseSettings(features=15, components=3, clients=20, samples=10, rounds=200, seed=1)
@@ -55,7 +55,8 @@ def test_the_comparison_is_what_whole_runs_give(compared) -> None:
             assert compared.training[key][row] == pytest.approx(training.mean(), rel=1e-12)
         assert compared.bytes_sent[key] == trace.bytes_up[-1] + trace.bytes_down[-1]
     assert compared.bytes_sent[ALONE] == 0
-    assert compared.bytes_sent[PERSONAL] == 2 * 200 * 20 * 8 * 15 * 3
+    norms = 20 * 8  # one number of every client before the first round
+    assert compared.bytes_sent[PERSONAL] == norms + 2 * 200 * 20 * 8 * 15 * 3
     assert compared.fresh[ALONE][-1] == pytest.approx(compared.limits[ALONE], abs=1e-2)
 
 

@@ -8,10 +8,10 @@ import pytest
 from fedpca_core import InvalidInput
 from fedpca_core.problems import traffic
 from fedpca_core.protocol import run as any_run
+from fedpca_core.steps import outcome
 from fedpca_core.studies.detection import poisoned
 from fedpca_core.studies.detection.poisoned import RULES, Poisoned, hidden_type, poison
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.study import outcome
 
 SETTINGS = AnomalySettings(problem="synthetic", components=6, topic="poisoning")
 

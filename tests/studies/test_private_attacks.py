@@ -12,6 +12,7 @@ import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.privacy import Calibration
+from fedpca_core.steps import outcome
 from fedpca_core.studies.papers.fedpower import MODELS
 from fedpca_core.studies.private import membership as records
 from fedpca_core.studies.private.distinct import distinct_clients
@@ -29,7 +30,6 @@ from fedpca_core.studies.private.reconstruction import (
     public_guesses,
 )
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import outcome
 from fedpca_core.studies.sweep import Swept
 
 RUNS = 150

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedpca_core.attacks.apart import LATTICE_ATTACKS, USUAL_STEPS
+from fedpca_core.attacks.attack import USUAL
+from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.findings import Status
 from fedpca_core.problems.images import LIVE_RESOLUTION
+from fedpca_core.steps import outcome
+from fedpca_core.studies.check.settings import CheckSettings
+from fedpca_core.studies.check.trial import stated
 from fedpca_core.studies.pca_settings import AttackSettings
 from fedpca_core.studies.records import at_risk
 from fedpca_core.studies.records.at_risk import AtRisk, NoiseAtRisk
-from fedpca_core.studies.records.held import Held
 from fedpca_core.studies.records.study import ClientRecords, Recovered, stand_in
-from fedpca_core.studies.records.taken_apart import USUAL_STEPS, take_apart
-from fedpca_core.studies.study import outcome
 
 #: Digits, ten each: read from the first message.
 SMALL = AttackSettings(
@@ -92,11 +95,13 @@ def test_a_mean_kept_back_leaves_every_difference(changes: dict[str, Any]) -> No
 def test_what_came_is_shown_before_it_is_taken_apart() -> None:
     steps = [step.result for step in ClientRecords().run(SMALL) if step.result is not None]
     first = steps[0].found["ssi"]
-    assert first.pending and first.certified is None and first.received[1].std() > 0
-    assert not steps[-1].found["ssi"].pending
+    assert first.findings[-1][1].status is Status.NOT_TRIED
+    assert first.certified is None and first.received[1].std() > 0
+    assert steps[-1].found["ssi"].findings[-1][1].status is Status.OPEN
     masked = replace(SMALL, attacked=("faps",), unmask=True)
     begun = next(step.result for step in ClientRecords().run(masked) if step.result is not None)
-    assert begun.found["faps"].pending and begun.found["faps"].attack == "linear"
+    assert begun.found["faps"].attack == "linear"
+    assert begun.found["faps"].findings[-1][1].status is Status.NOT_TRIED
 
 
 def test_of_a_mask_no_direction_is_the_clients() -> None:
@@ -133,7 +138,7 @@ def test_few_masked_records_are_replayed_among_all_pixels() -> None:
 def test_records_that_joined_between_two_runs_are_read_off_sums() -> None:
     found = recovered(records_per_client=np.inf, joined=24, secure_aggregation=True, rounds=20)
     one = found.found["ssi"]
-    assert found.records == one.exact == 24 and one.attack == "two runs"
+    assert found.records == one.exact == 24 and one.certified is not None
 
 
 def test_more_cannot_join_than_there_are() -> None:
@@ -149,18 +154,13 @@ def test_a_grid_that_is_not_announced_is_found_among_the_usual_ones() -> None:
 
 def test_noise_is_never_certified() -> None:
     rng = np.random.default_rng(5)
-    public = PublicFacts(np.ones(20), None, 1)
+    deployment = stated(CheckSettings(features=20, samples=5, clients=2, centring="none"))
     for _ in range(12):
-        count = int(rng.integers(2, 6))
-        matrix = rng.normal(size=(20, count))
-        factor = Factor(matrix, count)
-        steps = take_apart([Held(matrix, factor, "noise")], public)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                assert end.value.round is None
-                break
+        count = int(rng.integers(3, 7))
+        noise = Belief.of_factor(Factor(rng.normal(size=(20, count)), count))
+        for attack in LATTICE_ATTACKS:
+            taken = outcome(attack.read(None, deployment, 0, USUAL, [noise]))
+            assert taken is not None and taken.whole is None
 
 
 def test_the_map_says_where_it_ends(monkeypatch) -> None:

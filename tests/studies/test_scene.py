@@ -11,10 +11,10 @@ import pytest
 from dashboard.views import scene as drawn
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
+from fedpca_core.steps import outcome
 from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.scene.scene import LivePicture, Scene, _sine
 from fedpca_core.studies.scene.settings import SceneSettings
-from fedpca_core.studies.study import outcome
 
 SMALL = SceneSettings(clients=4, records_per_client=12.0, components=6, rounds=10, client=1)
 STUDY = LivePicture()
@@ -33,7 +33,7 @@ def test_after_a_few_messages_the_server_has_every_record_exactly():
     assert np.abs(scene.pictures[1] - scene.truth).max() > 0.1
     assert list(scene.directions[:3]) == [0, 6, 12]
     words = [drawn.sentence(scene, SMALL, k) for k in range(scene.rounds + 1)]
-    assert words[0].startswith("Nothing has been sent: the server holds nothing")
+    assert words[0].startswith("Nothing has been sent yet")
     assert "the server has all 12 digits of client 1, exactly" in words[2]
     assert "exactly" not in words[1]
 
@@ -149,3 +149,21 @@ def test_every_combination_leaves_a_picture_or_a_sentence(changes):
     assert all(word.endswith(".") for word in words)
     if np.ptp(scene.pictures[-1]) <= 0.1:
         assert "directions" in words[-1] or "not sent" in words[-1]
+
+
+def test_masked_messages_are_not_said_to_hold_nothing():
+    """The replay certifies every record from these very messages; untried, it is said to be so."""
+    changes = {"method": "faps", "clients": 3, "records_per_client": 8.0, "components": 8}
+    settings = replace(SMALL, **changes)
+    masked = outcome(STUDY.run(settings))
+    last = [drawn.sentence(masked, settings, masked.rounds), drawn._server(masked, settings, 5)]
+    assert all("not tried: replay" in text for text in last)
+    assert not any("nothing" in text for text in last)
+    steps = [step.result for step in STUDY.run(replace(settings, unmask=True))]
+    waiting = [step for step in steps if step is not None]
+    assert waiting, "the masked messages are shown while the replay runs"
+    before = drawn.sentence(waiting[0], settings, masked.rounds)
+    assert "records: not tried" in before
+    found = outcome(STUDY.run(replace(settings, unmask=True)))
+    assert found.certified == found.rounds
+    assert "has all 8 digits" in drawn.sentence(found, settings, found.rounds)

@@ -11,11 +11,11 @@ import pytest
 from bench.bench_ways import BEFORE
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
+from fedpca_core.steps import outcome
 from fedpca_core.studies.private.presets import SIZES
 from fedpca_core.studies.private.settings import PRIVATE, PrivacySettings
 from fedpca_core.studies.private.spending import Ways, WaysOverBudget, WaysToSpend
 from fedpca_core.studies.private.ways import WAYS
-from fedpca_core.studies.study import outcome
 
 #: Medians measured before, for 2,000 records of 40 features at 20 clients.
 SHEET = {way: medians[SIZES.index((40, 2000))] for way, medians in BEFORE.items()}

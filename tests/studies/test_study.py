@@ -11,10 +11,11 @@ import pytest
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import Settings, Value, parameter
+from fedpca_core.steps import Part, Run, Step, outcome, part
 from fedpca_core.studies.catalogue import RUNNABLE, STUDIES, read_settings, studies_of
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import Part, Run, Step, Study, outcome, part, registered
+from fedpca_core.studies.study import Study, registered
 from fedpca_core.studies.sweep import Measured, Sweep
 
 

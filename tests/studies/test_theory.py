@@ -10,7 +10,7 @@ import pytest
 from fedpca_core.__main__ import main
 from fedpca_core.consensus.run import run
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.study import outcome
+from fedpca_core.steps import outcome
 from fedpca_core.studies.theory import settings as theory_settings
 from fedpca_core.studies.theory.bridge import Bridge, arrivals
 from fedpca_core.studies.theory.claim import claim

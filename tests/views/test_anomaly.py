@@ -20,6 +20,7 @@ from dashboard.views.anomaly import (
     sweeps,
 )
 from fedpca_core.problems import traffic
+from fedpca_core.steps import outcome
 from fedpca_core.studies.catalogue import STUDIES
 from fedpca_core.studies.detection import task
 from fedpca_core.studies.detection.leaks import Leaked
@@ -27,7 +28,6 @@ from fedpca_core.studies.detection.poisoned import Course, Courses
 from fedpca_core.studies.detection.published import MEASURES
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import TaskFacts
-from fedpca_core.studies.study import outcome
 from fedpca_core.studies.sweep import Swept
 
 PAGE = Path(__file__).resolve().parents[2] / "pages" / "anomaly.py"

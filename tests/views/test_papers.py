@@ -8,6 +8,7 @@ import pytest
 
 from dashboard.shell.palette import FALLBACKS, style
 from dashboard.views.papers import experiments, rows
+from fedpca_core.steps import outcome
 from fedpca_core.studies.papers.page import (
     Judged,
     PaperExperiment,
@@ -19,7 +20,6 @@ from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS
 from fedpca_core.studies.papers.results import origin, shipped
 from fedpca_core.studies.papers.row import Verdict
 from fedpca_core.studies.papers.sources import SOURCES, software_bibtex, source
-from fedpca_core.studies.study import outcome
 
 
 def shown(**changes):

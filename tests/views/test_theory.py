@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dashboard.views import theory, theory_statements, theory_sweeps
-from fedpca_core.studies.study import outcome
+from fedpca_core.steps import outcome
 from fedpca_core.studies.theory.bridge import Bridge
 from fedpca_core.studies.theory.method import AgainstClaims, Measured
 from fedpca_core.studies.theory.settings import ITERATIONS, TheorySettings

@@ -17,8 +17,7 @@ def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:
     with st.container():  # of one place, however many they are
         own = controls.parameter("problem") == "own"
         data = _own(controls) if own else None
-    named = data is not None and bool(controls.values.get("client_column"))
-    controls.draw("clients", "split", disabled=named)
+    controls.draw("clients", "split")
     controls.parameter("transform")
     st.header("Learning", anchor=False)
     controls.draw("method", "components", "rounds", "participation", "penalty_factor")

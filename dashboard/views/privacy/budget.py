@@ -125,8 +125,9 @@ def _draw_terms(terms: TheoryTerms, settings: PrivacySettings) -> None:
             layout.Card(
                 "Predicted floor",
                 short(terms.floor, 2) if terms.floor > 0 else "none",
-                "tangent of the final angle (ours)",
-                help="ν(√(d−k)+√k)/(σₖ √m_eff √(1−q²)). Above about ½ the run does not converge.",
+                "sine of the final angle (ours)",
+                help="To first order: what clipping takes of the target, and how far noise on T "
+                "products turns the rest, ν²/(m_eff σᵢ²) Σₜ (σⱼ/σᵢ)²ᵗ for directions i and j.",
             ),
         ]
     )

@@ -113,4 +113,5 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
             if at_the_edge
             else "fewer have not converged, more only add noise."
         )
+        + " A deployment fixes T before: every run that is tried on the records is a release."
     )

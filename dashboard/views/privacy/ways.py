@@ -51,7 +51,8 @@ def draw(settings: PrivacySettings, result: Ways) -> None:
     terms = next(iter(result.spent.values())).guarantee.terms()
     st.caption(
         f"δ = {terms['δ']}; unit: {terms['unit']}; clip norm {terms['clip norm']}; sampling: "
-        f"{terms['sampling']}; accountant: {terms['accountant']}. Published noise is placed at the "
+        f"{terms['sampling']}; accountant: {terms['accountant']}; taken as public: "
+        f"{terms['taken as public']}; noise: {terms['noise']}. Published noise is placed at the "
         "ε it claims, and gives the smaller one of the table. Shared noise idealises the sums: "
         "real protocols add discrete noise and sum in a finite field. Medians of "
         f"{settings.repetitions} starts, each with noise of its own; distances are simulation only."

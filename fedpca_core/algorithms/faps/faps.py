@@ -36,6 +36,7 @@ from fedpca_core.protocol.algorithm import (
     Setting,
     Start,
     Step,
+    Uploads,
 )
 from fedpca_core.streams import Streams
 
@@ -76,6 +77,8 @@ class FAPS(Algorithm):
     """
 
     title: ClassVar[str] = "FAPS"
+    uploads: ClassVar[Uploads] = Uploads.UPDATE
+    replayable: ClassVar[bool] = True
     components: int = 5
     penalty_factor: float = 0.15
     adaptive: bool = True
@@ -87,6 +90,14 @@ class FAPS(Algorithm):
     private_start: bool = False
     private_penalty: bool = False
     random_inner_steps: bool = False
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        if self.random_inner_steps:
+            return ("inner_rule", "inner_tolerance", "inner_limit", "penalty_spread")
+        tests = {"change": ("penalty_spread",), "conditions": ("inner_tolerance",)}
+        unused = tests.get(self.inner_rule, ("inner_tolerance", "penalty_spread"))
+        return (*unused, "inner_limit" if self.inner_rule == "fixed" else "inner_steps")
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
@@ -175,6 +186,6 @@ METHODS = (
         ),
         look=Look("#0f766e", "#2dd4bf", "solid", "circle"),
         attacks=("linear", "replay"),
-        refusal="its multipliers are quadratic in S_i, so the sensitivity of an upload is unknown",
+        refusal="its multipliers are quadratic in Sᵢ, so the sensitivity of an upload is unknown",
     ),
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.settings import Settings, parameter
 from fedpca_core.studies.frontier.settings import CANDIDATES
 from fedpca_core.studies.pca_settings import narrowed
-from fedpca_core.studies.world import shared
+from fedpca_core.studies.world import NO_NOISE, shared
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class CheckSettings(Settings):
         "grid",
         key="values",
         label="Values are",
-        help="On a known grid: whole numbers, pixels, codes, ages, prices. Real: measured to more "
-        "digits than anybody can count.",
-        choices={"grid": "On a known grid", "real": "Real numbers"},
+        help="On a known grid: whole numbers, pixels, ages, prices. Codes: one-hot columns, a 1 in "
+        "each group. Real: measured to more digits than anybody can count.",
+        choices={"grid": "On a known grid", "codes": "One-hot codes", "real": "Real numbers"},
     )
     secure_aggregation: bool = shared("secure_aggregation")
     repeats: bool = parameter(
@@ -66,6 +67,9 @@ class CheckSettings(Settings):
     delta: float = shared("delta")
     dtype: str = narrowed("dtype", default="float64")
     seed: int = shared("seed")
+
+    def idle(self) -> Mapping[str, str]:
+        return {} if self.formal else {"delta": NO_NOISE}
 
     @property
     def formal(self) -> bool:

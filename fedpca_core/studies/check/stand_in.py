@@ -14,6 +14,8 @@ from fedpca_core.studies.check.settings import CheckSettings
 FLATTEST, STEEPEST = 0.3, 0.1
 #: Standard deviation of a grid value in steps, and where it is centred.
 SPREAD, MIDDLE = 4.0, 8.0
+#: Categories of a coded column; the last may have fewer.
+CATEGORIES = 4
 #: Records of the same kind that no client holds, to ask about membership.
 STRANGERS = 200
 
@@ -37,7 +39,7 @@ def drawn(settings: CheckSettings, seed: int) -> tuple[Problem, Array]:
         own = spread * np.exp(0.2 * generator.standard_normal(n))
         count = m + (STRANGERS if number == 0 else 0)
         raw = turn @ (own[:, None] * generator.standard_normal((n, count)))
-        blocks.append(raw)
+        blocks.append(_codes(raw) if settings.values == "codes" else raw)
     if settings.values == "grid":
         size = float(np.std(blocks[0]))
         blocks = [np.rint(MIDDLE + SPREAD / size * one) for one in blocks]
@@ -53,7 +55,16 @@ def drawn(settings: CheckSettings, seed: int) -> tuple[Problem, Array]:
         held = [one - mean[:, None] for one in held]
         strangers = strangers - mean[:, None]
     public = None
-    if settings.values == "grid":
+    if settings.values != "real":
         public = PublicFacts(np.ones(n), mean, total)
     problem = from_blocks(held, name="stand-in", announced=public, own_mean=mean)
     return problem, strangers
+
+
+def _codes(raw: Array) -> Array:
+    """One-hot columns: in every group of features a 1 for the largest, (features, records)."""
+    found = np.zeros_like(raw)
+    for begin in range(0, len(raw), CATEGORIES):
+        group = raw[begin : begin + CATEGORIES]
+        found[begin + group.argmax(axis=0), np.arange(raw.shape[1])] = 1.0
+    return found

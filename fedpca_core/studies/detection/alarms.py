@@ -14,6 +14,7 @@ from fedpca_core.anomaly.scores import contributions, reconstruct, score
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.streams import Streams
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.judged import Level, judge, level
@@ -23,7 +24,6 @@ from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import detector
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, part
 
 #: Flows of the stream at most, and a place in it that is always within the first burst.
 FLOWS, FIRST_BURST = 400, 100

@@ -12,6 +12,7 @@ from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import Detector
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
@@ -19,7 +20,6 @@ from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import UNCOVERED, detector
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, part
 
 #: Bytes of a number on the wire.
 _FLOAT32 = 4

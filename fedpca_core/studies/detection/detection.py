@@ -13,6 +13,7 @@ from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import SelfLearning
 from fedpca_core.anomaly.evaluation import always_alarm
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.judged import SHARES, Judged, judge, level
 from fedpca_core.studies.detection.settings import AnomalySettings
@@ -21,7 +22,6 @@ from fedpca_core.studies.detection.topic import LEARNING, Topic, told
 from fedpca_core.studies.detection.trained import ESSENTIALS, RIVALS, UNCOVERED, detector
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, part
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task, task, with_noise
@@ -24,7 +25,6 @@ from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import run
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Part, Run, Step, part
 
 #: Fitting a whole covariance takes seconds up to so many features.
 FITTED_FEATURES = 12

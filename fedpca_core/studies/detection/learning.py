@@ -12,6 +12,7 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, noisy_task
@@ -19,7 +20,6 @@ from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.detection.trained import run
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, part
 
 #: Every client's state of every round is held for the Lagrangian, so long runs are cut there.
 FULL_ROUNDS = 300

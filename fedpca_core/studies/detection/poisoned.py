@@ -18,13 +18,14 @@ from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, TaskFacts, labelled, source
 from fedpca_core.studies.detection.topic import LEARNING, Topic
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Part, Run, Step, part, stacked
+from fedpca_core.studies.study import stacked
 
 #: What the server may do about it: names on screen.
 RULES = {

@@ -13,6 +13,7 @@ from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.evaluation import always_alarm, area_pair, evaluate
 from fedpca_core.anomaly.thresholds import best_for_labels
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import TASK, TaskFacts, labelled
@@ -21,7 +22,6 @@ from fedpca_core.studies.detection.trained import detector
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.iot import TABLE_I
-from fedpca_core.studies.study import Run, Step, part
 
 #: Measures that the paper's table has, and all that ours has.
 PRINTED = ("accuracy", "precision", "recall", "f1", "fnr")

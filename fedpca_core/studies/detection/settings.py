@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,8 +10,8 @@ from typing import Any, ClassVar
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
-from fedpca_core.settings import Settings, parameter
-from fedpca_core.studies.world import PROBLEMS, shared
+from fedpca_core.settings import Settings, because, parameter
+from fedpca_core.studies.world import CLIENTS_NAMED, EVERYBODY, NO_NOISE, PROBLEMS, foreign, shared
 
 #: Where traffic comes from.
 TRAFFIC = {
@@ -287,6 +288,17 @@ class AnomalySettings(Settings):
         step=1,
         view=True,
     )
+
+    def idle(self) -> Mapping[str, str]:
+        own, off = self.problem == "own", math.isinf(self.epsilon)
+        of_files = ("label_column", "normal_value", "columns", "client_column")
+        return because(
+            (not own, foreign(self.problem), of_files),
+            (own and self.client_column, CLIENTS_NAMED, ("clients", "split")),
+            (off, NO_NOISE, ("delta", "clip_norm", "mean_share", "mean_clip")),
+            (self.method != "fedpg", "Only FedPG projects.", "projection"),
+            (self.participation == 1, EVERYBODY, "sampling"),
+        )
 
     def algorithm(self) -> ConsensusADMM:
         """The federated method these settings describe."""

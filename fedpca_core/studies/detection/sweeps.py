@@ -12,6 +12,7 @@ from fedpca_core.anomaly.evaluation import area
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part
 from fedpca_core.studies import costs
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, noisy_task
@@ -19,7 +20,6 @@ from fedpca_core.studies.detection.topic import LEARNING
 from fedpca_core.studies.detection.trained import detector, run
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Part
 from fedpca_core.studies.sweep import Measured, Sweep, Swept
 
 #: Values of each sweep.

@@ -132,7 +132,7 @@ def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
         )
     chosen = replace(settings, problem=resolve(settings.problem))
     file = data if own else None
-    key = content_key(chosen, _fields(chosen), file)
+    key = by_schema(chosen), content_key(chosen, _fields(chosen), file)
     return _SOURCES.get(key, lambda: _read(chosen, file))
 
 
@@ -154,6 +154,7 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
             transform=settings.transform,
             standardising=settings.standardising,
             seed=settings.seed,
+            public_schema=by_schema(settings),
         ),
     )
     check_components(settings.components, found.problem.features)
@@ -171,7 +172,12 @@ def _key(
     chosen = replace(settings, problem=resolve(settings.problem))
     drawn = frozenset({"seed"}) if settings.split == "iid" else frozenset()
     file = data if settings.problem == "own" else None
-    return content_key(chosen, _fields(chosen) | _SPLIT | drawn | more, file)
+    return by_schema(chosen), content_key(chosen, _fields(chosen) | _SPLIT | drawn | more, file)
+
+
+def by_schema(settings: AnomalySettings) -> bool:
+    """Whether nothing may be decided by looking at the records, as under an ε that covers them."""
+    return math.isfinite(settings.epsilon) and not without_guarantee(settings)
 
 
 def without_guarantee(settings: AnomalySettings) -> bool:
@@ -248,6 +254,7 @@ def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
             columns=settings.columns,
             client_column=settings.client_column,
             seed=settings.seed,
+            public_schema=by_schema(settings),
         )
     if settings.problem == "synthetic":
         return synthetic(seed=settings.seed)

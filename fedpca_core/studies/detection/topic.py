@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import ClassVar, TypeVar
 
+from fedpca_core.steps import Part, Step, changed
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.study import Part, Step, Study, changed
+from fedpca_core.studies.study import Study
 
 R = TypeVar("R")
 T = TypeVar("T")

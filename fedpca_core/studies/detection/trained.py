@@ -14,11 +14,12 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.remembered import Remembered
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import NOISE, TASK, noisy_task, resolve, task
 from fedpca_core.studies.detection.topic import LEARNING, told
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Part, Step, content_key
+from fedpca_core.studies.study import content_key
 
 #: The configured method's aim and its baseline: never is it shown without them.
 ESSENTIALS = ("federated", "centralised", "norm")

@@ -15,18 +15,19 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import Problem
+from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.remembered import Remembered
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies import costs
 from fedpca_core.studies.build import build_algorithm
 from fedpca_core.studies.divided import Divided
 from fedpca_core.studies.facts import Facts
-from fedpca_core.studies.frontier.leakage import Summed, exact_records, leak, searched, summed
+from fedpca_core.studies.frontier.leakage import Summed, leak, summed
 from fedpca_core.studies.frontier.runs import Made, made, problem_of
 from fedpca_core.studies.frontier.settings import VALUES, FrontierSettings
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step
 
 #: A run that never comes below the accuracy is over once it is this close to where it ends.
 SETTLED = 1.05
@@ -36,11 +37,13 @@ COLUMNS = (
     "local_products", "seconds", "sin_theta", "relative_error", "unexplained", "worst_client",
     "leak", "attack", "leak_linear", "leak_sine", "guess", "leak_sums", "pooled", "newcomer",
     "records", "epsilon",
-    "protection", "searched", "note",
+    "protection", "searched", "note", "finding",
 )  # fmt: skip
 #: Those of them that are no numbers.
-_TEXTS = ("method", "parameter", "attack", "protection", "note")
+_TEXTS = ("method", "parameter", "attack", "protection", "note", "finding")
 _FLAGS = ("reached", "searched")
+#: What the row that searched says of its configuration.
+_FIRST = ("attack", "protection", "searched", "note", "finding")
 #: What identifies a point.
 POINT = ["method", "parameter", "value", "seed"]
 #: What the small multiples vary, and over how many seeds.
@@ -91,11 +94,11 @@ def summarised(table: pd.DataFrame) -> pd.DataFrame:
     ordered = table.sort_values("searched", ascending=False, kind="stable")
     groups = ordered.groupby(names, sort=False, dropna=False)
     values = groups[numbers]
-    texts = groups[["attack", "protection", "searched", "note"]].head(1).index
+    texts = groups[list(_FIRST)].head(1).index
     spans = [values.median(), values.min().add_suffix("_low"), values.max().add_suffix("_high")]
     found = pd.concat(spans, axis=1)
     found["reached"], found["seeds"] = groups["reached"].mean(), groups.size()
-    for name in ("attack", "protection", "searched", "note"):
+    for name in _FIRST:
         found[name] = ordered.loc[texts, name].to_numpy()
     order = table.drop_duplicates(names)[names]
     return order.merge(found.reset_index(), on=names, how="left")
@@ -277,8 +280,15 @@ def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
     for number, here in enumerate(places):
         if math.isinf(here.epsilon):
             for method in settings.candidates:
-                if not number or (varies(method, base, here) and searched(method, here)):
+                if not number or (varies(method, base, here) and _searched(method, here)):
                     yield replace(here, candidates=(method,), seed=settings.seed, searches=True)
+
+
+def _searched(method: str, here: FrontierSettings) -> bool:
+    """Whether some attack on the uploads of a method searches."""
+    algorithm = build_algorithm(method, here)
+    single = not here.secure_aggregation
+    return single and (algorithm.replayable or algorithm.uploads is Uploads.FRAMES)
 
 
 def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
@@ -286,8 +296,9 @@ def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
     if (base.epsilon, base.participation) != (here.epsilon, here.participation):
         return True
     if base.rounds != here.rounds:
-        return method not in ("one_shot", "one_shot_stacked", "centralized")
-    return bool(build_algorithm(method, base) != build_algorithm(method, here))
+        return not METHODS[method].over_at_once(here.participation, here.absent)
+    made, other = (build_algorithm(method, settings) for settings in (base, here))
+    return bool(made.effective() != other.effective())
 
 
 def row(method: str, settings: FrontierSettings, problem: Problem) -> dict[str, Any]:
@@ -296,10 +307,10 @@ def row(method: str, settings: FrontierSettings, problem: Problem) -> dict[str, 
     stop, reached = ending(run.table, settings)
     last = run.table.iloc[stop]
     search = settings.searches and run.guarantee is None
-    found = leak(run, method, settings, stop, search=search)
+    found = leak(run, settings, stop, search=search)
     sums = summed(method, settings, problem) if search else Summed()
     down = float(last["bytes_down"])
-    masked = method == "faps" or settings.upload_noise > 0
+    masked = run.algorithm.uploads is Uploads.UPDATE or settings.upload_noise > 0
     return {
         "method": method,
         "parameter": "none",
@@ -323,11 +334,12 @@ def row(method: str, settings: FrontierSettings, problem: Problem) -> dict[str, 
         "leak_sums": sums.error,
         "pooled": sums.pooled,
         "newcomer": sums.newcomer,
-        "records": exact_records(run, method, settings, stop) if search else math.nan,
+        "records": found.records,
         "epsilon": math.nan if run.guarantee is None else float(run.guarantee.epsilon),
         "protection": "formal" if run.guarantee is not None else "masked" if masked else "none",
         "searched": search,
         "note": run.note,
+        "finding": found.findings[0].words,
     }
 
 

@@ -1,47 +1,27 @@
-"""The best attack on one client in one run: every attack of ours that its messages allow.
-
-Each reads the transcript and public facts alone; which of them came closest only the simulation
-can tell.
-"""
+"""What a run of a candidate gives away of one client: the trial of its messages, as numbers."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedpca_core import attacks
-from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array
-from fedpca_core.attacks import baselines, scores, simulation_only, stationary
-from fedpca_core.attacks.low_rank import Factor, factor_of
+from fedpca_core.attacks import scores, simulation_only
+from fedpca_core.attacks.attack import Effort, MatrixAttack, RecordsAttack
+from fedpca_core.attacks.registry import on_matrices
 from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Finding, Target
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.transcript import Transcript
-from fedpca_core.studies.adversary import private_matrix, replaying, stated_trace
+from fedpca_core.steps import outcome
+from fedpca_core.studies.deployed import deployment_of, private_matrix, truth_of
 from fedpca_core.studies.frontier.runs import Made, made
 from fedpca_core.studies.frontier.settings import FrontierSettings
-from fedpca_core.studies.records.held import Held, held
-from fedpca_core.studies.records.pictures import subtracted
-from fedpca_core.studies.records.taken_apart import take_apart
-from fedpca_core.studies.study import outcome
+from fedpca_core.trial import TWO_RUNS, Trial, best_guess, trial
 
-#: Attacks by their names in tables, in words.
-NAMES = {
-    "linear": "linear equations",
-    "symmetric": "symmetric completion",
-    "low rank": "low-rank reading",
-    "model": "the model as it was sent",
-    "sums": "sums only",
-    "replay": "replay of the update",
-    "fit": "fit of the local runs",
-    "": "none beats a public guess",
-}
+#: Attacks that solve linear equations.
+LINEAR = ("linear", "symmetric")
 
 
 @dataclass(frozen=True)
@@ -51,16 +31,18 @@ class Leak:
     Attributes
     ----------
     attack : str
-        Key of `NAMES`; empty where none beats the best guess that needs no message.
+        Key in the registry; empty where none beats the best guess that needs no message.
     error : float
-        ``||S_hat - S_i||_F / ||S_i||_F`` of the best attack; NaN where one that belongs to this
-        method has not been tried.
+        ``||S_hat - S_i||_F / ||S_i||_F`` of the best attack; NaN where one that fits was not tried.
     linear : float
-        The same of the attacks that solve linear equations alone; NaN where they do not apply.
+        The same of the attacks that solve linear equations alone; NaN where they do not fit.
     guess : float
         The same of the best public guess.
     sine : float
         Largest angle of the client's leading space, as the best attack has it.
+    records : float
+        Records that came back to the last digit; NaN off any grid, and where it was not tried.
+    findings : tuple of Finding
     """
 
     attack: str
@@ -68,94 +50,65 @@ class Leak:
     linear: float
     guess: float
     sine: float
+    records: float
+    findings: tuple[Finding, ...]
 
 
-def searched(method: str, settings: FrontierSettings) -> bool:
-    """Whether an attack that searches belongs to this method on this channel."""
-    by_search = {"replay", "stationary"} & set(METHODS[method].attacks)
-    return bool(by_search) and not settings.secure_aggregation
-
-
-def leak(run: Made, method: str, settings: FrontierSettings, rounds: int, *, search: bool) -> Leak:
-    """Attack the first ``rounds`` rounds of a run in every way we have.
+def attempt(run: Made, settings: FrontierSettings, rounds: int, *, search: bool) -> Trial:
+    """Attack the first rounds of a run.
 
     Parameters
     ----------
     search : bool
-        Also the attacks that take seconds.
+        Also by what takes seconds, and on to the records.
     """
-    return best_estimate(run, method, settings, rounds, search=search)[0]
 
+    def leave(attack: MatrixAttack | RecordsAttack, seconds: float) -> bool:
+        return attack.searches and not search
 
-def best_estimate(
-    run: Made, method: str, settings: FrontierSettings, rounds: int, *, search: bool = True
-) -> tuple[Leak, Array | None]:
-    """`leak`, and the matrix that came closest; None where nothing could be read."""
-    truth = private_matrix(run.problem, settings.client)
-    stated = stated_trace(run.problem, settings.client)
-    transcript = run.trace.transcript.until(rounds)
-    tried: dict[str, Array] = {}
-    for name, attack in _attacks(run, method, settings, transcript, stated, search):
-        try:
-            tried[name] = attack()
-        except InvalidInput:  # these messages are not for this attack
-            continue
-    errors = {name: scores.relative_error(one, truth) for name, one in tried.items()}
-    even = baselines.scaled_identity(len(truth), stated)
-    guess = min(scores.relative_error(even, truth), 1.0)
-    best = min(errors, key=lambda name: errors[name], default="")
-    linear = min((errors[n] for n in ("linear", "symmetric") if n in errors), default=math.nan)
-    open_question = searched(method, settings) and not search
-    if open_question or not best:
-        error = math.nan if open_question else guess
-        return Leak("", error, linear, guess, math.nan), None
-    sine = float(scores.top_space_sines(tried[best][None], truth, settings.components)[0])
-    named = best if errors[best] < guess else ""
-    return Leak(named, errors[best], linear, guess, sine), tried[best]
-
-
-def _attacks(
-    run: Made,
-    method: str,
-    settings: FrontierSettings,
-    transcript: Transcript,
-    stated: float,
-    search: bool,
-) -> Iterator[tuple[str, Callable[[], Array]]]:
-    client = settings.client
-    if transcript.secure_aggregation:
-        yield "sums", lambda: attacks.pooled(transcript, client)
-        return
-    yield "linear", lambda: attacks.linear(transcript, client)
-    yield "symmetric", lambda: attacks.symmetric(transcript, client, trace=stated)
-    if int(transcript.samples[client]) < transcript.features and run.guarantee is None:
-        yield (
-            "low rank",
-            lambda: _matrix(
-                attacks.low_rank(transcript, client, noise=settings.upload_noise).matrix
-            ),
+    deployment = deployment_of(run.problem, run.algorithm, settings, settings.client, rounds=rounds)
+    found = outcome(
+        trial(
+            run.trace.transcript.until(rounds),
+            replace(deployment, guarantee=run.guarantee),
+            settings.client,
+            truth=truth_of(run.problem, settings.client, settings.components),
+            effort=Effort(settings.budget),
+            leave=leave,
         )
-    if "linear" not in METHODS[method].attacks and method != "fedpower":
-        yield "model", lambda: _matrix(_last(transcript, method, settings).factor)
-    if search and isinstance(run.algorithm, FAPS):
-        yield "replay", lambda: _replayed(run, settings, transcript).estimate
-    if search and isinstance(run.algorithm, ConsensusADMM):
-        yield "fit", lambda: stationary.fit_runs(transcript, run.algorithm, client)
+    )
+    assert found is not None
+    return found
 
 
-def _replayed(run: Made, settings: FrontierSettings, transcript: Transcript) -> attacks.Replay:
-    search = replaying(run.problem, transcript, settings)
-    deque(search, maxlen=0)
-    return search.result
+def leak(run: Made, settings: FrontierSettings, rounds: int, *, search: bool) -> Leak:
+    """`attempt` in numbers."""
+    found = attempt(run, settings, rounds, search=search)
+    truth = private_matrix(run.problem, settings.client)
+    guess = best_guess(truth, found.deployment.trace)
+    errors = {
+        key: scores.relative_error(found.beliefs[key][-1].matrix, truth)
+        for key in LINEAR
+        if key in found.beliefs
+    }
+    linear = min(errors.values(), default=math.nan)
+    best = found.got[Target.COVARIANCE]
+    untried = any(key in found.waiting for key in _searching(found))
+    records = found.got.get(Target.RECORDS)
+    return Leak(
+        attack=best.attack if best.figure < guess and not untried else "",
+        error=math.nan if untried else best.figure,
+        linear=linear,
+        guess=guess,
+        sine=math.nan if untried else found.got[Target.LEADING].figure,
+        records=records.figure if records is not None and search else math.nan,
+        findings=found.findings,
+    )
 
 
-def _last(transcript: Transcript, method: str, settings: FrontierSettings) -> Held:
-    *_, last = held(transcript, METHODS[method], settings.client, noise=settings.upload_noise)
-    return last
-
-
-def _matrix(factor: Array) -> Array:
-    return factor @ factor.T
+def _searching(found: Trial) -> list[str]:
+    """Keys of the attacks on the matrix that search."""
+    return [one.key for one in on_matrices(found.deployment, found.client) if one.searches]
 
 
 @dataclass(frozen=True)
@@ -178,78 +131,50 @@ class Summed:
     newcomer: float = math.nan
 
 
-def summed(
-    method: str,
-    settings: FrontierSettings,
-    problem: Problem,
-    *,
-    hidden: bool = True,
-    rounds: int | None = None,
-) -> Summed:
-    """The same method under secure sums, once more without one record of the attacked client.
-
-    Parameters
-    ----------
-    hidden : bool
-        False compares two runs with single uploads.
-    """
+def summed(method: str, settings: FrontierSettings, problem: Problem) -> Summed:
+    """The same method under secure sums, once more without one record of the attacked client."""
     truth, client = problem.unperturbed, settings.client
-    chosen = replace(settings, secure_aggregation=hidden)
+    chosen = replace(settings, secure_aggregation=True)
     if truth.blocks is None:
         return Summed()
     record = truth.blocks[client][:, 0]
     try:
-        after = made(method, chosen, truth, rounds).trace.transcript
-        read = attacks.pooled(after, client) if hidden else None
-        earlier = without_record(truth, client, 0)
-        before = made(method, chosen, earlier, rounds).trace.transcript
-        found = attacks.joined(before, after, client, noise=settings.upload_noise).matrix
-    except InvalidInput:  # its server needs single uploads, or its sums are no products
+        after = made(method, chosen, truth)
+        before = made(method, chosen, without_record(truth, client, 0)).trace.transcript
+    except InvalidInput:  # its server needs single uploads
         return Summed()
+    found = _compared(after, before, chosen)
+    last = found.beliefs.get("sums")
     private, data = private_matrix(truth, client), truth.client_data
-    sine = math.nan
-    if found.shape[1] and record.any():
-        unit, seen = record / np.linalg.norm(record), found[:, 0] / np.linalg.norm(found[:, 0])
-        sine = float(np.linalg.norm(seen - unit * (unit @ seen)))
     pooled = simulation_only.pooled_mean(data.dense(), data.weights)
-    error = math.nan if read is None else scores.relative_error(read, private)
+    error = math.nan if last is None else scores.relative_error(last[-1].matrix, private)
+    two, sine = found.beliefs.get(TWO_RUNS), math.nan
+    if two is not None and two[-1].read and record.any():
+        seen = two[-1].factor[:, 0]
+        unit, seen = record / np.linalg.norm(record), seen / np.linalg.norm(seen)
+        sine = float(np.linalg.norm(seen - unit * (unit @ seen)))
+    if last is None:
+        return Summed()
     return Summed(error, scores.relative_error(pooled, private), sine)
 
 
-def exact_records(run: Made, method: str, settings: FrontierSettings, rounds: int) -> float:
-    """How many records of the attacked client come back to the last digit; NaN off any grid."""
-    truth = run.problem.unperturbed
-    if truth.blocks is None or truth.announced is None:
-        return math.nan
-    private = truth.blocks[settings.client]
-    if private.shape[1] >= truth.features or settings.secure_aggregation:
-        return 0.0
-    transcript = run.trace.transcript.until(rounds)
-    try:
-        whole = whole_factor(run, method, settings, transcript)
-    except InvalidInput:
-        return 0.0
-    if whole is None:
-        return 0.0
-    state = Held(whole.matrix, whole, "whole")
-    taken = outcome(take_apart([state], truth.announced, guarantee=run.guarantee))
-    if taken is None or taken.found is None or taken.found.values is None or taken.round is None:
-        return 0.0
-    full = private + subtracted(truth)[:, None]
-    return float(scores.recovered_records(taken.found.values, full, truth.announced.grid))
-
-
-def whole_factor(
-    run: Made, method: str, settings: FrontierSettings, transcript: Transcript
-) -> Factor | None:
-    """The client's matrix as a factor, where the messages give all of it."""
-    client, noise = settings.client, settings.upload_noise
-    if "linear" in METHODS[method].attacks and not isinstance(run.algorithm, FAPS):
-        read = attacks.low_rank(transcript, client, noise=noise)
-        return read if read.complete else None
-    if isinstance(run.algorithm, FAPS):
-        found = _replayed(run, settings, transcript)
-        samples = int(transcript.samples[client])
-        size = float(np.linalg.norm(found.estimate)) / transcript.features
-        return factor_of(found.estimate, samples, error=size * found.residual)
-    return _last(transcript, method, settings).whole
+def _compared(after: Made, before: Transcript, settings: FrontierSettings) -> Trial:
+    """Sums of two runs, read without a search."""
+    deployment = deployment_of(
+        after.problem,
+        after.algorithm,
+        settings,
+        settings.client,
+        rounds=after.trace.rounds,
+        earlier=before,
+    )
+    found = outcome(
+        trial(
+            after.trace.transcript,
+            deployment,
+            settings.client,
+            leave=lambda attack, seconds: attack.searches,
+        )
+    )
+    assert found is not None
+    return found

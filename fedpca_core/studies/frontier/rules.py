@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fedpca_core.settings import short
-from fedpca_core.studies.frontier.leakage import NAMES
 from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.scene.words import angle
 
@@ -57,10 +56,8 @@ def _known(limit: float, sentence: str) -> str:
 
 
 def _seen(row: pd.Series) -> str:
-    """What single uploads without an ε give away, as far as it is known."""
-    if row["attack"]:
-        return f"{NAMES[row['attack']]} reads a client to {row['leak']:.1e}"
-    return "sends single uploads by a public rule, and nothing proves that they hide anything"
+    """What is known of single uploads without an ε."""
+    return f"sends single uploads, of which a curious server {row['finding']}"
 
 
 RULES: tuple[Rule, ...] = (

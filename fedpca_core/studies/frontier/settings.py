@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 from fedpca_core.algorithms.registry import Titles
 from fedpca_core.settings import Value, parameter
 from fedpca_core.studies.pca_settings import ConvergeSettings, narrowed
+from fedpca_core.studies.world import EVERYBODY, NO_NOISE
 
 #: What seeks the pooled subspace: everything that Converge compares, and FedPower.
 CANDIDATES = Titles(lambda method: method.compared or method.key == "fedpower")
@@ -191,6 +192,21 @@ class FrontierSettings(ConvergeSettings):
         choices=AXES,
         view=True,
     )
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.candidates
+
+    def idle(self) -> Mapping[str, str]:
+        found = dict(super().idle())
+        if self.vary == "epsilon" or not math.isinf(self.needed_epsilon):
+            for name in ("delta", "clip_norm", "mean_share"):  # paths and answers over ε clip too
+                found.pop(name, None)
+        if self.vary == "participation" and found.get("absent") == EVERYBODY:
+            del found["absent"]
+        if self.vary != "epsilon" and math.isinf(self.epsilon):
+            found["shared_noise"] = NO_NOISE
+        return found
 
     def run_key(self) -> Self:
         """As for Converge; the order in which candidates were chosen does not matter either."""

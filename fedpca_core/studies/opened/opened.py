@@ -12,12 +12,15 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fedpca_core import attacks
 from fedpca_core.algorithms.method import Method
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array
+from fedpca_core.attacks.attack import Effort
+from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.records import Records
-from fedpca_core.errors import InvalidInput, check_client, require
+from fedpca_core.errors import check_client, require
+from fedpca_core.findings import Finding, Target, frame
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.announced import PublicFacts
@@ -26,14 +29,13 @@ from fedpca_core.protocol.described import describe
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import load_trace
 from fedpca_core.protocol.wrapper import Wrapper
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.opened.settings import GRIDS, OpenedSettings
 from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.pictures import shrunk
-from fedpca_core.studies.records.held import Held, held
-from fedpca_core.studies.records.routes import replayed
-from fedpca_core.studies.records.taken_apart import TakenApart, take_apart
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Study
+from fedpca_core.trial import Trial, trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +56,11 @@ class Opened:
     components : pandas.DataFrame
         The answer, a row a feature.
     attack : str
-        Which attack read the messages, as of `Held.attack`.
+        Key of the attack that read the messages.
     note : str
         What stood in its way; empty where nothing did.
+    findings : tuple of Finding
+        Of the client's matrix (or the sum) and its records, and what else the messages tell.
     matrices : (rounds + 1, rows, rows) float32
         The server's matrix of the client, neighbouring features averaged where there are many.
     records : pandas.DataFrame or None
@@ -64,8 +68,6 @@ class Opened:
         the one with a positive sum is given.
     certified : int or None
         The round after which they are.
-    ended : str
-        How taking the matrix apart ended, in a sentence; empty where it was not tried.
     """
 
     features: int
@@ -76,10 +78,10 @@ class Opened:
     components: pd.DataFrame
     attack: str
     note: str
+    findings: tuple[Finding, ...]
     matrices: AnyArray
     records: pd.DataFrame | None
     certified: int | None
-    ended: str
 
     def meanings(self) -> dict[str, Guarantee]:
         """What the guarantee says of other units; nothing where there is none."""
@@ -110,25 +112,31 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         trace = load_trace(io.BytesIO(data.content))
         view = trace.transcript
         check_client(settings.client, view.clients)
-        method, note = _method(trace.algorithm), ""
-        try:
-            states = yield from part(_states(trace, method, settings), 0.1, 0.6)
-        except InvalidInput as refusal:
-            states, note = [Held.nothing(view.features)] * (trace.rounds + 1), str(refusal)
-        taken = TakenApart()
-        if settings.grid != "real":
-            step = GRIDS[settings.grid]
-            public = PublicFacts(np.full(view.features, step or 1.0), None, 1)
-            noise, known = trace.setting.guarantee, step is not None
-            apart = take_apart(states, public, guarantee=noise, grid_known=known)
-            taken = yield from part(apart, 0.6, 1.0)
-        found = taken.found
+        _method(trace.algorithm)  # which is known here
+        deployment = _deployment(trace, settings)
+        tried = trial(
+            view,
+            deployment,
+            settings.client,
+            effort=Effort(settings.budget, path=True),
+            leave=lambda attack, seconds: (
+                attack.searches and attack.target is Target.COVARIANCE and not settings.unmask
+            ),
+            thorough=False,
+        )
+        found: Trial = yield from part(tried, 0.1, 1.0)
+        states = found.shown
+        states += [states[-1]] * (trace.rounds + 1 - len(states))
+        taken = next((one for one in found.taken.values() if one.whole is not None), None)
         records = None
-        if taken.round is not None and isinstance(found, Records) and found.values is not None:
+        if (
+            taken is not None
+            and isinstance(taken.found, Records)
+            and taken.found.values is not None
+        ):
             # Without a mean nothing tells a record from its negative; counts have positive sums.
-            signs = np.where(found.values.sum(axis=0) < 0, -1.0, 1.0)
-            records = pd.DataFrame((found.values * signs).T)
-        reduced = [shrunk((one.factor @ one.factor.T)[None])[0] for one in states]
+            values = taken.found.values
+            records = pd.DataFrame((values * np.where(values.sum(axis=0) < 0, -1.0, 1.0)).T)
         return Opened(
             features=view.features,
             facts=_facts(trace),
@@ -136,17 +144,23 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             most_samples=int(view.samples.max()),
             rounds=_rounds(trace, states, settings.client),
             components=_components(trace, settings.client),
-            attack=states[-1].attack,
-            note=note,
-            matrices=np.stack(reduced),
+            attack=found.best[0],
+            note=" ".join(found.refused.values()),
+            findings=found.findings,
+            matrices=np.stack([shrunk(one.matrix[None])[0] for one in states]),
             records=records,
-            certified=taken.round,
-            ended="" if found is None else found.note,
+            certified=None if taken is None else taken.round,
         )
 
     def tables(self, result: Opened, settings: OpenedSettings) -> dict[str, pd.DataFrame]:
         facts = pd.DataFrame({"fact": result.facts.keys(), "value": result.facts.values()})
-        tables = {"facts": facts, "rounds": result.rounds, "components": result.components}
+        said = frame(result.findings)
+        tables = {
+            "findings": said,
+            "facts": facts,
+            "rounds": result.rounds,
+            "components": result.components,
+        }
         return tables if result.records is None else tables | {"records": result.records}
 
 
@@ -164,24 +178,27 @@ def _method(algorithm: Algorithm) -> Method:
     return found[0]
 
 
-def _states(trace: Trace, method: Method, settings: OpenedSettings) -> Part[list[Held]]:
-    """What the server holds of the client after every round."""
-    view = trace.transcript
-    if settings.unmask and method.key == "faps" and not view.secure_aggregation:
-        replaying = attacks.Replaying(
-            view,
-            trace.algorithm,
-            settings.client,
-            trace=settings.stated_trace or float(view.features),
-            evaluations=settings.budget,
-        )
-        states = yield from replayed(replaying, view, settings.client, settings.budget)
-        return states
-    states = []
-    for state in held(view, method, settings.client):
-        states.append(state)
-        yield Step(len(states) / (trace.rounds + 1), "Reading the messages")
-    return states
+def _deployment(trace: Trace, settings: OpenedSettings) -> Deployment:
+    """What is public of a run, from its file and from what its reader says of the records."""
+    view, setting = trace.transcript, trace.setting
+    step = GRIDS[settings.grid]
+    grid = PublicFacts(np.full(view.features, step or 1.0), None, 1)
+    return Deployment(
+        features=view.features,
+        clients=view.clients,
+        components=trace.algorithm.components,
+        rounds=trace.rounds,
+        samples=view.samples,
+        algorithm=trace.algorithm,
+        participation=setting.participation,
+        sums=view.secure_aggregation,
+        dtype=view.dtype,
+        guarantee=setting.guarantee,
+        records=None if settings.grid == "real" else grid,
+        grid_known=step is not None,
+        mean_paid=setting.paid_mean is not None,
+        trace=settings.stated_trace or float(view.features),
+    )
 
 
 def _facts(trace: Trace) -> dict[str, str]:
@@ -207,7 +224,7 @@ def _of_client(estimates: Array, client: int) -> Array:
     return orthonormalise(estimates[:, client] if estimates.ndim == 4 else estimates)
 
 
-def _rounds(trace: Trace, states: Sequence[Held], client: int) -> pd.DataFrame:
+def _rounds(trace: Trace, states: Sequence[Belief], client: int) -> pd.DataFrame:
     bases = _of_client(trace.estimates, client)
     moved = [math.nan, *(float(largest_sine(b, a)) for a, b in pairwise(bases))]
     return pd.DataFrame(
@@ -220,7 +237,7 @@ def _rounds(trace: Trace, states: Sequence[Held], client: int) -> pd.DataFrame:
             "seconds": trace.seconds,
             "moved_sine": moved,
             "sine_to_last": largest_sine(bases, bases[-1]),
-            "directions_held": [one.factor.shape[1] for one in states],
+            "directions_held": [one.read for one in states],
             "whole": [one.whole is not None for one in states],
         }
     )

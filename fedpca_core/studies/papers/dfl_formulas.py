@@ -10,8 +10,8 @@ import numpy as np
 from fedpca_core.consensus import bounds
 from fedpca_core.consensus.generators import scalar_pair
 from fedpca_core.consensus.methods import State
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
-from fedpca_core.studies.study import Part, Step
 
 #: Condition numbers L/λ with λ = 1, and penalties, over which the largest value is taken.
 CONDITIONS = (4.0, 10.0, 100.0, 1000.0)

@@ -10,11 +10,11 @@ import numpy as np
 from fedpca_core.consensus import bounds, operators, verdicts
 from fedpca_core.consensus.claims import CLAIMS, Claim
 from fedpca_core.consensus.generators import scalar_pair
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.papers.dfl_formulas import Formulas
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.quoted import Quoted
 from fedpca_core.studies.papers.row import Row, at_least, at_most, number
-from fedpca_core.studies.study import Part, Step
 from fedpca_core.studies.theory.settings import TheorySettings
 
 #: The paper prints no measured number.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import pandas as pd
 
 from fedpca_core.settings import Settings
-from fedpca_core.studies.study import Part
+from fedpca_core.steps import Part
 
 Size = Literal["paper", "live"]
 

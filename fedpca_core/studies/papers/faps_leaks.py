@@ -22,13 +22,13 @@ from fedpca_core.problems.problem import from_blocks
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate, stream
+from fedpca_core.steps import Part, Step
 from fedpca_core.streams import Streams
-from fedpca_core.studies.adversary import private_matrix
 from fedpca_core.studies.build import build_problem
+from fedpca_core.studies.deployed import private_matrix
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.faps import preset
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import Part, Step
 
 #: Both the reconstruction and the KKT violation count as done below this (the paper).
 DONE = 1e-5

@@ -25,13 +25,13 @@ from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.build import build_problem
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.faps import Preset, preset
 from fedpca_core.studies.papers.leading import Leading
 from fedpca_core.studies.papers.pooled import Pooled
 from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.study import Part, Step
 from fedpca_core.studies.world import PROBLEMS
 
 #: What is compared, the most telling first: the method's own cells may be all there is time for.

@@ -23,6 +23,7 @@ from fedpca_core.privacy.calibration import (
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.fedpower import (
     CLIENTS,
@@ -38,7 +39,6 @@ from fedpca_core.studies.papers.fedpower import (
 from fedpca_core.studies.private.repeated import traced
 from fedpca_core.studies.private.round_identity import largest_drift
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import Part, Step
 
 #: Communications whose geometric mean error says which curve falls first.
 EARLY = slice(1, 4)

@@ -17,6 +17,7 @@ from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.task import task
 from fedpca_core.studies.detection.topic import told
@@ -24,7 +25,6 @@ from fedpca_core.studies.detection.trained import detector
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.iot import TABLE_I
 from fedpca_core.studies.papers.iot_runs import DATA, READINGS
-from fedpca_core.studies.study import Part, Step
 
 #: What the authors' public scripts have where the paper names nothing: rank, rounds and the length
 #: of a step; the first basis is uniform, every client standardises by its own moments. The penalty

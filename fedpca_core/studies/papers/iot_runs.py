@@ -16,6 +16,7 @@ from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.detection.published import Published
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
@@ -23,7 +24,6 @@ from fedpca_core.studies.detection.task import task
 from fedpca_core.studies.detection.trained import run as ran
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.iot import TABLE_I, TEST_RECORDS, implied_accuracy
-from fedpca_core.studies.study import Part, Step
 
 #: Names of the data sets.
 DATA = {"unsw": "UNSW-NB15", "ton": "TON-IoT"}

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from fedpca_core.settings import Settings, parameter
+from fedpca_core.settings import Settings, because, parameter
+from fedpca_core.steps import Run, Step, changed
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS, experiment
@@ -18,7 +19,7 @@ from fedpca_core.studies.papers.reproduce import reproduce
 from fedpca_core.studies.papers.results import origin, shipped, summary
 from fedpca_core.studies.papers.row import KINDS, WORDS, Row, Verdict, judge
 from fedpca_core.studies.papers.sources import SOURCES
-from fedpca_core.studies.study import Run, Step, Study, changed
+from fedpca_core.studies.study import Study
 
 ALL = {"all": "All"}
 NO_ROW = "none"
@@ -93,6 +94,9 @@ class PapersSettings(Settings):
         high=10,
         step=1,
     )
+
+    def idle(self) -> Mapping[str, str]:
+        return because((not self.run_live, "Nothing is run live.", "seeds"))
 
 
 @dataclass(frozen=True, eq=False)

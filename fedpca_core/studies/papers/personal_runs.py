@@ -18,10 +18,10 @@ from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.personal import FIGURES
 from fedpca_core.studies.personalised.settings import ALONE, SHARED, PersonaliseSettings
-from fedpca_core.studies.study import Part, Step
 
 PERSONAL_PCA, ALONE_WORDS, SHARED_WORDS = "Personalised PCA", "Training alone", "One shared model"
 #: Variants of personalised PCA: what is changed in the settings.

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from fedpca_core.errors import require
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies.files import write_whole
 from fedpca_core.studies.papers.experiment import (
     COLUMNS,
@@ -27,7 +28,6 @@ from fedpca_core.studies.papers.experiment import (
     tidy,
 )
 from fedpca_core.studies.papers.results import commit, peak_memory
-from fedpca_core.studies.study import Run, Step, part
 
 
 def reproduce(

@@ -16,6 +16,7 @@ from fedpca_core.metrics.personal import angles_between, fresh_ratios, oracles, 
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies import costs
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
@@ -27,7 +28,7 @@ from fedpca_core.studies.personalised.settings import (
     SHARED,
     PersonaliseSettings,
 )
-from fedpca_core.studies.study import Run, Step, Study, stacked
+from fedpca_core.studies.study import Study, stacked
 
 #: Clients between whom angles are measured; their number grows with the square.
 SHOWN = 60

@@ -18,10 +18,11 @@ from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.personalised.settings import PersonaliseSettings
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Study
 
 #: Uploads of more features take minutes to solve.
 LARGEST = attack.LARGEST

@@ -13,11 +13,11 @@ from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.problems.personal import PersonalProblem, personal, personal_records
 from fedpca_core.protocol.algorithm import Algorithm
-from fedpca_core.settings import Settings, parameter
+from fedpca_core.settings import Settings, because, parameter
 from fedpca_core.streams import Streams
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.own_table import own_problem
-from fedpca_core.studies.world import PROBLEMS, shared
+from fedpca_core.studies.own_table import TABLE_FIELDS, own_problem
+from fedpca_core.studies.world import CLIENTS_NAMED, NO_NOISE, PROBLEMS, foreign, shared
 
 #: Personalised PCA and its two baselines, as the registry names them.
 PERSONAL, ALONE, SHARED = "personalized", "local_training", "global_averaging"
@@ -188,6 +188,15 @@ class PersonaliseSettings(Settings):
         if values.get("vary") in ("spread", "How much they differ"):
             values = values | {"vary": "heterogeneity"}
         return values
+
+    def idle(self) -> Mapping[str, str]:
+        own, other = self.problem == "table", foreign(self.problem)
+        return because(
+            (not own, other, TABLE_FIELDS),
+            (own, other, "features"),
+            (own and self.client_column, CLIENTS_NAMED, "clients"),
+            (math.isinf(self.epsilon), NO_NOISE, ("delta", "clip_norm")),
+        )
 
     # ---------------------------------------------------------------- what it stands for
     def build(self, data: OwnData | None = None) -> PersonalProblem:

@@ -16,6 +16,7 @@ from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -25,7 +26,6 @@ from fedpca_core.studies.personalised.settings import (
     SHARED,
     PersonaliseSettings,
 )
-from fedpca_core.studies.study import Part, Step
 from fedpca_core.studies.sweep import Measured, Sweep, Swept
 
 #: Values of the three axes.

@@ -18,11 +18,12 @@ from fedpca_core.privacy import (
 )
 from fedpca_core.privacy.accountants import comparison
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Study
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,15 @@ from fedpca_core.algorithms import BlockKrylov, DistributedPower, FedPower, Nois
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import CLIENT, RECORD, Unit
-from fedpca_core.privacy import CALIBRATIONS, Calibration, Guarantee, Refusal, account, noisy
+from fedpca_core.privacy import (
+    CALIBRATIONS,
+    Calibration,
+    Guarantee,
+    Refusal,
+    account,
+    accounting,
+    noisy,
+)
 from fedpca_core.privacy.accounting import within
 from fedpca_core.problems import Problem, Trust, block_model, spiked_covariance
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
@@ -26,7 +34,7 @@ from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.own_table import own_problem
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
 from fedpca_core.studies.private.distinct import distinct_clients
-from fedpca_core.studies.private.settings import PRIVATE, REAL, PrivacySettings
+from fedpca_core.studies.private.settings import REAL, PrivacySettings
 
 #: Numbers to draw for one data set; more would take longer than a visitor waits.
 LARGEST_DATA = 250_000_000
@@ -98,7 +106,7 @@ def private(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
 
 
 def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
-    """The data of the settings before any ε; remembered, since several studies ask for them.
+    """The data of the settings without noise, real ones prepared as a finite ε demands; remembered.
 
     Raises
     ------
@@ -108,7 +116,8 @@ def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
     c = settings
     if c.problem in REAL:
         digest = data.digest if c.problem == "table" and data is not None else ""
-        real = (digest, *(getattr(c, name) for name in _PROBLEM_FIELDS))
+        prepared = digest, math.isfinite(c.epsilon)
+        real = (*prepared, *(getattr(c, name) for name in _PROBLEM_FIELDS))
         return _PROBLEMS.get(real, lambda: _real(c, data))
     numbers = c.features * c.clients * samples(c)
     require(
@@ -156,6 +165,7 @@ def public_setting(settings: PrivacySettings, data: OwnData | None = None) -> Se
             problem.client_data.weights,
             record_norm=norm if private else None,
             paid_mean=budget(c).paid_mean(sizes) if private else None,
+            public=problem.public,
         )
     return even_setting(c.features, c.clients, samples(c), None if kind == "raw" else norm)
 
@@ -320,13 +330,7 @@ def current_noise(settings: PrivacySettings, data: OwnData | None = None) -> flo
 
 def refusal(settings: PrivacySettings) -> Refusal:
     """Why no epsilon can be stated for the method that is set."""
-    entry = METHODS[settings.method]
-    why = entry.refusal or "it does more with a client's data than products that carry noise"
-    remedies = [METHODS[key].title for key in PRIVATE if METHODS[key].accounts]
-    return Refusal(
-        f"Noise on the uploads of {entry.title} gives no ε: {why.replace('S_i', 'Sᵢ')}. "
-        f"Choose {', '.join(remedies)}, or noise at the source, which covers every method."
-    )
+    return accounting.refusal(plain(settings), METHODS[settings.method].title)
 
 
 def stated(
@@ -362,7 +366,7 @@ def stated(
     if towards is not None and made_for is not None:
         fewer = math.sqrt(towards.honest(public.clients) / made_for.honest(public.clients))
     if at_source:
-        once = source_guarantee(public.samples, public.weights, budget(c))[1]
+        once = source_guarantee(public.samples, public.weights, budget(c), public.public)[1]
         if fewer == 1 or towards is None:
             return once
         return once.with_noise(fewer * once.noise, towards.sentence(public.clients))

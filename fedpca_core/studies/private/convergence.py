@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms import FedPower
@@ -15,6 +14,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import releases_made, spent
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -22,8 +22,8 @@ from fedpca_core.studies.private import build
 from fedpca_core.studies.private.repeated import Repeated, run_seeds, traced
 from fedpca_core.studies.private.runs import MASKED, QUIET, noisy_runs
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.private.theory_terms import noise_floor
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.private.theory_terms import predicted_sine
+from fedpca_core.studies.study import Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class PrivateRuns:
     runs : mapping of str to Repeated
         By noise: "exact", "published", "source", "masked" or "none"; as it is set comes first.
     floor : float or None
-        Predicted sine of the final angle where one is predicted, at most that of tangent ½
+        Predicted sine of the final angle, where noise on FedPower's products is taken apart
         (simulation only).
     spending : Spending or None
         Of the first repetition, where clients are drawn.
@@ -106,8 +106,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         run = build.method(c, build.current_noise(c, data))
         if not (isinstance(run, FedPower) and run.noise > 0):
             return PrivateRuns(runs)
-        tangent = noise_floor(problem, run, build.public_setting(c, data))
-        floor = float(np.sin(np.arctan(tangent))) if tangent < 0.5 else None
+        floor = predicted_sine(problem, run, build.public_setting(c, data))
         if not c.draws:
             return PrivateRuns(runs, floor)
         quiet = Channel(record="estimates")

@@ -20,6 +20,7 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -33,7 +34,7 @@ from fedpca_core.studies.private.round_identity import (
 )
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.theory_terms import TheoryTerms, theory_terms
-from fedpca_core.studies.study import Run, Step, Study, part, stacked
+from fedpca_core.studies.study import Study, stacked
 
 #: What each step of the ablation adds to the one before.
 ABLATION = ("centralised power method", "local drift", "client sampling", "privacy noise")

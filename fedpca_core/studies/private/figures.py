@@ -9,12 +9,13 @@ import pandas as pd
 
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.settings import Value
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.fedpower import MODELS, algorithm, figure
 from fedpca_core.studies.private.repeated import Repeated, repeat, run_seeds
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import Run, Step, Study, part
+from fedpca_core.studies.study import Study
 
 #: Curves by label.
 Curves = Mapping[str, Repeated]

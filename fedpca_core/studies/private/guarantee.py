@@ -11,13 +11,14 @@ import pandas as pd
 
 from fedpca_core.guarantee import Unit, meanings
 from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers import fedpower
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.figures import size_of
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Study
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.streams import Streams
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
@@ -49,7 +50,7 @@ from fedpca_core.studies.private.price import BUDGETS
 from fedpca_core.studies.private.reconstruction import CLIENT, noise_of
 from fedpca_core.studies.private.repeated import traced
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Study
 
 #: Runs with the record, and as many without it, for one ROC curve.
 TESTS = 120

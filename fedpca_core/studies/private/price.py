@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -17,7 +18,6 @@ from fedpca_core.studies.private import build
 from fedpca_core.studies.private.repeated import run_seeds
 from fedpca_core.studies.private.runs import QUIET, noisy_runs
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import Part, Run, part
 from fedpca_core.studies.sweep import Measured, Sweep, Swept
 
 #: Finite budgets of every sweep over ε.

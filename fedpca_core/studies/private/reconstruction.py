@@ -18,6 +18,7 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
@@ -25,7 +26,6 @@ from fedpca_core.studies.private.price import WITH_INFINITE, PrivateSweep, last_
 from fedpca_core.studies.private.repeated import run_seeds, traced
 from fedpca_core.studies.private.runs import QUIET
 from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.study import Part, part
 from fedpca_core.studies.sweep import Measured, Swept
 
 #: The client under attack: the reference, which uploads in every round whoever is drawn.

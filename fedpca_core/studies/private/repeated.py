@@ -16,8 +16,8 @@ from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.steps import Part, Step, part
 from fedpca_core.studies.private.round_identity import communication_times
-from fedpca_core.studies.study import Part, Step, part
 
 
 def run_seeds(seed: int, count: int) -> list[int]:

@@ -61,7 +61,8 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
     assert isinstance(algorithm, FedPower)
     setting = trace.setting
     everyone = np.arange(setting.clients)
-    dense, pooled = problem.client_data.dense(), problem.covariance
+    met = problem.met
+    dense, pooled = met.client_data.dense(), met.covariance
     rows: list[tuple[float, ...]] = []
     for index in range(min(len(algorithm.times), trace.rounds)):
         exchange = trace.transcript.exchanges[index]
@@ -86,7 +87,7 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
         norms = [float(np.linalg.norm(part, ord=2)) for part in (sampling, uneven, added)]
         rows.append((*norms, float(drift), wrong))
     table = np.array(rows).reshape(-1, 5)
-    gap = eigengap(problem, algorithm.components)
+    gap = eigengap(met, algorithm.components)
     return RoundIdentity(
         table[:, 0] / gap, table[:, 1] / gap, table[:, 2] / gap, table[:, 3], table[:, 4]
     )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from fedpca_core.algorithms import FedPower
 from fedpca_core.privacy import Guarantee
 from fedpca_core.problems import Problem
+from fedpca_core.steps import Part, part
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.private import build
 from fedpca_core.studies.private.repeated import Repeated, gathered, repeat, traced
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.ways import ROUNDS, SOURCE, Way
-from fedpca_core.studies.study import Part, part
 
 #: Kinds of runs without an ε.
 QUIET, MASKED = "none", "masked"
@@ -56,7 +57,8 @@ def noisy_runs(
         run = build.method(c, build.noise_for(c, kind, data=data))
         wire, text = build.channel(c), f"With {kind} noise"
     rounds = build.rounds(c)
-    if c.calibration == "source" and not isinstance(run, FedPower):
+    at_source = c.calibration == "source" and math.isfinite(c.epsilon)
+    if at_source and not isinstance(run, FedPower):
         rounds = ROUNDS  # as the run it is compared with
     sought = c.components  # a stand-in for FedPower has its surplus columns as components
     return (yield from repeat(problem, run, rounds, wire, seeds, text, sought))

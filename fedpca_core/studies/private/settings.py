@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fedpca_core.algorithms.registry import Titles
-from fedpca_core.settings import INFINITY, Settings, parameter
+from fedpca_core.algorithms.registry import METHODS, Titles, without_effect
+from fedpca_core.settings import INFINITY, Settings, because, parameter
+from fedpca_core.studies.own_table import TABLE_FIELDS
 from fedpca_core.studies.papers.fedpower import FIGURES
-from fedpca_core.studies.world import PROBLEMS, shared
+from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.studies.world import (
+    CLIENTS_NAMED,
+    NO_NOISE,
+    NOT_CENTRED,
+    PROBLEMS,
+    foreign,
+    shared,
+)
 
 #: Real records, and the visitor's own.
 REAL = ("digits", "olivetti", "auto", "table")
 #: What seeks the pooled subspace, whether its noise can be accounted or not.
 PRIVATE = Titles(lambda method: method.compared or bool(method.accounts))
+
+#: Why parameters make no difference here, and which.
+ALONE = "Each client adds all the noise by itself."
+AT_SOURCE = "Noise at the source covers any number of rounds and products."
+NOTHING_RUNS = "Accountants need the numbers of products and records; nothing is run."
+OF_FEDPOWER = ("decaying_gaps", "alignment", "literal", "surplus", "draws")
+MEAN = ("mean_share", "mean_clip")
 
 VIEWS = {
     "run": "Convergence",
@@ -291,6 +308,46 @@ class PrivacySettings(Settings):
         "minutes (many networks).",
         view=True,
     )
+
+    def idle(self) -> Mapping[str, str]:
+        off, real, own = math.isinf(self.epsilon), self.problem in REAL, self.problem == "table"
+        entry, power, ways = METHODS[self.method], self.method == "fedpower", self.view == "ways"
+        other, noise = foreign(self.problem), ("calibration", "delta", "unit", "held", "trusted")
+        counted, source = self.view == "accountants", not off and self.calibration == "source"
+        settings, steps = self.carried(ConvergeSettings), {"local_steps": (1, 10)}
+        own_steps = power or ways or not without_effect(settings, (self.method,), steps)
+        return because(
+            (not own, other, TABLE_FIELDS),
+            (own and self.client_column, CLIENTS_NAMED, "clients"),
+            (real, other, "features"),
+            (real or self.problem == "blocks", other, "samples"),
+            (self.problem != "blocks", other, "networks"),
+            (self.problem != "spiked", other, "treatment"),
+            (self.problem in ("blocks", "distinct"), other, "clip_norm"),
+            (not real and self.treatment == "raw", "The records are left raw.", "clip_norm"),
+            (real and off, NO_NOISE, "clip_norm"),
+            (not real or (own and self.scaling == "none"), NOT_CENTRED, MEAN),
+            (off and not counted, NO_NOISE, (*noise, "colluding", "dropouts", *MEAN)),
+            (off, NO_NOISE, "calibration"),
+            (ways, "Every way has noise of its own.", ("calibration", "trusted")),
+            (counted, NOTHING_RUNS, ("features", "clients", "repetitions", "seed")),
+            (counted, NOTHING_RUNS, ("decaying_gaps", "alignment", "literal")),
+            (counted and off, NOTHING_RUNS, ("components", "surplus")),
+            (self.view == "attacks", "An attack reads one run.", "repetitions"),
+            (
+                self.view in ("utility", "budget", "attacks"),
+                "It changes the bytes alone, which are not shown here.",
+                "literal",
+            ),
+            (self.unit != "person", "ε protects something else than a person here.", "held"),
+            (self.trusted != "clients" and not ways, ALONE, ("colluding", "dropouts")),
+            (entry.accounts, f"The noise of {entry.title} is on its products.", "upload_noise"),
+            (source, AT_SOURCE, "upload_noise"),
+            (source and not (entry.accounts or ways or counted), AT_SOURCE, "products"),
+            (not power, f"{entry.title} has no such parameter.", OF_FEDPOWER),
+            (not own_steps, f"{entry.title} has no such parameter.", "local_steps"),
+            (ways, "Every way draws all clients.", "draws"),
+        )
 
     @classmethod
     def _modernised(cls, values: dict[str, Any]) -> dict[str, Any]:

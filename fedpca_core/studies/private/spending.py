@@ -13,6 +13,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.privacy import Guarantee
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.studies import costs
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
@@ -22,7 +23,7 @@ from fedpca_core.studies.private.repeated import Repeated, run_seeds
 from fedpca_core.studies.private.runs import spend
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.private.ways import WAYS
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Study
 from fedpca_core.studies.sweep import Measured
 
 #: Runs for each budget of the sweep.

@@ -11,6 +11,9 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.studies.private.round_identity import eigengap
 
+#: Eigenvalues of clipped records may vanish.
+_TINY = 1e-12
+
 
 @dataclass(frozen=True)
 class TheoryTerms:
@@ -29,7 +32,7 @@ class TheoryTerms:
     allowed : float
         The largest sum of terms for which the statement holds.
     floor : float
-        Predicted tangent of the final angle in the noise-dominated regime (sizing rule, ours).
+        `predicted_sine` of the final angle.
     """
 
     eta: float
@@ -51,17 +54,18 @@ class TheoryTerms:
 def theory_terms(
     problem: Problem, algorithm: FedPower, setting: Setting, rho: float
 ) -> TheoryTerms:
-    """I1 (noise), I2 (drift), I3 (sampling) from the spectrum, nu and the measured rho."""
+    """I1 (noise), I2 (drift), I3 (sampling) from the spectrum that the run meets, nu and rho."""
+    met = problem.met
     k, r = algorithm.components, algorithm.width
     drawn = algorithm.drawn(setting)
-    values = problem.eigenvalues
-    gap, top = eigengap(problem, k), float(values[0])
+    values = met.eigenvalues
+    gap, top = eigengap(met, k), float(values[0])
     spread = np.log(setting.features * algorithm.products)
     averaged = setting.clients if drawn is None else drawn
     share = 1.0 - 1.0 / setting.clients if drawn is None else 1.0
     room = 1.0 - share * rho
     vacuous = room <= 0
-    eta = problem.heterogeneity
+    eta = met.heterogeneity
 
     def over(value: float) -> float | None:
         return None if vacuous else float(value / (gap * room))
@@ -75,23 +79,34 @@ def theory_terms(
         sampling=None if drawn is None else over(top * max(np.sqrt(tail), tail)),
         vacuous=vacuous,
         allowed=min(0.5, float((np.sqrt(r) - np.sqrt(k - 1)) / np.sqrt(setting.features))),
-        floor=noise_floor(problem, algorithm, setting),
+        floor=predicted_sine(problem, algorithm, setting),
     )
 
 
-def noise_floor(problem: Problem, algorithm: FedPower, setting: Setting) -> float:
-    """Predicted tangent of the final angle when noise dominates (our sizing rule, about 10%).
+def predicted_sine(problem: Problem, algorithm: FedPower, setting: Setting) -> float:
+    """Predicted sine of the final angle to the target (our sizing rule; simulation only).
 
-    ``nu (sqrt(d-k) + sqrt(k)) / (sigma_k sqrt(m_eff) sqrt(1 - (sigma_{k+1}/sigma_k)^2))``; with K
-    draws with replacement m_eff = Km/(m+K-1), because a machine drawn twice repeats its noise.
+    Of the matrix that the run multiplies, clipped records' where they are clipped, T products with
+    noise ``nu/sqrt(m_eff)`` turn direction i of the iterate towards each direction j outside by
+    ``nu^2/(m_eff sigma_i^2) sum_{t<T} (sigma_j/sigma_i)^(2t)``, in squared tangents; with K draws
+    with replacement m_eff = Km/(m+K-1), because a machine drawn twice repeats its noise. What
+    clipping moves out of the iterate is lost of the target, and what noise turns of the rest.
     """
-    k, values = algorithm.components, problem.eigenvalues
-    drawn, clients = algorithm.drawn(setting), setting.clients
+    met, drawn, clients = problem.met, algorithm.drawn(setting), setting.clients
+    width, values = algorithm.width, np.maximum(met.eigenvalues, _TINY * met.eigenvalues[0])
     effective = clients if drawn is None else drawn * clients / (clients + drawn - 1)
-    ratio = float(values[k] / values[k - 1])
-    size = np.sqrt(problem.features - k) + np.sqrt(k)
-    return float(
-        algorithm.noise
-        * size
-        / (float(values[k - 1]) * np.sqrt(effective) * np.sqrt(1.0 - ratio**2))
-    )
+    ratios = values[None, width:] / values[:width, None]
+    kept = (ratios[..., None] ** (2 * np.arange(algorithm.products))).sum(axis=-1)
+    turned = algorithm.noise**2 / effective * kept / values[:width, None] ** 2
+    # Squared tangents far from 0 become squared sines.
+    turned /= 1.0 + turned.sum(axis=1, keepdims=True)
+    target = problem.target(algorithm.components)
+    inside = met.target(width).T @ target
+    lost = target - met.target(width) @ inside
+    noise = inside.T @ (turned.sum(axis=1)[:, None] * inside)
+    largest = float(np.linalg.eigvalsh(noise)[-1])
+    if largest > 0:
+        # The norm of a random matrix exceeds that of its average column.
+        row = float((turned * (inside**2).sum(axis=1)[:, None]).sum(axis=0).max())
+        noise *= (1.0 + np.sqrt(row / largest)) ** 2
+    return float(np.sqrt(min(np.linalg.eigvalsh(lost.T @ lost + noise)[-1], 1.0)))

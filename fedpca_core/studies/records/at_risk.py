@@ -25,10 +25,10 @@ from fedpca_core.problems.images import images
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Step
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.study import Part, Step
 from fedpca_core.studies.sweep import Measured, Sweep
 
 #: Clients that share the data, and how many of them are attacked.

@@ -6,25 +6,23 @@ features (features + 1)/2 unknowns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedpca_core.algorithms import FedPG, PersonalizedPCA
-from fedpca_core.arrays import AnyArray, Array
-from fedpca_core.attacks import personal, stationary
-from fedpca_core.attacks.low_rank import factor_of
+from fedpca_core.arrays import AnyArray
 from fedpca_core.attacks.records import Records
-from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import images
+from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.simulate import simulate
-from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.steps import Part, Step, part
+from fedpca_core.studies.deployed import deployment_of, subtracted
+from fedpca_core.studies.pca_settings import ConvergeSettings
 from fedpca_core.studies.records import pictures
-from fedpca_core.studies.records.held import Held
-from fedpca_core.studies.records.taken_apart import exactly, take_apart
-from fedpca_core.studies.study import Part, Step, part
+from fedpca_core.trial import trial
 
 #: Clients of the demonstration; the first is attacked.
 CLIENTS = 5
@@ -40,6 +38,15 @@ class Size:
     rounds: int
 
 
+#: The channel of the demonstrations: nothing protects.
+_PLAIN = ConvergeSettings()
+#: How the methods are set up.
+_ALGORITHMS: Mapping[str, Callable[[int, Problem], Algorithm]] = {
+    "fedpg": lambda components, problem: FedPG(components),
+    "personal": lambda components, problem: PersonalizedPCA(
+        components=components, start_from="common"
+    ).prepared(problem.client_data),
+}
 #: By method, as `AttackSettings.elsewhere` names them.
 SIZES: Mapping[str, Size] = {"fedpg": Size(4, 8, 3, 12), "personal": Size(6, 12, 4, 15)}
 
@@ -85,44 +92,29 @@ def from_models(method: str) -> Part[FromModels]:
     truth = private @ private.T / private.shape[1]
     nothing = FromModels(size, 1.0, None, "", 0, pictures.tiles(private, problem), None)
     yield Step(0.0, "Solving the uploads for the client's matrix")
-    try:
-        matrix = (_of_fedpg if method == "fedpg" else _of_personal)(problem, size)
-    except InvalidInput as refusal:
-        return replace(nothing, note=str(refusal))
-    factor = factor_of(matrix, size.records)
-    state = Held(factor.matrix, factor, "model")
-    taken = yield from part(take_apart([state], problem.announced), 0.6, 1.0)
-    assert isinstance(taken.found, Records)
+    algorithm = _ALGORITHMS[method](size.components, problem)
+    view = simulate(problem, algorithm, rounds=size.rounds).transcript
+    deployment = deployment_of(problem, algorithm, _PLAIN, 0, rounds=size.rounds)
+    tried = yield from part(trial(view, deployment), 0.0, 1.0)
+    states = tried.best[1]
+    taken = next((one for one in tried.taken.values() if one.whole is not None), None)
+    if not states or states[-1].whole is None:
+        return replace(nothing, note=" ".join(tried.refused.values()))
+    found = next((one.found for one in tried.taken.values() if one.found is not None), None)
     result = replace(
         nothing,
-        error=float(np.linalg.norm(matrix - truth) / np.linalg.norm(truth)),
-        found=taken.found,
-        note=taken.found.note,
+        error=float(np.linalg.norm(states[-1].matrix - truth) / np.linalg.norm(truth)),
+        found=found if isinstance(found, Records) else None,
+        note="" if found is None else found.note,
     )
-    if taken.found.values is None:
+    if taken is None or taken.whole is None:
         return result
-    mean = pictures.subtracted(problem)[:, None]
-    ordered = pictures.in_order_of(taken.found.values, private + mean)
-    cells = exactly(ordered, private + mean, problem.announced.grid)
+    mean = subtracted(problem)[:, None]
+    steps = problem.announced.grid[:, None]
+    ordered = pictures.in_order_of(taken.whole * steps, private + mean)
+    exact = np.abs(ordered - private - mean) < 1e-3 * steps
     return replace(
         result,
-        exact=int(cells.all(axis=0).sum()),
+        exact=int(exact.all(axis=0).sum()),
         recovered=pictures.tiles(ordered - mean, problem),
     )
-
-
-def _of_fedpg(problem: Problem, size: Size) -> Array:
-    """The matrix on which FedPG's own code lands on the client's uploads."""
-    algorithm = FedPG(size.components)
-    return stationary.fit_runs(_messages(problem, algorithm, size), algorithm)
-
-
-def _of_personal(problem: Problem, size: Size) -> Array:
-    """The matrix behind consecutive private frames, solved from one upload each."""
-    algorithm = PersonalizedPCA(components=size.components, start_from="common")
-    algorithm = algorithm.prepared(problem.client_data)
-    return personal.second_moment(_messages(problem, algorithm, size), algorithm).matrix
-
-
-def _messages(problem: Problem, algorithm: FedPG | PersonalizedPCA, size: Size) -> Transcript:
-    return simulate(problem, algorithm, rounds=size.rounds).transcript

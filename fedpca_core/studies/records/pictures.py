@@ -9,17 +9,10 @@ from scipy.optimize import linear_sum_assignment
 
 from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.problems import Problem
+from fedpca_core.studies.deployed import subtracted
 
 #: Records that are shown side by side.
 SHOWN = 60
-
-
-def subtracted(problem: Problem) -> Array:
-    """What was subtracted from every record, in the units of the blocks."""
-    public = problem.announced
-    if public is None or public.mean is None:
-        return np.zeros(problem.features)
-    return public.mean
 
 
 def value_range(problem: Problem) -> tuple[float, float]:

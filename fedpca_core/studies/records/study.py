@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,23 +12,26 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
+from fedpca_core.attacks.belief import unpacked
 from fedpca_core.attacks.records import Records
-from fedpca_core.attacks.without_mean import Differences
+from fedpca_core.attacks.scores import above_least
 from fedpca_core.errors import InvalidInput, check_client, require
+from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import FINE_RESOLUTION
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.steps import Run, Step, changed
 from fedpca_core.studies import costs
-from fedpca_core.studies.adversary import RUN, Onlooker, onlooker
-from fedpca_core.studies.build import build_problem
+from fedpca_core.studies.adversary import RUN
+from fedpca_core.studies.build import before_noise
+from fedpca_core.studies.client_trial import ClientTrial, client_trial, problems, said
+from fedpca_core.studies.deployed import subtracted
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import IMAGES, AttackSettings
 from fedpca_core.studies.records import pictures
-from fedpca_core.studies.records.held import Held
-from fedpca_core.studies.records.routes import Watched, problems, replays, watched
-from fedpca_core.studies.records.taken_apart import TakenApart, exactly, take_apart
-from fedpca_core.studies.study import Run, Step, Study, part, stacked
+from fedpca_core.studies.study import Study, stacked
 
 #: Records of every client where spectra, which lie on no grid, are replaced by digits.
 FEW = 30.0
@@ -43,7 +46,9 @@ class MethodRecords:
     directions : (rounds + 1,) int
         How many the server held.
     attack : str
-        Which one read the messages, as of `Held.attack`.
+        Key of the one that read the messages.
+    findings : tuple of pairs of Finding
+        After every round: of the client's matrix (or the sum), and of its records.
     certified : int or None
         Round after which the records are known and proved.
     note : str
@@ -60,8 +65,6 @@ class MethodRecords:
     differences : bool
         Whether only differences are known, because the mean is not: shown are the records above
         the smallest value of each feature.
-    pending : bool
-        Whether the matrix is still being taken apart.
     answer : float
         Sine of the largest angle that the method's own answer is off by (simulation only).
     columns : (rounds + 1,) int
@@ -76,6 +79,7 @@ class MethodRecords:
 
     directions: IntArray
     attack: str
+    findings: tuple[tuple[Finding, Finding], ...]
     certified: int | None
     note: str
     distance: float
@@ -84,7 +88,6 @@ class MethodRecords:
     step: float | None
     exact: int
     differences: bool
-    pending: bool
     answer: float
     columns: IntArray
     received: AnyArray
@@ -100,7 +103,6 @@ class Recovered:
     Attributes
     ----------
     facts : Facts
-    by : Onlooker
     stands_in : bool
         Whether digits stand in for a synthetic spectrum.
     records : int
@@ -114,7 +116,6 @@ class Recovered:
     """
 
     facts: Facts
-    by: Onlooker
     stands_in: bool
     records: int
     truth: AnyArray
@@ -159,7 +160,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         stands_in = chosen is not settings
         if chosen.fine and chosen.problem in IMAGES:
             chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
-        honest = build_problem(replace(chosen, epsilon=math.inf), data)
+        honest = before_noise(chosen, data)
         truth = honest.unperturbed
         client = chosen.client
         check_client(client, truth.clients, "an attacked client")
@@ -169,7 +170,6 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             )
         problem, earlier = problems(chosen, data)
         private = truth.blocks[client][:, -chosen.joined :]
-        by = onlooker(chosen, truth.clients)
         found: dict[str, MethodRecords] = {}
         refusals: dict[str, str] = {}
 
@@ -177,47 +177,37 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             image = truth.image_shape is not None
             return Recovered(
                 Facts.of(problem),
-                by,
                 stands_in,
                 private.shape[1],
                 _small(pictures.tiles(private[:, : pictures.SHOWN], truth)),
-                None if image else _rows(private + pictures.subtracted(truth)[:, None], truth),
+                None if image else _rows(private + subtracted(truth)[:, None], truth),
                 dict(found),
                 dict(refusals),
             )
 
         methods = (*chosen.attacked, *chosen.once)
         for position, method in enumerate(methods):
-            begin, middle, end = (position + np.array([0.0, 0.6, 1.0])) / len(methods)
-            read: Sequence[Held] = ()
+            begin, end = position / len(methods), (position + 1) / len(methods)
+
+            def news(
+                step: Step[ClientTrial],
+                method: str = method,
+                begin: float = begin,
+                end: float = end,
+            ) -> Step[Recovered]:
+                share = begin + (end - begin) * step.fraction
+                if step.result is None:
+                    return Step(share, step.text)
+                found[method] = _described(step.result, truth, private)
+                return Step(share, step.text, result())
+
             try:
-                if earlier is None and replays(
-                    method, chosen
-                ):  # a while: the masked messages first
-                    masked = watched(problem, method, replace(chosen, unmask=False), by, earlier)
-                    seen = yield from part(masked, begin, begin)
-                    found[method] = _described(seen, TakenApart(), truth, private, pending=True)
-                    yield Step(float(begin), "Replaying", result())
-                    read = seen.states
-                seeing = watched(problem, method, chosen, by, earlier, read)
-                seen = yield from part(seeing, begin, middle)
-                found[method] = _described(seen, TakenApart(), truth, private, pending=True)
-                yield Step(float(middle), METHODS[method].title, result())
-                taken = yield from part(
-                    take_apart(
-                        seen.states,
-                        truth.announced,
-                        guarantee=problem.guarantee,
-                        grid_known=chosen.grid_known,
-                        mean_known=chosen.mean_known,
-                    ),
-                    middle,
-                    end,
-                )
-                found[method] = _described(seen, taken, truth, private)
+                tried = client_trial(problem, method, chosen, earlier)
+                seen = yield from changed(tried, news)
+                found[method] = _described(seen, truth, private)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
-            yield Step(float(end), METHODS[method].title, result())
+            yield Step(end, METHODS[method].title, result())
         return result()
 
     def tables(self, result: Recovered, settings: AttackSettings) -> dict[str, pd.DataFrame]:
@@ -256,53 +246,78 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         }
 
 
-def _described(
-    seen: Watched, taken: TakenApart, truth: Problem, private: Array, *, pending: bool = False
-) -> MethodRecords:
+def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecords:
     """What came of one method, compared with the truth."""
     assert truth.announced is not None
-    found, mean = taken.found, pictures.subtracted(truth)[:, None]
-    differences = isinstance(found, Differences)
+    trial, mean = seen.trial, subtracted(truth)[:, None]
+    taken = trial.newcomers if trial.deployment.earlier is not None else trial.taken
+    best = next((one for one in taken.values() if one.whole is not None), None)
     compared, ordered = private + mean, None
-    if taken.round is not None and isinstance(found, Differences) and found.whole is not None:
-        step = truth.announced.grid if taken.step is None else taken.step
-        compared = private - private.min(axis=1, keepdims=True)
-        ordered = pictures.of_either_sign(found.whole * np.reshape(step, (-1, 1)), compared)
-    elif taken.round is not None and isinstance(found, Records) and found.values is not None:
-        ordered = pictures.in_order_of(found.values, compared)
+    if best is not None and best.whole is not None:
+        step = truth.announced.grid if best.step is None else best.step
+        values = best.whole * np.reshape(step, (-1, 1))
+        if best.differences:
+            compared = above_least(private)
+            ordered = pictures.of_either_sign(values, compared)
+        else:
+            ordered = pictures.in_order_of(values, compared)
     cells = np.zeros(private.shape, dtype=bool)
     if ordered is not None:
-        cells = exactly(ordered, compared, truth.announced.grid)
-    image = truth.image_shape is not None
+        # The same point of the grid; pixels kept in single precision are off by 1e-4 of it.
+        cells = np.abs(ordered - compared) < 1e-3 * truth.announced.grid[:, None]
+    image, states = truth.image_shape is not None, trial.shown
     shape, shown = pictures.shape_of(truth), min(pictures.SHOWN, private.shape[1])
-    held = [pictures.eigen_tiles(state.factor, shown, shape) for state in seen.states]
-    if ordered is not None and taken.round is not None:
+    held = [pictures.eigen_tiles(state.factor, shown, shape) for state in states]
+    if ordered is not None and best is not None and best.round is not None:
         last = pictures.tiles(ordered[:, :shown] - mean, truth)
-        held[taken.round :] = [last] * (len(held) - taken.round)
-    received = [one[:, : pictures.SHOWN] for one in seen.received]
-    widest = max(1, *(one.shape[1] for one in received))
-    came = [_padded(pictures.column_tiles(one, shape), widest) for one in received]
-    certificate = found.certificate if isinstance(found, Records) else None
-    judged = found if isinstance(found, Differences) else certificate
+        held[best.round :] = [last] * (len(held) - best.round)
+    arrived = [_received(seen.view, trial.client, k) for k in range(len(states))]
+    widest = max(1, *(min(one.shape[1], pictures.SHOWN) for one in arrived))
+    came = [
+        _padded(pictures.column_tiles(one[:, : pictures.SHOWN], shape), widest) for one in arrived
+    ]
+    found = next((one.found for one in [best, *taken.values()] if one and one.found), None)
+    judged = found.certificate if isinstance(found, Records) else found
     return MethodRecords(
-        directions=np.array([state.directions for state in seen.states]),
-        attack=seen.states[-1].attack,
-        certified=taken.round,
+        directions=np.array([state.read for state in states]),
+        attack=trial.best[0],
+        findings=tuple(said(trial, k) for k in range(len(states))),
+        certified=None if best is None else best.round,
         note="" if found is None else found.note,
         distance=math.nan if judged is None else judged.largest_distance,
         log10_chance=math.nan if judged is None else judged.log10_chance,
         unique=judged is not None and judged.unique,
-        step=taken.step,
+        step=None if best is None else best.step,
         exact=int(cells.all(axis=0).sum()),
-        differences=differences,
-        pending=pending,
-        answer=seen.answer,
-        columns=np.array([one.shape[1] for one in seen.received]),
+        differences=best is not None and best.differences,
+        answer=float(seen.table["sin_theta"].iloc[-1]),
+        columns=np.array([one.shape[1] for one in arrived]),
         received=_small(np.stack(came)) if image else np.zeros((0, 0, 0, 0), np.float32),
         held=_small(np.stack(held)) if image else np.zeros((0, 0, 0, 0), np.float32),
         table=None if image or ordered is None else _rows(ordered, truth),
         exact_cells=cells.T,
     )
+
+
+def _received(view: Transcript, client: int, number: int) -> Array:
+    """What a round brought of the client: its upload, or the sum that it is in."""
+    nothing = np.zeros((view.features, 0))
+    if number == 0:
+        return nothing
+    exchange = view.exchanges[number - 1]
+    rows = np.flatnonzero(exchange.participants == client)
+    if exchange.uploads is None:
+        arrays = list((exchange.sums or {}).values())
+    elif len(rows):
+        arrays = [array[rows[0]] for array in exchange.uploads.values()]
+    else:
+        return nothing
+    for array in arrays:
+        if (matrix := unpacked(array, view.features)) is not None:
+            return matrix
+        if array.ndim == 2 and array.shape[0] == view.features:
+            return array
+    return nothing
 
 
 def _rows(values: Array, problem: Problem) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -11,31 +10,25 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import AnyArray, Array, BoolArray
+from fedpca_core.attacks.attack import Taken
+from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.records import Records
 from fedpca_core.errors import require
+from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
-from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import short
+from fedpca_core.steps import Part, Run, Step, changed, part
 from fedpca_core.studies import costs
-from fedpca_core.studies.adversary import private_matrix
 from fedpca_core.studies.build import attacked_run, build_problem
+from fedpca_core.studies.client_trial import ClientTrial, client_trial, problems, said
+from fedpca_core.studies.deployed import private_matrix, subtracted
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.records.held import Held
-from fedpca_core.studies.records.pictures import (
-    SHOWN,
-    eigen_tiles,
-    in_order_of,
-    shape_of,
-    subtracted,
-    tiles,
-)
-from fedpca_core.studies.records.routes import made_of, problems, replays
-from fedpca_core.studies.records.taken_apart import TakenApart, take_apart
+from fedpca_core.studies.records.pictures import SHOWN, eigen_tiles, in_order_of, shape_of, tiles
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.scene.story import CHAPTERS
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Study
 
 #: Records of the clients that are not attacked.
 THUMBNAILS = 4
@@ -63,8 +56,9 @@ class Scene:
         How many directions it holds.
     held_error : (rounds + 1,) float64
         Sine of the angle between the matrix it holds and the client's own (simulation only).
-    attack : str
-        Which attack read the messages.
+    findings : tuple of pairs of Finding
+        After every round: of the client's matrix (or the sum), and of its records (or those that
+        joined).
     certified : int or None
         Round after whose messages the server has every record exactly, and can prove it.
     records : int
@@ -84,7 +78,7 @@ class Scene:
     pictures: Array
     directions: Array
     held_error: Array
-    attack: str
+    findings: tuple[tuple[Finding, Finding], ...]
     certified: int | None
     records: int
     distance: float | None
@@ -100,6 +94,7 @@ class Scene:
             pictures=self.pictures[:1],
             directions=self.directions[:1],
             held_error=self.held_error[:1],
+            findings=self.findings[:1],
             certified=None,
             distance=None,
         )
@@ -133,7 +128,7 @@ class LivePicture(Study[SceneSettings, Scene]):
         runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
         whole = costs.prepare(size) + one.times(runs)
-        if replays(settings.method, settings):
+        if settings.unmask:
             whole += costs.replay(size, settings)
         return whole
 
@@ -141,26 +136,18 @@ class LivePicture(Study[SceneSettings, Scene]):
         yield Step(0.0, "Preparing the records")
         problem, earlier = problems(settings, data)
         _ = private_matrix(problem, settings.client)  # there is such a client
-        running = attacked_run(problem, settings.method, settings)
-        trace, frame = yield from part(running, 0.0, 0.3)
-        before = None
-        if earlier is not None:
-            running = attacked_run(earlier, settings.method, settings)
-            before, _ = yield from part(running, 0.3, 0.4)
         prices = None
         if settings.price:
-            prices = yield from part(_prices(settings, data), 0.3, 0.5)
-        view, joined = trace.transcript, None if before is None else before.transcript
-        read: Sequence[Held] = ()
-        if replays(settings.method, settings):  # which takes a while: the masked messages first
-            plain = replace(settings, unmask=False)
-            read = yield from made_of(problem, view, settings.method, plain)
-            yield Step(0.5, "Replaying", _scene(problem, frame, view, list(read), settings))
-        reading = made_of(problem, view, settings.method, settings, joined, read)
-        states = yield from part(reading, 0.5, 0.7)
-        scene = replace(_scene(problem, frame, view, states, settings), prices=prices)
-        yield Step(0.7, "Taking the matrix apart into records", scene)
-        return (yield from _with_records(scene, problem, states, settings))
+            prices = yield from part(_prices(settings, data), 0.0, 0.3)
+
+        def drawn(step: Step[ClientTrial]) -> Step[Scene]:
+            so_far = step.result
+            scene = None if so_far is None else _scene(problem, so_far, settings, prices)
+            return Step(0.3 + 0.7 * step.fraction, step.text, scene)
+
+        tried = client_trial(problem, settings.method, settings, earlier)
+        found = yield from changed(tried, drawn)
+        return _scene(problem, found, settings, prices)
 
     def tables(self, result: Scene, settings: SceneSettings) -> dict[str, pd.DataFrame]:
         rows = result.metrics.assign(
@@ -199,11 +186,7 @@ def _prices(settings: SceneSettings, data: OwnData | None) -> Part[pd.DataFrame]
 
 
 def _scene(
-    problem: Problem,
-    frame: pd.DataFrame,
-    transcript: Transcript,
-    states: list[Held],
-    settings: SceneSettings,
+    problem: Problem, found: ClientTrial, settings: SceneSettings, prices: pd.DataFrame | None
 ) -> Scene:
     facts, problem = Facts.of(problem), problem.unperturbed  # whose records are shown
     require(
@@ -211,30 +194,36 @@ def _scene(
         "The records of this problem are too many to be shown; choose fewer records per client.",
     )
     assert problem.blocks is not None
+    frame, exchanges = found.table, found.transcript.exchanges
     private = problem.blocks[settings.client][:, -settings.joined :]
     shown = min(SHOWN, private.shape[1])
     present = np.zeros((len(frame), problem.clients), dtype=bool)
-    for row, exchange in enumerate(transcript.exchanges, 1):
+    for row, exchange in enumerate(exchanges, 1):
         present[row, exchange.participants] = True
+    states = found.trial.shown
     states = states + [states[-1]] * (len(frame) - len(states))
-    return Scene(
+    scene = Scene(
         facts=facts,
         metrics=frame,
-        upload_bytes=max((e.upload_bytes for e in transcript.exchanges), default=0),
+        upload_bytes=max((e.upload_bytes for e in exchanges), default=0),
         present=present,
         thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
         truth=tiles(private[:, :shown], problem),
         pictures=_pictures(states, shown, shape_of(problem)),
-        directions=np.array([state.directions for state in states]),
+        directions=np.array([state.read for state in states]),
         held_error=_held_errors(states, private),
-        attack=states[-1].attack,
+        findings=tuple(said(found.trial, k) for k in range(len(frame))),
         certified=None,
         records=private.shape[1],
         distance=None,
+        prices=prices,
     )
+    taken = found.trial.newcomers if settings.joined else found.trial.taken
+    whole = next((one for one in taken.values() if one.whole is not None), None)
+    return scene if whole is None else _with_records(scene, problem, whole, private)
 
 
-def _pictures(states: list[Held], shown: int, shape: tuple[int, int]) -> Array:
+def _pictures(states: list[Belief], shown: int, shape: tuple[int, int]) -> Array:
     """Of what is held after every round; what stays the same is taken apart once."""
     found: list[AnyArray] = []
     for k, state in enumerate(states):
@@ -243,7 +232,7 @@ def _pictures(states: list[Held], shown: int, shape: tuple[int, int]) -> Array:
     return np.stack(found)
 
 
-def _held_errors(states: list[Held], private: Array) -> Array:
+def _held_errors(states: list[Belief], private: Array) -> Array:
     """Sine of the angle between two matrices, whatever their scale: 1 where nothing is held."""
     errors: list[float] = []
     for k, state in enumerate(states):
@@ -276,23 +265,14 @@ def _thumbnail(block: Array, problem: Problem) -> AnyArray:
     return np.pad(found, ((0, few), (0, 0), (0, 0)), constant_values=0.5) if few else found
 
 
-def _with_records(
-    scene: Scene, problem: Problem, states: list[Held], settings: SceneSettings
-) -> Run[Scene]:
-    """Go on from the first matrix that is whole to the records behind it."""
-    truth = problem.unperturbed
-    if truth.announced is None:
-        return scene
-    taken: TakenApart = yield from part(
-        take_apart(states, truth.announced, guarantee=problem.guarantee), 0.7, 1.0
-    )
+def _with_records(scene: Scene, problem: Problem, taken: Taken, private: Array) -> Scene:
+    """The records in the place of the directions, from the round that certifies them."""
     found = taken.found
-    if taken.round is None or not isinstance(found, Records) or found.values is None:
-        return scene
-    assert truth.blocks is not None
-    mean = subtracted(truth)[:, None]
-    ordered = in_order_of(found.values, truth.blocks[settings.client][:, -settings.joined :] + mean)
+    if not isinstance(found, Records) or found.values is None or taken.round is None:
+        return replace(scene, certified=None)
+    mean = subtracted(problem)[:, None]
+    ordered = in_order_of(found.values, private + mean)
     pictures = scene.pictures.copy()
-    pictures[taken.round :] = tiles(ordered[:, : len(scene.truth)] - mean, truth)
+    pictures[taken.round :] = tiles(ordered[:, : len(scene.truth)] - mean, problem)
     distance = None if found.certificate is None else found.certificate.largest_distance
     return replace(scene, pictures=pictures, certified=taken.round, distance=distance)

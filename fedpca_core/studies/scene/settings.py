@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fedpca_core.algorithms.registry import COMPARED
+from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.settings import parameter
 from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings, narrowed
 
@@ -119,6 +119,16 @@ class SceneSettings(ConvergeSettings):
         choices=SECTIONS,
         view=True,
     )
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.method,)
+
+    def idle(self) -> Mapping[str, str]:
+        method = METHODS[self.method]
+        searched = {"replay", "stationary"} & set(method.attacks)
+        why = f"No attack on {method.title} has to search."
+        return {**super().idle(), **({} if searched else {"unmask": why})}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -104,7 +104,10 @@ def _knows(tables: Tables, settings: SceneSettings, facts: Facts | None = None) 
     if found is None:
         held = int(rounds["directions_held"].iloc[-1])
         whose = who(settings, facts)
-        return f"After {last} messages it holds {held} directions of {whose} and no record."
+        return (
+            f"After {last} messages it has {held} directions of {whose}; no attack of ours has "
+            "made a record of them."
+        )
     count = int(rounds["records_held"].iloc[-1])
     off = angle(rounds["sin_theta"].iloc[found])
     return (
@@ -119,7 +122,7 @@ def _masked(tables: Tables, settings: SceneSettings, facts: Facts | None = None)
         return _knows(tables, settings, facts)
     return (
         f"Read as products, {len(rounds) - 1} masked messages give none of the records of "
-        f"{who(settings, facts)}: a mask, and not yet a guarantee."
+        f"{who(settings, facts)}. A replay of the update has not been tried yet."
     )
 
 
@@ -145,8 +148,8 @@ def _summed(tables: Tables, settings: SceneSettings, facts: Facts | None = None)
     whose = f"all {settings.clients} clients together" if settings.participation == 1 else "them"
     return (
         f"{len(rounds) - 1} sums leave the server with {int(rounds['directions_held'].iloc[-1])} "
-        f"directions of {whose}, and no record of "
-        f"{who(settings, facts)}."
+        f"directions of {whose}; none of our attacks has made a record of "
+        f"{who(settings, facts)} of them, which proves nothing."
     )
 
 

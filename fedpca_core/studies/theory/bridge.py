@@ -9,10 +9,11 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.consensus.shift_invert import Exhibit, clients_matrices, exhibit
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.own_table import TABLE_FIELDS
-from fedpca_core.studies.study import Run, Step, Study, stacked
+from fedpca_core.studies.study import Study, stacked
 from fedpca_core.studies.theory.settings import TheorySettings
 
 __all__ = ["ACCURACY", "Bridge", "Exhibit", "arrivals"]

@@ -14,9 +14,10 @@ from fedpca_core.consensus import bounds, operators
 from fedpca_core.consensus.methods import InexactUzawa, Method
 from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study, stacked
+from fedpca_core.studies.study import Study, stacked
 from fedpca_core.studies.theory.claim import Claim, claim
 from fedpca_core.studies.theory.settings import LOW, TheorySettings
 

@@ -19,10 +19,10 @@ from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.table_cleaning import listed
-from fedpca_core.settings import Settings, parameter
+from fedpca_core.settings import Settings, because, parameter
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.own_table import own_problem
-from fedpca_core.studies.world import PROBLEMS, shared
+from fedpca_core.studies.own_table import TABLE_FIELDS, own_problem
+from fedpca_core.studies.world import CLIENTS_NAMED, PROBLEMS, foreign, shared
 
 #: Unknowns of all clients together for which exact worst cases are computed.
 MOST_UNKNOWNS = 400
@@ -157,6 +157,32 @@ class TheorySettings(Settings):
         step=1,
         view=True,
     )
+
+    def idle(self) -> Mapping[str, str]:
+        own = self.problem == "table"
+        named, other, title = own and self.client_column, foreign(self.problem), self.title
+        return because(
+            (not own, other, (*TABLE_FIELDS, "target")),
+            (self.problem in ("table", "pair"), other, "features"),
+            (named, CLIENTS_NAMED, ("clients", "heterogeneity")),
+            (named and self.method != "proxskip", "Nothing is drawn at random.", "seed"),
+            (
+                self.method in ("scaffnew", "proxskip", "fedavg"),
+                f"{title} has no penalty.",
+                "penalty_factor",
+            ),
+            (
+                self.method in ("exact", "admm"),
+                f"{title} takes no steps: its local problems are solved exactly.",
+                "step_scale",
+            ),
+            (self.method in ("proxskip", "fedavg"), f"{title} has no dual step.", "dual_scale"),
+        )
+
+    @property
+    def title(self) -> str:
+        """The method's name."""
+        return ITERATIONS[self.method]
 
     @property
     def high(self) -> float:

@@ -18,10 +18,11 @@ from fedpca_core.consensus import bounds, operators
 from fedpca_core.consensus.generators import scalar_pair
 from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.problems import Quadratic
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.own_table import TABLE_FIELDS
-from fedpca_core.studies.study import Part, Run, Step, Study, part
+from fedpca_core.studies.study import Study
 from fedpca_core.studies.theory.settings import LOW, TheorySettings
 
 #: Above this many unknowns (clients x features) the chosen problem is left out.

@@ -8,9 +8,10 @@ from typing import ClassVar
 import pandas as pd
 
 from fedpca_core.consensus import verdicts
+from fedpca_core.steps import Run, Step
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Run, Step, Study
+from fedpca_core.studies.study import Study
 from fedpca_core.studies.theory.settings import TheorySettings
 
 

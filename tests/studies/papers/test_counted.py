@@ -9,12 +9,12 @@ from fedpca_core.algorithms.local_power import LocalPower
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems import decay_spectrum
+from fedpca_core.steps import outcome
 from fedpca_core.studies.papers.experiment import Cell
 from fedpca_core.studies.papers.faps_runs import NEGLIGIBLE, measure_run
 from fedpca_core.studies.papers.leading import Leading, turned
 from fedpca_core.studies.papers.pooled import Pooled
 from fedpca_core.studies.papers.registry import EXPERIMENTS
-from fedpca_core.studies.study import outcome
 
 FEATURES, DECAY, COMPONENTS = 120, 1.3, 4
 SAMPLES = (60,) * 20

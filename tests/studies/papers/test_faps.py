@@ -8,13 +8,13 @@ import pytest
 
 from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.errors import InvalidInput
+from fedpca_core.steps import outcome
 from fedpca_core.studies.convergence import Convergence
 from fedpca_core.studies.differencing import OneMoreRecord
 from fedpca_core.studies.papers.faps import PRESETS, preset
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.reconstruction import ClientReconstruction
 from fedpca_core.studies.replay import ReplayAttack
-from fedpca_core.studies.study import outcome
 
 
 def compare(configuration):

@@ -12,6 +12,7 @@ import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
+from fedpca_core.steps import Step, outcome
 from fedpca_core.studies.papers import iot_runs, personal_runs
 from fedpca_core.studies.papers import reproduce as runner
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, tidy
@@ -33,7 +34,6 @@ from fedpca_core.studies.papers.row import (
     within,
     within_factor,
 )
-from fedpca_core.studies.study import Step, outcome
 
 
 class Squares(Experiment):

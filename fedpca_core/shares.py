@@ -10,6 +10,8 @@ from scipy.special import betaln, gammaln, stdtrit
 
 #: Chance with which the interval holds what as many further draws give: several stand in an answer.
 SURE = 0.995
+#: As narrow an interval is worth no further draws.
+NARROW = 0.42
 #: What such a share of the draws did is said of the deployment.
 NEARLY = 0.9
 #: How often a guess ranks a pair right.
@@ -40,6 +42,10 @@ class Share:
     def width(self) -> float:
         """Of the interval: near 1, nothing is stated."""
         return self.high - self.low
+
+    def __str__(self) -> str:
+        seen, low, high = (f"{100 * one:.0f}" for one in (self.seen, self.low, self.high))
+        return f"{seen}% of {self.of} ({low}–{high}%)"
 
     @property
     def settled(self) -> bool:

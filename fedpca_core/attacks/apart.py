@@ -1,0 +1,172 @@
+"""The lattice attacks on records, from the matrices that a server believes in round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.attack import Effort, RecordsAttack, Taken
+from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.low_rank import Factor
+from fedpca_core.attacks.records import record_stages
+from fedpca_core.attacks.without_mean import records_without_mean
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.steps import Part, Step
+
+#: Steps that a server without a schema tries on all features: whole numbers and the usual scales,
+#: coarse ones first, because they fail quickly.
+USUAL_STEPS = (1.0, 0.1, 1 / 16, 0.01, 1 / 255, 1 / 1020)
+#: Share of the work that a guessed step gets.
+_GUESSED = 0.05
+#: One way to take a factor apart on a grid.
+Apart = Callable[[Factor, "float | Array", Deployment, float], Iterator[Taken]]
+
+
+def take_apart(
+    beliefs: Sequence[Belief], deployment: Deployment, apart: Apart, work: float
+) -> Part[Taken]:
+    """Go on from the matrices to the records behind them.
+
+    The first matrix that is whole is tried, then the last; where only the last gives way the rounds
+    between are halved, because later messages never tell less.
+
+    Parameters
+    ----------
+    beliefs : sequence of Belief
+        After every round.
+    deployment : Deployment
+    apart : callable
+        How one matrix is taken apart: states on the way, the last one counts.
+    work : float
+        For one matrix, as of `Effort`.
+    """
+    noise = 0.0 if deployment.guarantee is None else deployment.guarantee.noise
+    factors: list[tuple[int, Factor]] = []
+    for k, state in enumerate(beliefs):
+        if state.whole is not None and (not factors or state.whole is not beliefs[k - 1].whole):
+            whole = state.whole
+            factors.append((k, replace(whole, error=max(whole.error, noise)) if noise else whole))
+    if not factors:
+        return Taken()
+    known = deployment.grid_known
+    grids: Sequence[float | Array] = [deployment.steps] if known else USUAL_STEPS
+
+    def tried(number: int) -> Part[Taken]:
+        last = Taken()
+        round_, factor = factors[number]
+        for grid in grids:
+            for count, stage in enumerate(apart(factor, grid, deployment, work), 1):
+                last = stage
+                yield Step(1.0 - 1.0 / count, "Taking the matrix apart")
+            if last.found is not None and last.found.certified:
+                return replace(last, round=round_, step=None if known else float(np.min(grid)))
+        return last
+
+    low, high = 0, len(factors) - 1
+    first: Taken = yield from tried(low)
+    if first.round is not None or low == high:
+        return first
+    best: Taken = yield from tried(high)
+    if best.round is None:
+        return best
+    while high - low > 1:
+        middle = (low + high) // 2
+        between: Taken = yield from tried(middle)
+        if between.round is None:
+            low = middle
+        else:
+            high, best = middle, between
+    return best
+
+
+def _whole(
+    factor: Factor, grid: float | Array, deployment: Deployment, work: float
+) -> Iterator[Taken]:
+    mean, facts = deployment.mean, deployment.records
+    known = deployment.grid_known and facts is not None
+    for stage in record_stages(
+        factor,
+        grid,
+        mean,
+        None if mean is None or facts is None else facts.records_total,
+        bounds=facts.bounds if known and facts is not None else None,
+        budget=work if known else _GUESSED * work,
+    ):
+        yield Taken(stage)
+
+
+def _differences(
+    factor: Factor, grid: float | Array, deployment: Deployment, work: float
+) -> Iterator[Taken]:
+    yield Taken(records_without_mean(factor, grid))
+
+
+def _reading(apart: Apart) -> Callable[..., Part[Taken]]:
+    def read(
+        view: Transcript,
+        deployment: Deployment,
+        client: int,
+        effort: Effort,
+        beliefs: Sequence[Belief],
+    ) -> Part[Taken]:
+        return (yield from take_apart(beliefs, deployment, apart, effort.work))
+
+    return read
+
+
+def _few(deployment: Deployment, client: int) -> str:
+    """Why there are too many records for a lattice, or no grid."""
+    if not deployment.on_a_grid:
+        return "the records are real numbers, which lie on no grid"
+    if deployment.rank(client) >= deployment.features:
+        return (
+            f"{deployment.held(client)} records span all {deployment.features} features, and a "
+            "matrix of that rank fits many sets"
+        )
+    return ""
+
+
+def _with_mean(deployment: Deployment, client: int) -> str:
+    told = deployment.centring in ("none", "announced")
+    return _few(deployment, client) or ("" if told else "the mean that was subtracted is not told")
+
+
+def _without_mean(deployment: Deployment, client: int) -> str:
+    if deployment.centring in ("none", "announced") and not deployment.sums:
+        return "the mean is told, so the records themselves follow"
+    if deployment.centring == "none":
+        return "nothing was subtracted"
+    if deployment.held(client) < 3:
+        return "two records have one difference, of either sign"
+    return _few(deployment, client)
+
+
+def _searching(deployment: Deployment, client: int) -> float:
+    """Reduction of some dozen rows: about the fourth power of the records."""
+    return 0.05 + 2e-5 * min(deployment.held(client), deployment.features) ** 4 / 10
+
+
+LATTICE_ATTACKS = (
+    RecordsAttack(
+        "lattice",
+        "lattice reduction",
+        "the grid of the records, their number and what was subtracted from them",
+        "looks for whole records behind the matrix, and certifies them",
+        _with_mean,
+        _searching,
+        _reading(_whole),
+    ),
+    RecordsAttack(
+        "differences",
+        "lattice reduction without the mean",
+        "the grid of the records and their number",
+        "looks for the differences between the records behind the matrix, and certifies them",
+        _without_mean,
+        _searching,
+        _reading(_differences),
+    ),
+)

@@ -1,0 +1,131 @@
+"""What an attack is: a function of a transcript and of what everybody knows, with its conditions.
+
+An attack says by counts and formats whether it fits a deployment (never by a method's name), about
+what it takes, and what it makes of the messages. `registry` lists all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fedpca_core.arrays import IntArray
+from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.records import BUDGET, Records
+from fedpca_core.attacks.without_mean import Differences
+from fedpca_core.findings import Target
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.steps import Part
+
+#: Why an attack does not fit a deployment, in a sentence; empty where it does.
+Fits = Callable[[Deployment, int], str]
+#: About how many seconds it takes on one core.
+Seconds = Callable[[Deployment, int], float]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a search may do: counts and not seconds, so that it ends alike everywhere.
+
+    Attributes
+    ----------
+    evaluations : int
+        Of a replay; one that succeeds takes 15 to 150, one that fails gets no nearer.
+    seeded : bool
+        Whether a replay starts from what round 1 leaks.
+    work : float
+        Of one lattice, in units of which the library does about 10^9 a second.
+    path : bool
+        Whether what was believed after every round is wanted, and not the last belief alone.
+    """
+
+    evaluations: int = 200
+    seeded: bool = True
+    work: float = BUDGET
+    path: bool = False
+
+
+#: What a trial does unless it is told otherwise.
+USUAL = Effort()
+
+
+@dataclass(frozen=True)
+class MatrixAttack:
+    """An attack on a second-moment matrix.
+
+    Attributes
+    ----------
+    key, title : str
+        ``key`` is in links and tables; ``title`` completes "… reads it".
+    knows, does : str
+        What the server knows beyond the messages, and what it makes of that, a line each.
+    fits : callable
+        Of a deployment and the attacked client: why not, or nothing.
+    seconds : callable
+        Of the same.
+    read : callable
+        Of a transcript, the deployment, the client and the effort: the belief after every round,
+        the start first. It may raise `InvalidInput` where messages are missing.
+    target : Target
+        The client's covariance, the record that joined between two runs, or the sum.
+    searches : bool
+        Whether it searches, which takes seconds and may end nowhere.
+    """
+
+    key: str
+    title: str
+    knows: str
+    does: str
+    fits: Fits
+    seconds: Seconds
+    read: Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
+    target: Target = Target.COVARIANCE
+    searches: bool = False
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Records that an attack took, or how it ended.
+
+    Attributes
+    ----------
+    found : Records or Differences or None
+        None where nothing was to be tried.
+    round : int or None
+        The round after whose messages the records are certified; None where they are not.
+    step : float or None
+        The guessed step that led there, where no grid was announced.
+    """
+
+    found: Records | Differences | None = None
+    round: int | None = None
+    step: float | None = None
+
+    @property
+    def differences(self) -> bool:
+        """Whether the records are known up to what is common to all of them."""
+        return isinstance(self.found, Differences)
+
+    @property
+    def whole(self) -> IntArray | None:
+        """(features, records) int64 in units of the grid; None where nothing is certified."""
+        return None if self.found is None or self.round is None else self.found.whole
+
+
+@dataclass(frozen=True)
+class RecordsAttack:
+    """An attack on the records themselves; attributes as of `MatrixAttack`.
+
+    ``read`` is given the beliefs of the best matrix attack too, and yields a `Taken`.
+    """
+
+    key: str
+    title: str
+    knows: str
+    does: str
+    fits: Fits
+    seconds: Seconds
+    read: Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Taken]]
+    target: Target = Target.RECORDS
+    searches: bool = True

@@ -1,0 +1,78 @@
+"""What the server believes of a client's second-moment matrix after a round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.low_rank import Factor
+from fedpca_core.linalg.stiefel import symmetric_part
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """A matrix, as an attack has it after some rounds.
+
+    Attributes
+    ----------
+    given : (features, many) float64
+        Directions with their sizes, whose product with their transpose is the matrix; or, with
+        ``dense``, the matrix itself, which need not be symmetric.
+    read : int
+        How many directions of the matrix in question the messages tell. Of a mask read as if it
+        were a product none is the client's.
+    whole : Factor or None
+        The matrix as a factor where the messages determine it, so that records can follow.
+    sure : bool
+        Whether the messages are known to determine it; False where a matrix explains them and
+        others might. The certificate of its records tells then.
+    dense : bool
+    """
+
+    given: Array
+    read: int = 0
+    whole: Factor | None = None
+    sure: bool = True
+    dense: bool = False
+
+    @classmethod
+    def nothing(cls, features: int) -> Belief:
+        """Before any message that tells something."""
+        return cls(np.zeros((features, 0)))
+
+    @classmethod
+    def of_factor(cls, found: Factor, *, complete: bool = True) -> Belief:
+        """A factor, which is whole where the messages determine it."""
+        return cls(found.matrix, found.rank, found if complete else None)
+
+    @classmethod
+    def of_frame(cls, frame: Array) -> Belief:
+        """The columns of an upload, turned to its own principal directions."""
+        left, sizes, _ = np.linalg.svd(frame, full_matrices=False)
+        return cls(left * sizes, frame.shape[1])
+
+    @cached_property
+    def matrix(self) -> Array:
+        """(features, features) float64."""
+        return self.given if self.dense else self.given @ self.given.T
+
+    @cached_property
+    def factor(self) -> Array:
+        """(features, directions) float64: leading directions with their sizes."""
+        if not self.dense:
+            return self.given
+        values, vectors = np.linalg.eigh(symmetric_part(self.given))
+        order = np.argsort(-np.abs(values))
+        return np.asarray(vectors[:, order] * np.sqrt(np.abs(values[order])))
+
+
+def unpacked(array: Array, features: int) -> Array | None:
+    """The symmetric matrix that came as its upper triangle by rows; None where it is no such."""
+    if array.shape != (features * (features + 1) // 2,):
+        return None
+    matrix = np.zeros((features, features))
+    matrix[np.triu_indices(features)] = array
+    return matrix + np.triu(matrix, 1).T

@@ -1,0 +1,81 @@
+"""What counting alone says of a deployment: theorems whose hypotheses are numbers and formats.
+
+A count may say that a target is open, because the messages determine it, or that it is closed,
+because they provably do not. It never says that attacks have failed: for that they must be run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.membership import permitted_ranking
+from fedpca_core.findings import Target
+from fedpca_core.protocol.algorithm import Uploads
+
+#: A target of which no attack gets more often the right one of two is called closed.
+CLOSED_RANKING = 0.6
+#: Records that stay fixed when the others are turned: those that a mean ties down count one more.
+_ROTATED = 2
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a theorem says of one target: open or proved closed, and why."""
+
+    target: Target
+    open: bool
+    basis: str
+
+
+def counted(deployment: Deployment, client: int = 0) -> dict[Target, Counted]:
+    """The targets that counting decides, by target."""
+    found = (*_opened(deployment, client), *_closed(deployment, client))
+    return {one.target: one for one in found}
+
+
+def _opened(d: Deployment, client: int) -> list[Counted]:
+    if d.sums or not d.exact:
+        return []
+    rank = d.rank(client)
+    whole = ""
+    if d.uploads is Uploads.MATRIX:
+        whole = "the client sends its whole matrix"
+    elif d.uploads is Uploads.PRODUCTS and d.algorithm.steps(1) == 1 and d.components >= rank:
+        whole = (
+            f"its first message answers {d.components} random columns, and its matrix has at most "
+            f"{rank} directions"
+        )
+    if whole:
+        follows = f"it follows from the covariance: {whole}"
+        return [Counted(Target.COVARIANCE, True, whole), Counted(Target.LEADING, True, follows)]
+    if d.uploads is Uploads.EIGENVECTORS:
+        return [Counted(Target.LEADING, True, "the client sends its own leading space")]
+    return []
+
+
+def _closed(d: Deployment, client: int) -> list[Counted]:
+    found = []
+    tied = 0 if d.centring == "none" else 1
+    if not d.on_a_grid and d.held(client) >= _ROTATED + tied:
+        found.append(
+            Counted(
+                Target.RECORDS,
+                False,
+                "all that is sent is made from second moments, which stay the same when the "
+                "records are turned among each other, and real numbers lie on no grid that would "
+                "tell by how much",
+            )
+        )
+    covered = d.centring == "none" or d.mean_paid
+    if d.guarantee is None or not d.guarantee.private or not covered:
+        return found
+    most = permitted_ranking(d.guarantee.mu)
+    if most <= CLOSED_RANKING:
+        said = (
+            f"no attack on one release tells which of two records is in it in more than {most:.0%} "
+            f"of pairs: {d.guarantee.sentence().rstrip('.')}"
+        )
+        found.append(Counted(Target.MEMBERSHIP, False, said))
+        found.append(Counted(Target.NEWCOMER, False, f"the first run does not hold it, and {said}"))
+    return found

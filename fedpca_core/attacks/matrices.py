@@ -1,0 +1,446 @@
+"""The attacks on second-moment matrices, each with what it needs and what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import numpy as np
+
+from fedpca_core.algorithms.personalized import PersonalizedPCA
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.attack import Effort, MatrixAttack
+from fedpca_core.attacks.belief import Belief, unpacked
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.joined import joined
+from fedpca_core.attacks.linear import Estimate, linear, linear_rounds
+from fedpca_core.attacks.low_rank import Factor, factor_of, low_rank
+from fedpca_core.attacks.personal import second_moment
+from fedpca_core.attacks.pooled import pooled_rounds
+from fedpca_core.attacks.replay import Replaying
+from fedpca_core.attacks.ridge import ridge, ridge_rounds
+from fedpca_core.attacks.stationary import fit_runs
+from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
+from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Target
+from fedpca_core.protocol.algorithm import Uploads
+from fedpca_core.protocol.transcript import Exchange, Transcript
+from fedpca_core.steps import Part, Step
+
+#: Seconds that a floating-point operation takes in small products.
+_SLOW = 1 / 8e9
+#: A search that ends this close is handed on, and the certificate judges it: whole numbers need no
+#: fit to rounding.
+_CLOSE = 1e-6
+
+Read = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
+#: One estimate after every round.
+Estimates = Callable[[Transcript, Deployment, int], Iterator[Estimate]]
+
+
+# ------------------------------------------------------------------------------- what each reads
+def _listed(states: Iterator[Belief], rounds: int) -> Part[list[Belief]]:
+    found: list[Belief] = []
+    for state in states:
+        found.append(state)
+        yield Step(min(len(found) / (rounds + 1), 1.0), "Reading the messages")
+    return found
+
+
+def _after_each(rounds: Estimates, once: Callable[[Transcript, Deployment, int], Array]) -> Read:
+    """A reading that gives a matrix after every round, or the last one alone."""
+
+    def read(
+        view: Transcript, deployment: Deployment, client: int, effort: Effort
+    ) -> Part[list[Belief]]:
+        masked, count = deployment.uploads is Uploads.UPDATE, len(view.exchanges)
+        if effort.path:
+            path = (
+                Belief(estimate, 0 if masked else rank, dense=True)
+                for estimate, rank in rounds(view, deployment, client)
+            )
+            return (yield from _listed(path, count))
+        yield Step(0.0, "Reading the messages")
+        last = Belief(once(view, deployment, client), 0 if masked else count, dense=True)
+        return _at_the_end(last, count)
+
+    return read
+
+
+def _at_the_end(last: Belief, rounds: int) -> list[Belief]:
+    """What is known once all messages were read together, and nothing before."""
+    return [*[Belief.nothing(len(last.given))] * rounds, last]
+
+
+def _low_rank(
+    view: Transcript, deployment: Deployment, client: int, effort: Effort
+) -> Part[list[Belief]]:
+    """Answers that are products: a factor that is whole after a few rounds."""
+
+    def states() -> Iterator[Belief]:
+        last = Belief.nothing(view.features)
+        yield last
+        for count in range(1, len(view.exchanges) + 1):
+            if last.whole is None:
+                try:
+                    read = low_rank(view, client, count, noise=deployment.upload_noise)
+                except InvalidInput:  # it has not taken part yet, or made several steps at once
+                    yield last
+                    continue
+                last = Belief.of_factor(read, complete=read.complete)
+            yield last
+
+    return (yield from _listed(states(), len(view.exchanges)))
+
+
+def _model(
+    view: Transcript, deployment: Deployment, client: int, effort: Effort
+) -> Part[list[Belief]]:
+    """Uploads that are models of the client's data, read as they are."""
+
+    def states() -> Iterator[Belief]:
+        last = Belief.nothing(view.features)
+        yield last
+        for exchange in view.exchanges:
+            rows = np.flatnonzero(exchange.participants == client)
+            if len(rows) and exchange.uploads is not None:
+                sent = {name: array[rows[0]] for name, array in exchange.uploads.items()}
+                last = _of_model(sent, view, client) or last
+            yield last
+
+    return (yield from _listed(states(), len(view.exchanges)))
+
+
+def _of_model(sent: dict[str, Array], view: Transcript, client: int) -> Belief | None:
+    n, samples = view.features, int(view.samples[client])
+    for array in sent.values():
+        if (matrix := unpacked(array, n)) is not None:
+            return Belief.of_factor(factor_of(matrix, samples))
+    for name, array in sent.items():
+        if array.ndim == 2 and array.shape[0] == n:
+            state = Belief.of_frame(array)
+            if name == "scaled_eigenvectors" and array.shape[1] >= samples:
+                # As many directions as records, with their sizes: the matrix itself.
+                error = float(np.finfo(float).eps * np.abs(array).max())
+                return Belief.of_factor(Factor(state.factor[:, :samples], samples, error))
+            return state
+    return None
+
+
+def _sums(
+    view: Transcript, deployment: Deployment, client: int, effort: Effort
+) -> Part[list[Belief]]:
+    """Sums of answers: the pooled matrix, or each client's where the participants change."""
+    samples = deployment.held(client)
+
+    def states() -> Iterator[Belief]:
+        yield Belief.nothing(view.features)
+        rounds = pooled_rounds(view, client)
+        next(rounds)
+        for estimate, rank in rounds:
+            if changing(view):
+                yield Belief.of_factor(factor_of(estimate, int(view.samples[client])))
+            elif rank >= min(deployment.rank(client), view.features):
+                yield Belief.of_factor(factor_of(estimate, samples))
+            else:
+                yield Belief(estimate, rank, dense=True)
+
+    return (yield from _listed(states(), len(view.exchanges)))
+
+
+def _joined(
+    view: Transcript, deployment: Deployment, client: int, effort: Effort
+) -> Part[list[Belief]]:
+    """What changed between the earlier run and this one, after each round of both."""
+    before = deployment.earlier
+    assert before is not None
+
+    def states() -> Iterator[Belief]:
+        last = Belief.nothing(view.features)
+        yield last
+        rounds = min(len(before.exchanges), len(view.exchanges))
+        for count in range(1, rounds + 1):
+            if last.whole is None:
+                try:
+                    read = joined(before, view, client, count, noise=deployment.upload_noise)
+                    last = Belief.of_factor(read, complete=read.complete)
+                except InvalidInput:
+                    if count == rounds and not last.read:
+                        raise
+            yield last
+
+    return (yield from _listed(states(), len(view.exchanges)))
+
+
+def changing(view: Transcript) -> bool:
+    """Whether other clients stand behind some sums than behind the first."""
+    first = view.exchanges[0].sum_weights > 0
+    return any(not np.array_equal(one.sum_weights > 0, first) for one in view.exchanges)
+
+
+def _summed_model(
+    view: Transcript, deployment: Deployment, client: int, effort: Effort
+) -> Part[list[Belief]]:
+    """Sums of models: what they say of all clients together."""
+
+    def of(exchange: Exchange) -> Belief:
+        for array in (exchange.sums or {}).values():
+            if (matrix := unpacked(array, view.features)) is not None:
+                return Belief.of_factor(factor_of(matrix, deployment.held(client)))
+            if array.shape[:1] == (view.features,):
+                return Belief.of_frame(array)
+        return Belief.nothing(view.features)
+
+    def states() -> Iterator[Belief]:
+        yield Belief.nothing(view.features)
+        yield from map(of, view.exchanges)
+
+    return (yield from _listed(states(), len(view.exchanges)))
+
+
+def _replayed(
+    view: Transcript, deployment: Deployment, client: int, effort: Effort
+) -> Part[list[Belief]]:
+    """The public update rerun until it fits; nothing is believed of the messages until then."""
+    search = Replaying(
+        view,
+        deployment.algorithm,
+        client,
+        trace=deployment.trace,
+        seeded=effort.seeded,
+        noise=deployment.upload_noise,
+        evaluations=effort.evaluations,
+    )
+    # Of real numbers nothing but the fit tells.
+    best, close = np.inf, _CLOSE if deployment.on_a_grid else 0.0
+    for count, stage in enumerate(search, 1):
+        if stage.start > 0 and best <= close:
+            break
+        best = min(best, stage.residual)
+        yield Step(
+            count / effort.evaluations, f"Replaying the update: residual {stage.residual:.1e}"
+        )
+    found = search.result
+    # The certificate tells by itself whether the fit was close enough.
+    size = float(np.linalg.norm(found.estimate)) / view.features
+    error = size * (found.uncertainty if np.isfinite(found.uncertainty) else found.residual)
+    factor = factor_of(found.estimate, int(view.samples[client]), error=error)
+    if found.succeeded or best <= close:
+        last = Belief(found.estimate, factor.rank, factor, found.succeeded, dense=True)
+    else:  # nothing that the messages tell
+        last = Belief(found.estimate, dense=True)
+    return _at_the_end(last, len(view.exchanges))
+
+
+def _solved(
+    solve: Callable[[Transcript, Deployment, int], Array],
+) -> Read:
+    """A reading that solves all messages at once."""
+
+    def read(
+        view: Transcript, deployment: Deployment, client: int, effort: Effort
+    ) -> Part[list[Belief]]:
+        yield Step(0.0, "Solving the messages for the client's matrix")
+        matrix = solve(view, deployment, client)
+        factor = factor_of(matrix, int(view.samples[client]))
+        last = Belief(matrix, factor.rank, factor, sure=False, dense=True)
+        return _at_the_end(last, len(view.exchanges))
+
+    return read
+
+
+def _of_frames(view: Transcript, deployment: Deployment, client: int) -> Array:
+    # Uploads of this kind are of this method alone.
+    algorithm = cast(PersonalizedPCA, deployment.algorithm)
+    return second_moment(view, algorithm, client).matrix
+
+
+# ------------------------------------------------------------------------------------- conditions
+def _single(*kinds: Uploads) -> Callable[[Deployment, int], str]:
+    """Single uploads of these kinds."""
+
+    def fits(deployment: Deployment, client: int) -> str:
+        if deployment.sums:
+            return "only sums cross the wire"
+        if deployment.uploads not in kinds:
+            return f"uploads are {deployment.uploads}"
+        return ""
+
+    return fits
+
+
+def _stated_trace(deployment: Deployment, client: int) -> str:
+    refused = _single(Uploads.PRODUCTS, Uploads.UPDATE)(deployment, client)
+    return refused or ("" if deployment.trace is not None else "no trace is stated")
+
+
+def _noisy(deployment: Deployment, client: int) -> str:
+    if deployment.upload_noise == 0:
+        return "the uploads carry no noise to be averaged out"
+    return _stated_trace(deployment, client)
+
+
+def _replayable(deployment: Deployment, client: int) -> str:
+    if not deployment.algorithm.replayable:
+        return "the method has no masked update to be rerun"
+    return _stated_trace(deployment, client)
+
+
+def _added(*kinds: Uploads) -> Callable[[Deployment, int], str]:
+    def fits(deployment: Deployment, client: int) -> str:
+        if not deployment.sums:
+            return "every upload arrives by itself"
+        return "" if deployment.uploads in kinds else f"sums are of {deployment.uploads}"
+
+    return fits
+
+
+def _twice(deployment: Deployment, client: int) -> str:
+    if deployment.earlier is None:
+        return "there is no earlier run to compare with"
+    if deployment.uploads is not Uploads.PRODUCTS:
+        return f"uploads are {deployment.uploads}"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------- cost
+def _solving(deployment: Deployment, client: int) -> float:
+    return 1e-3 + (deployment.rounds + 1) * 40 * deployment.features**3 * _SLOW / 3
+
+
+def _at_once(deployment: Deployment, client: int) -> float:
+    return 0.05
+
+
+def _fitting(deployment: Deployment, client: int) -> float:
+    """A fit of all entries: the square of their number for every equation, some 40 times."""
+    d = deployment
+    unknown = d.features * (d.features + 1) / 2
+    return 40 * (2 * d.rounds * d.features * d.components * unknown**2 + 4 * unknown**3) * _SLOW
+
+
+def _replaying(deployment: Deployment, client: int) -> float:
+    """As `_fitting`, within what few records span where the messages tell it."""
+    d = deployment
+    rank = d.rank(client)
+    asked = d.components * -(-rank // d.components)
+    n = min(d.features, asked + rank) if d.exact else d.features
+    unknown, answers = n * (n + 1) / 2, d.rounds * n * d.components
+    return 16 * (2 * answers * unknown**2 + 4 * unknown**3) * _SLOW / 2.5
+
+
+MATRIX_ATTACKS = (
+    MatrixAttack(
+        "low_rank",
+        "low-rank reading",
+        "which answer belongs to which broadcast",
+        "makes the matrix of few records of a few answers",
+        _single(Uploads.PRODUCTS),
+        _at_once,
+        _low_rank,
+    ),
+    MatrixAttack(
+        "linear",
+        "linear equations",
+        "which answer belongs to which broadcast",
+        "takes the smallest matrix that explains all answers as products",
+        _single(Uploads.PRODUCTS, Uploads.UPDATE),
+        _solving,
+        _after_each(
+            lambda view, d, client: linear_rounds(view, client),
+            lambda view, d, client: linear(view, client),
+        ),
+    ),
+    MatrixAttack(
+        "symmetric",
+        "symmetric completion",
+        "also that a covariance is symmetric and, where stated, its trace",
+        "takes the smallest symmetric matrix that explains all answers",
+        _stated_trace,
+        _solving,
+        _after_each(
+            lambda view, d, client: symmetric_rounds(view, client, trace=d.trace),
+            lambda view, d, client: symmetric(view, client, trace=d.trace),
+        ),
+    ),
+    MatrixAttack(
+        "ridge",
+        "ridge",
+        "also a public guess, and that answers may be noisy",
+        "shrinks towards the guess as far as the likelihood of the messages asks for",
+        _noisy,
+        _solving,
+        _after_each(
+            lambda view, d, client: ridge_rounds(view, client, trace=d.trace),
+            lambda view, d, client: ridge(view, client, trace=d.trace),
+        ),
+    ),
+    MatrixAttack(
+        "model",
+        "the model as it was sent",
+        "what an upload is",
+        "takes the upload for what it is: eigenvectors, a frame, the matrix itself",
+        _single(Uploads.EIGENVECTORS, Uploads.MATRIX, Uploads.FRAMES),
+        _at_once,
+        _model,
+    ),
+    MatrixAttack(
+        "sums",
+        "sums over the clients",
+        "sums over the clients, and who took part in each",
+        "solves for the mean of the clients or, when participants change, for each of them",
+        _added(Uploads.PRODUCTS, Uploads.UPDATE),
+        _solving,
+        _sums,
+    ),
+    MatrixAttack(
+        "summed_model",
+        "the mean of the models",
+        "sums over the clients",
+        "takes the mean of the models for what it is",
+        _added(Uploads.MATRIX, Uploads.FRAMES, Uploads.CENTRES, Uploads.GRADIENTS),
+        _at_once,
+        _summed_model,
+    ),
+    MatrixAttack(
+        "replay",
+        "replay of the update",
+        "the public update, the start and the stated trace",
+        "reruns the update on candidate matrices until it explains the uploads",
+        _replayable,
+        _replaying,
+        _replayed,
+        searches=True,
+    ),
+    MatrixAttack(
+        "fit",
+        "fit of the local runs",
+        "the public local steps",
+        "looks for the matrix on which the local steps land on the uploads",
+        _single(Uploads.FRAMES),
+        _fitting,
+        _solved(lambda view, d, client: fit_runs(view, d.algorithm, client)),
+        searches=True,
+    ),
+    MatrixAttack(
+        "frames",
+        "the private frames",
+        "the public step sizes",
+        "solves every upload for the private frame behind it, and consecutive frames for the "
+        "matrix",
+        _single(Uploads.CENTRES),
+        _fitting,
+        _solved(_of_frames),
+        searches=True,
+    ),
+    MatrixAttack(
+        "two_runs",
+        "comparison of two runs",
+        "the messages of a run before some records joined",
+        "subtracts what both runs answered to the same directions",
+        _twice,
+        _at_once,
+        _joined,
+        target=Target.NEWCOMER,
+    ),
+)

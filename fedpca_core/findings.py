@@ -1,0 +1,212 @@
+"""What is said about leakage, as a value: a finding, with what it stands on.
+
+Pages, reports and the command line print findings and nothing else about what a server can make of
+messages. Five statuses are all there are; each may be given on one kind of basis only:
+
+- *proved closed*: a theorem whose hypotheses were checked for these very messages;
+- *open*: a certificate that needs no truth, or a comparison with the truth in the simulation;
+- *partly*: the same, with the share that was got;
+- *not opened*: every attack that fits the messages was run to its end, and none got it;
+- *not tried*: anything else. What it would cost to try stands beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pandas as pd
+
+from fedpca_core.errors import require
+from fedpca_core.shares import Share
+
+#: Errors below this are rounding, and which rounding is of no interest.
+ROUNDING = 1e-6
+
+
+class Target(StrEnum):
+    """What an attack is after."""
+
+    COVARIANCE = "covariance"
+    LEADING = "leading space"
+    RECORDS = "records"
+    MEMBERSHIP = "membership"
+    NEWCOMER = "newcomer"
+    SUM = "the sum"
+
+
+#: Targets in words, for tables and headings.
+TARGETS: Mapping[Target, str] = {
+    Target.COVARIANCE: "The client's covariance",
+    Target.LEADING: "Its leading space",
+    Target.RECORDS: "Its records, to the last digit",
+    Target.MEMBERSHIP: "Whether a record is in it",
+    Target.NEWCOMER: "The record that joins between two runs",
+    Target.SUM: "The sum over the clients",
+}
+
+
+class Status(StrEnum):
+    """What is known of a target."""
+
+    PROVED_CLOSED = "proved closed"
+    OPEN = "open"
+    PARTLY = "partly"
+    NOT_OPENED = "not opened"
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that an attack reached.
+
+    Attributes
+    ----------
+    value : float
+        Median over the draws.
+    unit : str
+        What it counts, in words that can follow the number: "records", "relative error",
+        "degrees", "of pairs ranked right".
+    of : float or None
+        What there was to get; None where the number is no count.
+    low, high : float or None
+        Least and largest over the draws.
+    draws : int
+        Runs that the number is over.
+    """
+
+    value: float
+    unit: str
+    of: float | None = None
+    low: float | None = None
+    high: float | None = None
+    draws: int = 1
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return f"no {self.unit}"
+        shown = _short(self.value) if self.of is None else f"{self.value:g} of {self.of:g}"
+        spread = self.low is not None and self.high is not None and self.low != self.high
+        span = f" ({_short(self.low)}–{_short(self.high)})" if spread else ""
+        return f"{self.unit} {shown}{span}" if self.of is None else f"{shown} {self.unit}{span}"
+
+
+def _short(number: float | None) -> str:
+    """Three digits; what is below rounding is named as such."""
+    assert number is not None
+    return "below 1e-6" if abs(number) < ROUNDING else f"{number:.3g}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of one target, and how.
+
+    Attributes
+    ----------
+    target : Target
+    status : Status
+    attack : str
+        Key of the attack in the registry (`fedpca_core.attacks.registry`); empty for a theorem,
+        and where several were run and none opened it.
+    figure : Figure or None
+        What the attack got.
+    basis : str
+        A sentence without its full stop: the theorem with its hypotheses as they are here, the
+        certificate, the comparison, or why nothing was tried.
+    share : Share or None
+        Over several draws: in how many of them, and where that of as many others would lie.
+    tried : int
+        Attacks that were run to their end.
+    seconds : float
+        What trying costs, about, where nothing was tried; 0 where nothing fits the messages.
+
+    Raises
+    ------
+    InvalidInput
+        A status without the basis that it needs.
+    """
+
+    target: Target
+    status: Status
+    attack: str = ""
+    figure: Figure | None = None
+    basis: str = ""
+    share: Share | None = None
+    tried: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        got = self.status in (Status.OPEN, Status.PARTLY)
+        require(
+            self.basis != "",
+            f"A finding of {self.target} needs what it stands on, and this one has no basis.",
+        )
+        require(
+            not got or self.figure is not None,
+            f"“{self.status}” of {self.target} needs the figure that the attack reached.",
+        )
+        require(
+            self.status is not Status.NOT_OPENED or self.tried > 0,
+            f"“{self.status}” of {self.target} needs attacks that were run; none was, so it is "
+            f"“{Status.NOT_TRIED}”.",
+        )
+
+    @property
+    def words(self) -> str:
+        """The finding as a page prints it, without a full stop."""
+        if self.status is Status.PROVED_CLOSED:
+            return f"cannot, because {self.basis}"
+        often = "" if self.share is None else f", in {self.share}"
+        if self.status is Status.OPEN:
+            return f"has it: {self.figure}{often}; {self.basis}"
+        if self.status is Status.PARTLY:
+            return f"has {self.figure}{often}; {self.basis}"
+        if self.status is Status.NOT_OPENED:
+            draws = 1 if self.figure is None else self.figure.draws
+            many = "1 attack" if self.tried == 1 else f"{self.tried} attacks"
+            how_often = "1 draw" if draws == 1 else f"{draws} draws"
+            return f"none of our {many} opened it, in {how_often}; {self.basis}"
+        price = f" (about {self.seconds:.2g} s)" if self.seconds else ""
+        return f"not tried{price}: {self.basis}"
+
+
+def in_short(finding: Finding) -> str:
+    """The status in a few words, for a caption: what was not tried names its price."""
+    if finding.status is Status.NOT_TRIED:
+        price = f", about {finding.seconds:.2g} s" if finding.seconds else ""
+        return f"not tried: {finding.basis}{price}"
+    if finding.status is Status.NOT_OPENED:
+        return "not opened by our attacks"
+    return f"{finding.status}"
+
+
+def frame(findings: Iterable[Finding]) -> pd.DataFrame:
+    """Findings as a tidy table, one a row."""
+    nan = math.nan
+    rows = []
+    for one in findings:
+        figure = one.figure or Figure(nan, "")
+        share = one.share or Share("", nan, nan, nan)
+        rows.append(
+            {
+                "target": str(one.target),
+                "status": str(one.status),
+                "attack": one.attack,
+                "figure": figure.value,
+                "unit": figure.unit,
+                "of": nan if figure.of is None else figure.of,
+                "least": nan if figure.low is None else figure.low,
+                "most": nan if figure.high is None else figure.high,
+                "draws": figure.draws,
+                "share": share.seen,
+                "share_low": share.low,
+                "share_high": share.high,
+                "attacks_tried": one.tried,
+                "seconds_to_try": one.seconds,
+                "basis": one.basis,
+                "words": one.words,
+            }
+        )
+    return pd.DataFrame(rows)

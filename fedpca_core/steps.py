@@ -1,0 +1,78 @@
+"""Work step by step: a generator that says how far it has come and returns what it made.
+
+Whoever runs it may stop at every step and keep what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class Step(Generic[R]):
+    """How far a study has come.
+
+    Attributes
+    ----------
+    fraction : float
+        Of the work done, between 0 and 1.
+    text : str
+        What is being done, for the progress bar.
+    result : R or None
+        The result so far, where a partial one can be shown; None keeps the one before.
+    """
+
+    fraction: float
+    text: str
+    result: R | None = None
+
+
+#: What a study does when it runs: steps on the way, the whole result at the end.
+Run = Generator[Step[R], None, R]
+#: A part of the work: progress on the way, something else than the study's result at the end.
+Part = Generator[Step[Any], None, T]
+
+
+def outcome(
+    run: Run[R],
+    watch: Callable[[Step[R]], bool] = lambda step: True,
+) -> R | None:
+    """Run a study to its end, or until ``watch`` says no; the last result there was."""
+    result: R | None = None
+    while True:
+        try:
+            step = next(run)
+        except StopIteration as end:
+            return end.value
+        if step.result is not None:
+            result = step.result
+        if not watch(step):
+            run.close()
+            return result
+
+
+def changed(steps: Generator[U, None, T], how: Callable[[U], Step[Any]]) -> Part[T]:
+    """Work as a part of a study, each of its steps changed on the way."""
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as finished:
+            return finished.value
+        yield how(step)
+
+
+def part(steps: Generator[Step[Any], None, T], begin: float, end: float) -> Part[T]:
+    """A piece of a study that takes the share from ``begin`` to ``end`` of the whole.
+
+    Results on the way belong to the piece and are left out.
+    """
+    share = end - begin
+    return changed(
+        steps, lambda step: replace(step, fraction=begin + share * step.fraction, result=None)
+    )

@@ -1,0 +1,122 @@
+"""From a simulated run to what its server has, and to what only the simulation knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.errors import check_client
+from fedpca_core.problems import Problem
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.trial import Truth
+
+
+def deployment_of(
+    problem: Problem,
+    algorithm: Algorithm,
+    settings: Any,
+    client: int,
+    *,
+    rounds: int,
+    centring: str = "",
+    earlier: Transcript | None = None,
+) -> Deployment:
+    """What is public of a run; of the problem only what its clients state is read.
+
+    Parameters
+    ----------
+    problem : Problem
+        As its clients answer, with noise where there is any.
+    algorithm : Algorithm
+        Public parameters.
+    settings : Settings
+        Of a page with the channel's parameters (participation, precision, sums, noise).
+    client : int
+        The attacked one.
+    rounds : int
+    centring : {"", "none", "own", "announced", "secret"}
+        Empty: nothing, or a mean that is announced, as the problem has it.
+    earlier : Transcript, optional
+        Of a run before some records joined.
+    """
+    facts = problem.unperturbed.announced
+    mean = facts is not None and facts.mean is not None
+    told = getattr(settings, "mean_known", True)
+    return Deployment(
+        features=problem.features,
+        clients=problem.clients,
+        components=algorithm.components,
+        rounds=rounds,
+        samples=problem.client_data.samples,
+        algorithm=algorithm,
+        participation=settings.participation,
+        sums=settings.secure_aggregation,
+        dtype=settings.dtype,
+        upload_noise=settings.upload_noise,
+        guarantee=problem.guarantee,
+        records=facts,
+        grid_known=getattr(settings, "grid_known", True),
+        centring=centring or ("none" if not mean else "announced" if told else "secret"),
+        mean_paid=problem.source is not None and problem.source.mean is not None,
+        trace=stated_trace(problem, client),
+        earlier=earlier,
+    )
+
+
+def private_matrix(problem: Problem, client: int) -> Array:
+    """The attacked client's true S_i, without noise (simulation only).
+
+    Raises
+    ------
+    InvalidInput
+        There is no such client.
+    """
+    check_client(client, problem.clients, "an attacked client")
+    return held_matrix(problem.unperturbed, client)
+
+
+def held_matrix(problem: Problem, client: int) -> Array:
+    """What the client answers with: S_i, or with noise at the source what it released of it."""
+    return problem.client_data.only(np.array([client])).dense()[0]
+
+
+def stated_trace(problem: Problem, client: int) -> float:
+    """The trace that the client states: of what it answers with, so that noise covers it too.
+
+    Noise may leave nothing positive of it; then the client states next to nothing.
+    """
+    held = held_matrix(problem, client)
+    return max(float(np.trace(held)), 1e-9 * float(np.linalg.norm(held)))
+
+
+def subtracted(problem: Problem) -> Array:
+    """What was subtracted from every record, (features,) float64, in the units of the blocks."""
+    facts = problem.announced
+    none = facts is None or facts.mean is None
+    return np.zeros(problem.features) if none or facts is None else np.asarray(facts.mean)
+
+
+def truth_of(
+    problem: Problem,
+    client: int,
+    components: int,
+    *,
+    strangers: Array | None = None,
+    newcomer: Array | None = None,
+) -> Truth:
+    """What the simulation knows of a client; records where they are kept and lie on a grid."""
+    honest = problem.unperturbed
+    held = None if honest.blocks is None else honest.blocks[client]
+    on_grid = held is not None and honest.announced is not None
+    return Truth(
+        matrix=private_matrix(problem, client),
+        components=components,
+        records=held + subtracted(honest)[:, None] if on_grid and held is not None else None,
+        members=held,
+        strangers=strangers,
+        newcomer=newcomer,
+    )

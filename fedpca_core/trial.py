@@ -1,0 +1,553 @@
+"""One run, every attack that fits, and what is known afterwards: one finding for each target.
+
+Attacks see the transcript and the deployment's public facts. With the truth, which only a
+simulation has, what they got is compared with it; without it a certificate decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.attacks import baselines, scores
+from fedpca_core.attacks.attack import USUAL, Effort, MatrixAttack, RecordsAttack, Taken
+from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.counts import Counted, counted
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.registry import ATTACKS, on_matrices, on_records
+from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Figure, Finding, Status, Target
+from fedpca_core.linalg.stiefel import symmetric_part
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.shares import NEARLY, Share, averaged
+from fedpca_core.shares import counted as shared
+from fedpca_core.steps import Part, Run, Step, part
+
+#: What gives all of a target away, and what gives nothing: relative error as a share of the best
+#: public guess's, sine of an angle, share of the records, how often a member is ranked above a
+#: stranger.
+LIMITS: Mapping[Target, tuple[float, float]] = {
+    Target.COVARIANCE: (0.25, 0.75),
+    Target.LEADING: (0.1, 0.5),
+    Target.RECORDS: (1.0, 0.0),
+    Target.MEMBERSHIP: (0.9, 0.6),
+    Target.NEWCOMER: (0.9, 0.6),
+}
+#: Targets whose figure is how often one of two records is ranked right, an average over draws.
+RANKED = (Target.MEMBERSHIP, Target.NEWCOMER)
+#: What a share is of, where an attack got something and never the better half.
+IN_PART = "draws, something"
+#: Key of the comparison of two runs.
+TWO_RUNS = "two_runs"
+#: How the figure of a target is counted.
+UNITS: Mapping[Target, str] = {
+    Target.COVARIANCE: "relative error",
+    Target.LEADING: "sine of the largest angle",
+    Target.RECORDS: "records",
+    Target.MEMBERSHIP: "of pairs ranked right",
+    Target.NEWCOMER: "of pairs ranked right",
+    Target.SUM: "directions",
+}
+
+
+#: Whether an attack that takes about so many seconds is left waiting.
+Leave = Callable[[MatrixAttack | RecordsAttack, float], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What only a simulation knows of the attacked client.
+
+    Attributes
+    ----------
+    matrix : (features, features) float64
+        S_i without noise.
+    components : int
+        Leading directions that are compared.
+    records : (features, records) float64 or None
+        Before anything was subtracted, on their grid; None where they are not kept.
+    members, strangers : (features, many) float64 or None
+        Records as they are in the data, and records of the same kind that nobody holds.
+    newcomer : (features,) float64 or None
+        The record that joined between two runs.
+    """
+
+    matrix: Array
+    components: int
+    records: Array | None = None
+    members: Array | None = None
+    strangers: Array | None = None
+    newcomer: Array | None = None
+
+
+@dataclass(frozen=True)
+class Got:
+    """What the best attack got of a target (simulation only).
+
+    Attributes
+    ----------
+    attack : str
+        Key in the registry; empty where none got anything.
+    figure : float
+        In the unit of the target; NaN where nothing was read.
+    place : float
+        Where it lies between clearly got (0 and below) and clearly not (1 and above).
+    """
+
+    attack: str
+    figure: float
+    place: float
+
+    @classmethod
+    def of(cls, target: Target, attack: str, figure: float, measured: float) -> Got:
+        """A figure, placed by what was measured between the limits of its target."""
+        yes, no = LIMITS[target]
+        place = (measured - yes) / (no - yes)
+        return cls(attack, figure, 1.0 if math.isnan(place) else place)
+
+    @property
+    def open(self) -> bool:
+        """Whether the attack got it, by the middle of the two limits."""
+        return self.place < 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What came of attacking one client in one run.
+
+    Attributes
+    ----------
+    deployment : Deployment
+    client : int
+    beliefs : mapping of key to beliefs round by round
+        Of every attack on the matrix that was run.
+    taken : mapping of key to Taken
+        Of every attack on the records that was run.
+    waiting : mapping of key to seconds
+        Attacks that fit and were not run.
+    refused : mapping of key to a sentence
+        Attacks that fit and whose messages were missing.
+    newcomers : mapping of key to Taken
+        Records that joined since an earlier run, of every attack on them.
+    got : mapping of Target to Got
+        With the truth only.
+    since : int or None
+        The round of the client's first message, or of the first sum that it is in.
+    rounds : int
+        Rounds that were read.
+    """
+
+    deployment: Deployment
+    client: int
+    beliefs: Mapping[str, Sequence[Belief]] = field(default_factory=dict)
+    taken: Mapping[str, Taken] = field(default_factory=dict)
+    waiting: Mapping[str, float] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    newcomers: Mapping[str, Taken] = field(default_factory=dict)
+    got: Mapping[Target, Got] = field(default_factory=dict)
+    since: int | None = None
+    rounds: int = 0
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """One for each target."""
+        return findings([self])
+
+    @property
+    def best(self) -> tuple[str, Sequence[Belief]]:
+        """The first reading whose messages determine the matrix, else the first of all."""
+        own = [
+            (key, states)
+            for key, states in self.beliefs.items()
+            if ATTACKS[key].target is not Target.NEWCOMER
+        ]
+        whole = [one for one in own if one[1][-1].whole is not None]
+        return next(iter(whole or own), ("", ()))
+
+    @property
+    def shown(self) -> list[Belief]:
+        """The belief after every round: what newcomers are made of where there was an earlier run,
+        else the first matrix that is whole, else what the first reading has."""
+        if TWO_RUNS in self.beliefs:
+            return list(self.beliefs[TWO_RUNS])
+        own = list(self.beliefs.values())
+        if not own:
+            return [Belief.nothing(self.deployment.features)]
+        return [
+            next((state for state in after if state.whole is not None), after[0])
+            for after in zip(*own, strict=True)
+        ]
+
+    def until(self, round_: int) -> Trial:
+        """What was known after a round; a certificate counts from the round that it needs."""
+
+        def early(taken: Mapping[str, Taken]) -> dict[str, Taken]:
+            return {
+                key: one if one.round is None or one.round <= round_ else replace(one, round=None)
+                for key, one in taken.items()
+            }
+
+        beliefs = {key: states[: round_ + 1] for key, states in self.beliefs.items()}
+        return replace(
+            self,
+            beliefs=beliefs,
+            taken=early(self.taken),
+            newcomers=early(self.newcomers),
+            got={},
+            rounds=round_,
+        )
+
+    @property
+    def heard(self) -> bool:
+        """Whether any message of the client has arrived."""
+        return self.since is not None and self.since <= self.rounds
+
+
+def _none(attack: MatrixAttack | RecordsAttack, seconds: float) -> bool:
+    return False
+
+
+def trial(
+    view: Transcript,
+    deployment: Deployment,
+    client: int = 0,
+    *,
+    truth: Truth | None = None,
+    effort: Effort = USUAL,
+    leave: Leave = _none,
+    thorough: bool = True,
+) -> Run[Trial]:
+    """Run every attack of the registry that fits.
+
+    Parameters
+    ----------
+    view : Transcript
+        What the server saw.
+    deployment : Deployment
+    client : int
+        The attacked one.
+    truth : Truth, optional
+        With it attacks are compared, and the one that came closest counts.
+    effort : Effort
+        Of attacks that search.
+    leave : callable
+        Of an attack and about how many seconds it takes: whether it is left waiting.
+    thorough : bool
+        False: the messages are read in the first way that fits, and searched.
+    """
+    heard = (one.round for one in view.exchanges if client in one.participants)
+    fitting = list(on_matrices(deployment, client))
+    if not thorough:
+        quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
+        fitting = quick[:1] + [one for one in fitting if one not in quick]
+    # All wait until they are run: a result on the way says of none that it failed.
+    prices = {one.key: one.seconds(deployment, client) for one in fitting}
+    prices |= {one.key: one.seconds(deployment, client) for one in on_records(deployment, client)}
+    found = Trial(
+        deployment, client, waiting=prices, since=next(heard, None), rounds=len(view.exchanges)
+    )
+    for number, attack in enumerate(fitting):
+        if leave(attack, prices[attack.key]):
+            continue
+        share = 0.7 * number / len(fitting), 0.7 * (number + 1) / len(fitting)
+        try:
+            reading = attack.read(view, deployment, client, effort)
+            states: Sequence[Belief] = yield from part(reading, *share)
+            found = replace(found, beliefs={**found.beliefs, attack.key: states})
+        except InvalidInput as refusal:  # these messages are not for this attack
+            found = replace(found, refused={**found.refused, attack.key: str(refusal)})
+        found = replace(found, waiting=_without(found.waiting, attack.key))
+        yield Step(share[1], attack.title, found)
+    whole = found.best[1]
+    taken = yield from part(_records(view, found, deployment, whole, effort, leave), 0.7, 0.9)
+    found = replace(found, taken=taken, waiting=_without(found.waiting, *taken))
+    if two := found.beliefs.get(TWO_RUNS):
+        new = deployment.newcomers
+        joined = yield from part(_records(view, found, new, two, effort, leave), 0.9, 1.0)
+        found = replace(found, newcomers=joined)
+    return found if truth is None else replace(found, got=compared(found, truth))
+
+
+def _without(waiting: Mapping[str, float], *keys: str) -> dict[str, float]:
+    return {key: price for key, price in waiting.items() if key not in keys}
+
+
+def _records(
+    view: Transcript,
+    found: Trial,
+    deployment: Deployment,
+    states: Sequence[Belief],
+    effort: Effort,
+    leave: Leave,
+) -> Part[dict[str, Taken]]:
+    """What every attack on records that fits took."""
+    taken: dict[str, Taken] = {}
+    for attack in on_records(deployment, found.client):
+        if leave(attack, attack.seconds(deployment, found.client)):
+            continue
+        reading = attack.read(view, deployment, found.client, effort, states)
+        taken[attack.key] = yield from part(reading, 0.0, 1.0)
+        if taken[attack.key].round is not None:
+            # The records are known, and other ways to them add nothing.
+            return {
+                **taken,
+                **{
+                    one.key: Taken()
+                    for one in on_records(deployment, found.client)
+                    if one.key not in taken
+                },
+            }
+    return taken
+
+
+# ------------------------------------------------------------------- compared with the truth
+def compared(found: Trial, truth: Truth) -> dict[Target, Got]:
+    """What the attacks got, by target (simulation only)."""
+    deployment = found.deployment
+    last = {
+        key: states[-1]
+        for key, states in found.beliefs.items()
+        if states and ATTACKS[key].target is not Target.NEWCOMER
+    }
+    errors = {key: scores.relative_error(one.matrix, truth.matrix) for key, one in last.items()}
+    best = min(errors, key=lambda key: errors[key], default="")
+    guess = best_guess(truth.matrix, deployment.trace)
+    got = {}
+    if best:
+        got[Target.COVARIANCE] = Got.of(Target.COVARIANCE, best, errors[best], errors[best] / guess)
+        sine = leading_sine(last[best], truth, deployment.rank(found.client))
+        got[Target.LEADING] = Got.of(Target.LEADING, best, sine, sine)
+    else:
+        got[Target.COVARIANCE] = Got.of(Target.COVARIANCE, "", guess, 1.0)
+        got[Target.LEADING] = Got.of(Target.LEADING, "", math.nan, math.nan)
+    if truth.records is not None:
+        got[Target.RECORDS] = _exact(found.taken, truth.records, deployment)
+    if truth.members is not None and truth.strangers is not None:
+        above = 0.5 if not best else ranked(last[best].matrix, truth.members, truth.strangers)
+        got[Target.MEMBERSHIP] = Got.of(Target.MEMBERSHIP, best, above, above)
+    if truth.newcomer is not None and truth.strangers is not None:
+        states = found.beliefs.get(TWO_RUNS, ())
+        above = _told(states, truth.newcomer, truth.strangers)
+        got[Target.NEWCOMER] = Got.of(Target.NEWCOMER, TWO_RUNS, above, above)
+    return got
+
+
+def best_guess(matrix: Array, trace: float | None) -> float:
+    """Relative error of the best guess that needs no message."""
+    if trace is None:
+        return 1.0
+    even = baselines.scaled_identity(len(matrix), trace)
+    return min(scores.relative_error(even, matrix), 1.0)
+
+
+def leading_sine(belief: Belief, truth: Truth, rank: int) -> float:
+    """Largest angle of the client's leading space, of as many directions as it has."""
+    count = min(truth.components, rank)
+    return float(scores.top_space_sines(belief.matrix[None], truth.matrix, count)[0])
+
+
+def ranked(estimate: Array, members: Array, strangers: Array) -> float:
+    """How often a matrix ranks a member above a stranger, by their lengths in its metric."""
+    values, vectors = np.linalg.eigh(symmetric_part(estimate))
+    size = np.maximum(values, 1e-9 * float(np.abs(values).max()))
+    if not size.any():
+        return 0.5
+    member, stranger = (
+        -(((vectors.T @ some) ** 2) / size[:, None]).sum(axis=0) for some in (members, strangers)
+    )
+    return float((member[:, None] > stranger[None]).mean())
+
+
+def _exact(taken: Mapping[str, Taken], records: Array, deployment: Deployment) -> Got:
+    """Records that came back to the last digit, or all differences between them."""
+    count, steps = records.shape[1], deployment.steps
+    best, exact = "", 0
+    for key, one in taken.items():
+        whole = one.whole
+        if whole is None:
+            continue
+        grid = steps if one.step is None else np.full(len(steps), one.step)
+        if one.differences:
+            right = any(
+                scores.recovered_records(
+                    scores.above_least(turn * whole * grid[:, None]),
+                    scores.above_least(records),
+                    grid,
+                )
+                == count
+                for turn in (1, -1)
+            )
+            number = count if right else 0
+        else:
+            number = scores.recovered_records(whole * grid[:, None], records, grid)
+        if number > exact:
+            best, exact = key, number
+    return Got.of(Target.RECORDS, best, float(exact), exact / count)
+
+
+def _told(states: Sequence[Belief], record: Array, strangers: Array) -> float:
+    """How often what two runs differ by is nearer to the record that joined than to a stranger."""
+    if not states or not states[-1].read:
+        return 0.5
+    seen = states[-1].factor[:, 0]
+    near = np.abs(seen @ np.column_stack([record, strangers]))
+    sizes = np.linalg.norm(np.column_stack([record, strangers]), axis=0)
+    cosines = near / np.maximum(sizes, np.finfo(float).tiny)
+    return float((cosines[0] > cosines[1:]).mean())
+
+
+# ------------------------------------------------------------------------------------- findings
+def findings(trials: Sequence[Trial]) -> tuple[Finding, ...]:
+    """What is known of every target from one trial, or from several draws of one deployment."""
+    first = trials[0]
+    if all(one.got for one in trials):
+        asked = dict.fromkeys((Target.COVARIANCE, Target.LEADING, Target.RECORDS, *first.got))
+        return tuple(_drawn(target, trials) for target in asked)
+    return (_covariance(first), *_leading(first), _certified(first))
+
+
+def without_run(
+    deployment: Deployment, targets: Sequence[Target], client: int = 0
+) -> list[Finding]:
+    """What counting alone says, and what trying the rest would cost."""
+    theorems = counted(deployment, client)
+    return [_counted(target, theorems.get(target), deployment, client) for target in targets]
+
+
+def _counted(
+    target: Target, theorem: Counted | None, deployment: Deployment, client: int
+) -> Finding:
+    if theorem is None:
+        fitting: list[MatrixAttack | RecordsAttack] = [*on_matrices(deployment, client)]
+        fitting += on_records(deployment, client)
+        serving = [one for one in fitting if _serves(one.key, target)]
+        names = ", ".join(one.title for one in serving)
+        return Finding(
+            target,
+            Status.NOT_TRIED,
+            basis=names or "no attack of ours reads these messages",
+            seconds=sum(one.seconds(deployment, client) for one in serving),
+        )
+    if not theorem.open:
+        return Finding(target, Status.PROVED_CLOSED, basis=theorem.basis)
+    rank = float(deployment.rank(client))
+    figure = Figure(min(float(deployment.components), rank), "directions", rank)
+    if target is Target.COVARIANCE:
+        figure = Figure(rank, "directions", rank)
+    return Finding(target, Status.OPEN, figure=figure, basis=theorem.basis)
+
+
+def _drawn(target: Target, trials: Sequence[Trial]) -> Finding:
+    """A finding by comparison with the truth, over all draws."""
+    first = trials[0]
+    if target not in first.got:
+        return _unopened(target, first, None, _tried(first, target))
+    got = [trial.got[target] for trial in trials]
+    known = [one.figure for one in got if not math.isnan(one.figure)] or [math.nan]
+    held = float(first.deployment.held(first.client))
+    of = held if target is Target.RECORDS else None
+    figure = Figure(float(np.median(known)), UNITS[target], of, min(known), max(known), len(got))
+    status, share = _shared(target, got)
+    tried = _tried(first, target)
+    if status is None:
+        return replace(_unopened(target, first, figure, tried), share=share)
+    best = min(got, key=lambda one: one.place).attack
+    return Finding(target, status, best, figure, "compared with the truth", share, tried)
+
+
+def _shared(target: Target, got: Sequence[Got]) -> tuple[Status | None, Share | None]:
+    """Whether the draws say open or partly, None for neither; and in how many of them."""
+    if target in RANKED:
+        yes, no = LIMITS[target]
+        ranks = [one.figure for one in got]
+        share = averaged(ranks) if len(got) > 1 else None
+        middle = float(np.mean(ranks))
+        if middle >= (yes + no) / 2:
+            return Status.OPEN, share
+        return (Status.PARTLY if middle > no else None), share
+    opened = [float(one.open) for one in got]
+    some = [float(one.place < 1.0) for one in got]
+    several = len(got) > 1
+    if np.mean(opened) >= NEARLY:
+        return Status.OPEN, shared(opened) if several else None
+    if any(opened):
+        return Status.PARTLY, shared(opened) if several else None
+    if any(some):
+        part_of = replace(shared(some), of=IN_PART)
+        return Status.PARTLY, part_of if several else None
+    return None, shared(opened) if several else None
+
+
+def _unopened(target: Target, trial: Trial, figure: Figure | None, tried: int) -> Finding:
+    """What none of the attacks that were run opened."""
+    theorem = counted(trial.deployment, trial.client).get(target)
+    if theorem is not None and not theorem.open:
+        return Finding(target, Status.PROVED_CLOSED, basis=theorem.basis)
+    waiting = {key: price for key, price in trial.waiting.items() if _serves(key, target)}
+    if waiting:
+        names = ", ".join(ATTACKS[key].title for key in waiting)
+        return Finding(target, Status.NOT_TRIED, basis=names, seconds=sum(waiting.values()))
+    if not tried:
+        return Finding(target, Status.NOT_TRIED, basis="no attack of ours reads these messages")
+    unproved = "which proves nothing"
+    return Finding(target, Status.NOT_OPENED, figure=figure, basis=unproved, tried=tried)
+
+
+def _serves(key: str, target: Target) -> bool:
+    """Whether an attack can tell of a target: whatever reads the matrix leads on to the rest."""
+    aim = ATTACKS[key].target
+    if target is Target.NEWCOMER:
+        return aim is Target.NEWCOMER
+    return aim is target or aim is Target.COVARIANCE
+
+
+def _tried(trial: Trial, target: Target) -> int:
+    run = [*trial.beliefs, *trial.taken]
+    return sum(_serves(key, target) for key in run)
+
+
+# ---------------------------------------------------------------------- findings without the truth
+def _covariance(trial: Trial) -> Finding:
+    key, states = trial.best
+    target = Target.SUM if trial.deployment.sums else Target.COVARIANCE
+    if not states or not trial.heard:
+        return Finding(target, Status.PROVED_CLOSED, basis="nothing has been sent")
+    last, rank = states[-1], trial.deployment.rank(trial.client)
+    if last.whole is not None and not last.sure:
+        figure = Figure(float(last.read), "directions of one that explains the messages")
+        unchecked = "whether no other does was not checked"
+        return Finding(target, Status.PARTLY, key, figure, unchecked)
+    if last.whole is not None:
+        figure = Figure(float(last.whole.rank), "directions", float(last.whole.rank))
+        return Finding(target, Status.OPEN, key, figure, "the messages determine it")
+    if last.read:
+        figure = Figure(float(last.read), "directions", float(rank))
+        return Finding(target, Status.PARTLY, key, figure, "read off the messages")
+    return _unopened(target, trial, None, _tried(trial, target))
+
+
+def _leading(trial: Trial) -> list[Finding]:
+    theorem = counted(trial.deployment, trial.client).get(Target.LEADING)
+    if theorem is None or not theorem.open or not trial.heard:
+        return []
+    figure = Figure(float(trial.deployment.components), "directions")
+    return [Finding(Target.LEADING, Status.OPEN, trial.best[0], figure, theorem.basis)]
+
+
+def _certified(trial: Trial) -> Finding:
+    newcomers = bool(trial.newcomers) or TWO_RUNS in trial.beliefs
+    target = Target.NEWCOMER if newcomers else Target.RECORDS
+    taken = trial.newcomers if newcomers else trial.taken
+    if not trial.heard:
+        return Finding(target, Status.PROVED_CLOSED, basis="nothing has been sent")
+    for key, one in taken.items():
+        if one.whole is not None and one.found is not None:
+            count = float(one.whole.shape[1])
+            what = "records, less what is common to them" if one.differences else "records"
+            figure = Figure(count, what, count)
+            return Finding(target, Status.OPEN, key, figure, one.found.note.rstrip("."))
+    return _unopened(target, trial, None, _tried(trial, target))
