@@ -222,10 +222,10 @@ class Controls(Generic[S]):
         near = {name: value for name, (_, value) in self._refused.items()}
         said = [f"{self.parameters[n].label}: {self.parameters[n].texts(near[n])}" for n in near]
         with place.container(border=True, key=f"link_refused_{self.settings_class.kind}"):
-            st.markdown("**The link asks for something else than this page can do.**")
+            st.markdown("**The link asks for something that this page cannot do.**")
             for sentence, _ in self._refused.values():
                 st.markdown(f"- {plain(sentence)}")
-            st.caption("Nothing is computed before it asks for something else.")
+            st.caption("Nothing is computed until it does not.")
             st.button(
                 f"Use {'; '.join(said)}",
                 key=f"link_fits_{self.settings_class.kind}",

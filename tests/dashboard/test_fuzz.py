@@ -228,7 +228,7 @@ def test_a_number_without_end_is_a_sentence(texts, monkeypatch):
         app.query_params[key] = texts
     app.run()
     assert not app.exception
-    assert any("Something does not fit" in one.value for one in app.markdown)
+    assert any("asks for something that this page cannot do" in one.value for one in app.markdown)
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_configurations_refuse_nonsense():
     reading = AnomalySettings.from_query({"problem": ["TON-IoT"], "penalty": ["5"]})
     assert reading.configuration.problem == "ton"
     assert reading.configuration.penalty_factor == 4
-    assert "Penalty factor cannot be “5”" in reading.notes[0]
+    assert "Penalty factor cannot be “5”" in reading.faults[0]
 
 
 # ---------------------------------------------------------------------- noise at the source

@@ -114,7 +114,7 @@ def test_files_are_read_strictly_and_links_tolerantly():
     with pytest.raises(InvalidInput, match="Clients cannot be 1000"):
         ConvergeSettings.from_file(text)
     reading = ConvergeSettings.from_json(text)
-    assert reading.configuration == ConvergeSettings() and len(reading.notes) == 1
+    assert reading.configuration == ConvergeSettings() and len(reading.faults) == 1
 
 
 def test_links_and_files_of_earlier_versions_still_open():
