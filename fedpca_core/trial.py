@@ -518,12 +518,21 @@ def _covariance(trial: Trial) -> Finding:
         return Finding(target, Status.PROVED_CLOSED, basis="nothing has been sent")
     last, rank = states[-1], trial.deployment.rank(trial.client)
     if last.whole is not None and not last.sure:
-        figure = Figure(float(last.read), "directions of one that explains the messages")
+        if not trial.deployment.sums and any(one.whole is not None for one in trial.taken.values()):
+            figure = Figure(float(last.whole.rank), "directions", float(last.whole.rank))
+            return Finding(target, Status.OPEN, key, figure, "its certified records give it")
+        unit = "directions of a matrix that explains the messages"
+        figure = Figure(float(last.read), unit, float(rank))
         unchecked = "whether no other does was not checked"
         return Finding(target, Status.PARTLY, key, figure, unchecked)
     if last.whole is not None:
+        noisy = trial.deployment.upload_noise > 0 or trial.deployment.guarantee is not None
+        if noisy and last.whole.rank < rank:
+            figure = Figure(float(last.whole.rank), "directions", float(rank))
+            return Finding(target, Status.PARTLY, key, figure, "the others drown in the noise")
         figure = Figure(float(last.whole.rank), "directions", float(last.whole.rank))
-        return Finding(target, Status.OPEN, key, figure, "the messages determine it")
+        known = "the messages determine it" + ", up to their noise" * noisy
+        return Finding(target, Status.OPEN, key, figure, known)
     if last.read:
         figure = Figure(float(last.read), "directions", float(rank))
         return Finding(target, Status.PARTLY, key, figure, "read off the messages")

@@ -87,7 +87,7 @@ opening = controls.opening
 early = opening is not None and opening.problem != "table"
 recovered = None
 if opening is not None and early:
-    recovered = records.picture(place, opening)
+    recovered = records.picture(place, opening, controls)
     if recovered.result is not None:
         layout.picture_first()
 
@@ -118,7 +118,7 @@ data = own_data(controls.settings())
 records.dials(controls)
 settings = controls.settings()
 if opening is None or not early:
-    recovered = records.picture(place, settings, data)
+    recovered = records.picture(place, settings, controls, data)
 elif records.STUDY.identity(opening) != records.STUDY.identity(settings):
     st.rerun()  # the link says more than the dials do
 layout.section("The covariance, round by round")

@@ -8,6 +8,7 @@ from dashboard.shell import guarantee, jobs, layout, page, script, share
 from dashboard.shell.controls import Controls, itself, packed
 from dashboard.shell.data import own_data
 from dashboard.views import scene, story, ways
+from dashboard.views.findings import offer
 from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.studies.scene.scene import LivePicture
 from fedpca_core.studies.scene.settings import SceneSettings
@@ -78,6 +79,8 @@ def experiment() -> None:
         )
         if job.refusal is not None and data is None:
             scene.way_out(controls, STUDY)
+        if job.result is not None and chapter is None:
+            offer(job.result.findings[-1], settings, controls)
 
     @st.fragment(key="taken")
     def taken() -> None:

@@ -7,8 +7,9 @@ import streamlit as st
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import opened
+from dashboard.views.findings import offer
 from fedpca_core.studies.opened.example import EXAMPLE, example
-from fedpca_core.studies.opened.opened import OpenedRun
+from fedpca_core.studies.opened.opened import Opened, OpenedRun
 from fedpca_core.studies.opened.settings import OpenedSettings
 
 STUDY = OpenedRun()
@@ -32,6 +33,11 @@ def open_example() -> None:
     opened.keep(example())
 
 
+def drawn(result: Opened) -> None:
+    opened.draw(result, settings)
+    offer(result.findings, settings, controls)
+
+
 settings = controls.settings()
 found = None
 if data is None:
@@ -42,9 +48,7 @@ if data is None:
     )
     st.button("Open an example", icon=":material/folder_open:", on_click=open_example)
 else:
-    found = jobs.study(
-        STUDY, settings, lambda result: opened.draw(result, settings), data=data
-    ).result
+    found = jobs.study(STUDY, settings, drawn, data=data).result
 script.fold(settings, [STUDY], data)
 with st.container(horizontal=True):
     share.take_away(settings, {STUDY: found}, data)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pandas as pd
+import streamlit as st
 
 from dashboard.shell import layout
+from dashboard.shell.controls import Controls
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.findings import TARGETS, Finding, Status, in_short
 
@@ -42,6 +46,21 @@ def table(findings: Sequence[Finding], label: str) -> None:
         for one in findings
     ]
     layout.small_table(pd.DataFrame(rows), label=label)
+
+
+def offer(findings: Iterable[Finding], settings: Any, controls: Controls[Any]) -> None:
+    """A button that runs what ``settings`` left waiting, with its price."""
+    waiting = {
+        one.basis: one.seconds for one in findings if one.status is Status.NOT_TRIED and one.seconds
+    }
+    if not waiting or settings.unmask:
+        return
+    st.button(
+        f"Try it: {'; '.join(waiting)}, about {max(waiting.values()):.2g} s",
+        key=f"try_{controls.settings_class.kind}",
+        icon=":material/play_arrow:",
+        on_click=controls.changer(lambda: replace(controls.settings(), unmask=True)),
+    )
 
 
 def leaks(findings: Sequence[Finding]) -> bool:

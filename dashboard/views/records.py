@@ -13,7 +13,7 @@ from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
 from dashboard.views.convergence import refusals
-from dashboard.views.findings import caption
+from dashboard.views.findings import caption, offer
 from dashboard.views.pictures import lasting, mosaic
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.findings import Finding, Status
@@ -28,15 +28,22 @@ STUDY = ClientRecords()
 
 
 def picture(
-    place: DeltaGenerator, settings: AttackSettings, data: OwnData | None = None
+    place: DeltaGenerator,
+    settings: AttackSettings,
+    controls: Controls[AttackSettings],
+    data: OwnData | None = None,
 ) -> jobs.Job:
-    """The job, the verdict, and the rounds to play."""
+    """The job, the verdict, the rounds to play, and what was not tried."""
+
+    def shown(result: Recovered) -> None:
+        draw(result, settings)
+        last = (one for method in result.found.values() for one in method.findings[-1])
+        offer(last, settings, controls)
+
     with place:
         if stand_in(settings) is not settings:
             _stood_in(stand_in(settings))
-        return jobs.study(
-            STUDY, settings, lambda result: draw(result, settings), data=data, parts=["taken"]
-        )
+        return jobs.study(STUDY, settings, shown, data=data, parts=["taken"])
 
 
 def dials(controls: Controls[AttackSettings]) -> None:
@@ -118,8 +125,8 @@ def _words(
     settings: AttackSettings,
 ) -> str:
     if records.status is not Status.OPEN:
-        of_matrix = f"; of the matrix: {matrix.words}" if matrix is not records else ""
-        return f"records {records.words}{of_matrix}."
+        of_matrix = f"; the matrix: {matrix.words}" if matrix is not records else ""
+        return f"the records: {records.words}{of_matrix}."
     what = "every difference between the" if one.differences else "all"
     guess = "" if one.step is None else f", the step of its grid, {one.step:.4g}, found by trial"
     return (

@@ -39,9 +39,12 @@ def test_a_parameter_of_the_link_changes_all_three_pictures(open_page):
     page = open_page("/", {"clients": "5", "algorithm": "FAPS"}, moves=True)
     settled(page)
     expect(page.locator(".fp-client")).to_have_count(5)
-    expect(page.locator(SENTENCE)).to_contain_text("FAPS")
+    expect(page.locator(SENTENCE)).to_contain_text("not tried: replay of the update")
     expect(page.locator(".fp-shield")).to_contain_text("masked")
     assert "exactly" not in page.locator(SENTENCE).inner_text()
+    # What was not tried stands there with its price, and a button that runs it.
+    page.get_by_role("button", name="Try it: replay of the update").click()
+    expect(page.locator(SENTENCE)).to_contain_text("exactly")
 
 
 def test_noise_at_the_source_is_on_the_stage_with_its_guarantee(open_page):

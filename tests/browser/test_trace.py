@@ -28,14 +28,14 @@ def test_a_file_shows_what_it_gives_away(open_page, file, tmp_path):
     upload.set_input_files(tmp_path / "wrong.npz")
     expect(page.get_by_text("This is not the file of a trace")).to_be_visible()
     upload.set_input_files(file)
-    expect(page.get_by_text("all 5 records of client 0")).to_be_visible()
+    expect(page.get_by_text("has it: 5 of 5 records")).to_be_visible()
     drawn(page)
     page.get_by_role("slider", name="Attacked client").press("ArrowRight")
-    expect(page.get_by_text("all 7 records of client 1")).to_be_visible()
+    expect(page.get_by_text("has it: 7 of 7 records")).to_be_visible()
 
 
 def test_the_example_is_one_click_away_and_gives_records_away(open_page):
     page = open_page("/trace")
     page.get_by_role("button", name="Open an example").click()
-    expect(page.get_by_text("all 20 records of client 0")).to_be_visible()
+    expect(page.get_by_text("has it: 20 of 20 records")).to_be_visible()
     drawn(page)

@@ -55,7 +55,7 @@ class Beside:
 
 
 class Published(Topic[Beside]):
-    """Every method of Table I with the settings' own parameters, at the oracle's threshold."""
+    """Table I with the settings' own parameters, at the oracle's threshold; FedBiGAN as printed."""
 
     key: ClassVar[str] = "published"
     title: ClassVar[str] = "Table I beside ours"
