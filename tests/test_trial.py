@@ -1,0 +1,145 @@
+"""What one run, attacked in every way that fits, may and may not be said to give away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fedpca_core as fp
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.registry import ATTACKS
+from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Figure, Finding, Status, Target
+from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.steps import outcome
+from fedpca_core.trial import LIMITS, Trial, Truth, trial
+
+FEATURES, RECORDS, CLIENTS = 24, 5, 4
+
+
+def blocks(seed: int = 0, records: int = RECORDS) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return [generator.integers(0, 10, (FEATURES, records)).astype(float) for _ in range(CLIENTS)]
+
+
+def attacked(
+    algorithm: Algorithm,
+    rounds: int = 6,
+    *,
+    held: list[np.ndarray] | None = None,
+    truth: Truth | None = None,
+    participation: float = 1.0,
+    noise: float = 0.0,
+    client: int = 0,
+    searched: bool = True,
+) -> Trial:
+    held = blocks() if held is None else held
+    problem = fp.problems.from_blocks(held)
+    channel = fp.Channel(upload_noise=noise)
+    trace = fp.simulate(
+        problem, algorithm, rounds=rounds, participation=participation, channel=channel
+    )
+    records = held[client].shape[1]
+    deployment = Deployment(
+        FEATURES,
+        CLIENTS,
+        algorithm.components,
+        rounds,
+        np.full(CLIENTS, records),
+        algorithm,
+        participation=participation,
+        upload_noise=noise,
+        records=PublicFacts(np.ones(FEATURES), None, CLIENTS * records),
+        trace=float((held[client] ** 2).sum() / records),
+    )
+    run = trial(
+        trace.transcript,
+        deployment,
+        client,
+        truth=truth,
+        leave=lambda attack, seconds: attack.searches and not searched,
+    )
+    return outcome(run)
+
+
+def said(found: Trial) -> dict[Target, Finding]:
+    return {one.target: one for one in found.findings}
+
+
+def test_messages_that_determine_the_matrix_give_the_records():
+    found = said(attacked(fp.SSI(3)))
+    assert {one.status for one in found.values()} == {Status.OPEN}
+    assert found[Target.RECORDS].figure == Figure(RECORDS, "records", RECORDS)
+    assert found[Target.COVARIANCE].figure == Figure(RECORDS, "directions", RECORDS)
+
+
+def test_what_was_left_is_not_tried_and_never_not_opened():
+    found = said(attacked(fp.FAPS(3), rounds=12, searched=False))
+    for target in (Target.COVARIANCE, Target.RECORDS):
+        assert found[target].status is Status.NOT_TRIED and found[target].seconds > 0
+        assert ATTACKS["replay"].title in found[target].basis
+
+
+def test_certified_records_give_the_matrix_that_the_replay_was_not_sure_of():
+    run = attacked(fp.FAPS(3), rounds=12)
+    found = said(run)
+    assert found[Target.RECORDS].status is Status.OPEN
+    assert found[Target.COVARIANCE].status is Status.OPEN
+    # Without the records a fit that was not checked to be the only one is had in part.
+    alone = said(replace(run, taken={}, beliefs=_unsure(run)))[Target.COVARIANCE]
+    assert alone.status is Status.PARTLY and "was not checked" in alone.basis
+
+
+def _unsure(run: Trial) -> dict:
+    return {
+        key: [replace(state, sure=False) for state in states] for key, states in run.beliefs.items()
+    }
+
+
+def test_directions_below_the_noise_are_not_had():
+    found = said(attacked(fp.SSI(3), noise=0.3))[Target.COVARIANCE]
+    assert found.status is not Status.OPEN or found.figure.value == RECORDS
+    assert found.status is Status.PARTLY and found.figure.value < RECORDS == found.figure.of
+    assert "noise" in found.basis
+
+
+def test_nothing_is_closed_but_by_counting_or_because_nothing_was_sent():
+    """A client that is absent has sent nothing; one that was heard once has."""
+    run = attacked(fp.SSI(2), rounds=1, participation=0.5)
+    heard = [attacked(fp.SSI(2), rounds=1, participation=0.5, client=k).heard for k in range(4)]
+    assert sorted(heard) == [False, False, True, True]
+    for client, present in enumerate(heard):
+        run = attacked(fp.SSI(2), rounds=1, participation=0.5, client=client)
+        closed = {one.basis for one in run.findings if one.status is Status.PROVED_CLOSED}
+        assert closed == (set() if present else {"nothing has been sent"})
+
+
+def test_a_certificate_counts_from_the_round_that_it_needs():
+    run = attacked(fp.SSI(2), rounds=6)
+    needed = min(one.round for one in run.taken.values() if one.round is not None)
+    assert needed > 1
+    before, after = run.until(needed - 1), run.until(needed)
+    assert said(before)[Target.RECORDS].status is not Status.OPEN
+    assert said(after)[Target.RECORDS].status is Status.OPEN
+
+
+def test_the_truth_decides_where_there_is_one_and_is_never_needed():
+    held = blocks(3)
+    truth = Truth(held[0] @ held[0].T / RECORDS, 3, held[0])
+    with_truth = said(attacked(fp.SSI(3), held=held, truth=truth))
+    without = said(attacked(fp.SSI(3), held=held))
+    for target, one in without.items():
+        assert with_truth[target].status is one.status
+    assert with_truth[Target.COVARIANCE].figure.value < LIMITS[Target.COVARIANCE][0] / 1e6
+
+
+@pytest.mark.parametrize("status", [Status.OPEN, Status.PARTLY, Status.NOT_OPENED])
+def test_a_status_needs_what_it_stands_on(status: Status):
+    with pytest.raises(InvalidInput, match="needs"):
+        Finding(Target.RECORDS, status, basis="said so")
+    for every in Status:
+        with pytest.raises(InvalidInput, match="no basis"):
+            Finding(Target.RECORDS, every, figure=Figure(1.0, "records"), tried=1)
