@@ -1,14 +1,22 @@
-"""Whether recovered records are the records: decided without the truth."""
+"""Whether recovered records are the records: decided without the truth.
+
+They are if they give back the matrix that they were taken from, to its known error, and if nothing
+else does. The first is checked entry by entry. The second is proved in whole numbers where the
+lattice allows it; elsewhere a bound on the chance of a wrong rotation stands for it, which takes
+the entries for independent of each other. What is open all the same is named: the signs where no
+mean and no bounds decide them, divisors of records that were scaled to one length.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.directions import Attempt
 from fedpca_core.attacks.generators import Lattice
+from fedpca_core.attacks.known_error import farthest, nothing_else_fits
 from fedpca_core.attacks.polish import TOLERANCE, Settled, chance, settle
 from fedpca_core.attacks.sieve import Sieved
 
@@ -18,6 +26,8 @@ _CHANCE = -12.0
 _CLOSEST = 0.01
 #: Lengths of directions may differ so much from what they should be.
 _LENGTH = 0.1
+#: Accuracy to which all directions are listed; see `directions`.
+_LISTED = 0.03
 #: Passes that refine the lengths of records scaled to length 1.
 _LENGTH_PASSES = 4
 #: Whole numbers above these are not exact in the proof: in int64, and in float64.
@@ -31,28 +41,37 @@ class Certificate:
     Attributes
     ----------
     valid : bool
-        Every entry of every feature lies within 0.25 of the grid, the lengths are right, and a
-        wrong rotation would hardly pass.
+        The records give the matrix back to its known error, every entry of every feature lies
+        within 0.25 of the grid, the lengths are right, and nothing else does: proved (``unique``
+        but for the signs), or with a small chance.
     largest_distance : float
         Of an unrounded entry from the grid, in grid units.
+    misfit : float
+        The same as a share of what the known error of the matrix explains; at most 1 if valid.
     log10_chance : float
-        Decimal logarithm of the chance that a wrong rotation would come as close to the grid.
+        Decimal logarithm of a bound on the chance that a wrong rotation would come as close to the
+        grid, if the entries were independent of each other, which those of real records are not.
     unique : bool
-        Whether no other whole records explain the matrix: whole combinations of the recovered
-        records were checked, in whole numbers, to be unit vectors, or all unit vectors of the dual
-        lattice were listed. Not claimed for records of free length and repeated ones.
+        Whether no other whole records explain the matrix, given how many there are. Whole
+        combinations of the recovered records were checked, in whole numbers, to be unit vectors, or
+        all unit vectors of the dual lattice were listed, and the error of the matrix leaves no room
+        beside them.
     signs_decided : bool
-        Whether the public mean decides the sign of every record. Without a mean (or with one whose
-        double is whole) x and -x explain the matrix alike, and the one with the larger sum is
-        taken.
+        Whether the public mean or the bounds of the features decide the sign of every record.
+        Without a mean (or with one whose double is whole) x and -x explain the matrix alike, and
+        the one with the larger sum is taken.
+    ambiguity : str
+        What else explains the matrix, in words; empty where nothing does.
     note : str
     """
 
     valid: bool
     largest_distance: float
+    misfit: float
     log10_chance: float
     unique: bool
     signs_decided: bool
+    ambiguity: str
     note: str
 
 
@@ -73,6 +92,10 @@ class Question:
         The grid in units of the data, given where every record was scaled to length 1.
     samples : int
         Records that there must be.
+    error : (features,) float64
+        Expected error of an entry of B.
+    limits : (features, 2) float64 or None
+        Least and largest value of every feature before anything was subtracted.
     sieved : Sieved
     lattice : Lattice
         Of the sieved rows.
@@ -84,6 +107,8 @@ class Question:
     total: int
     steps: Array | None
     samples: int
+    error: Array
+    limits: Array | None
     sieved: Sieved
     lattice: Lattice
 
@@ -117,23 +142,66 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
             if np.array_equal(before, expected):
                 break
             settled = settle(stages, attempt.directions, expected)
+    settled = _within_limits(question, settled)
     whole = _expanded(settled, repeats, samples, question.numerators is None)
     off = float(np.abs(measured / expected - 1.0).max())
     within = float(np.clip(2.0 * settled.largest, _CLOSEST, TOLERANCE))
     odds = chance(question.rows, question.mean, lengths, within)
-    unique = attempt.only or _proved(question, attempt, settled.whole)
-    note = _fault(question, settled, off, odds, whole.shape[1], repeats)
-    valid = not note
-    if valid:
+    allowed = farthest(question.rows, question.error)
+    misfit = float((settled.distances * lengths / allowed[:, None]).max(initial=0.0))
+    proved = _proved(question, attempt, settled, allowed)
+    note = _fault(question, settled, off, misfit, whole.shape[1], repeats)
+    if not note and not proved and odds > _CHANCE:
         note = (
-            f"{samples} record{'s' if samples > 1 else ''}; every entry within "
-            f"{settled.largest:.1g} of the grid; a wrong rotation would come that close with a "
-            f"chance of 10^{odds:.0f}."
+            "a wrong rotation would come as close to the grid with a chance of up to "
+            f"10^{odds:.0f}; there are too few informative features."
         )
-    certificate = Certificate(
-        valid, settled.largest, odds, valid and unique, settled.signs_decided, note
+    valid, signs = not note, bool(settled.decided.all())
+    ambiguity = "" if signs else "each record may be its negative, less twice what was subtracted"
+    if question.numerators is None and not signs:
+        ambiguity = "each record may be its negative"
+    if question.steps is not None:
+        ambiguity = "each record is known up to a common divisor of its entries"
+    if valid:
+        note = _kept(question, settled, misfit, proved, odds, ambiguity)
+    unique = valid and proved and not ambiguity
+    return (
+        Certificate(valid, settled.largest, misfit, odds, unique, signs, ambiguity, note),
+        whole,
     )
-    return certificate, whole
+
+
+def _kept(
+    question: Question, settled: Settled, misfit: float, proved: bool, odds: float, ambiguity: str
+) -> str:
+    """Why a valid result holds."""
+    samples = question.samples
+    many = f"{samples} record{'s' if samples > 1 else ''}"
+    alone = (
+        "no other whole records do, as was checked in whole numbers"
+        if proved
+        else f"if entries were independent, others would with a chance below 10^{odds:.0f}"
+    )
+    if ambiguity:
+        alone = f"{alone}, but {ambiguity}"
+    return (
+        f"{many} give the matrix back within {misfit:.1g} of its known error, every entry within "
+        f"{settled.largest:.1g} of the grid; {alone}."
+    )
+
+
+def _within_limits(question: Question, settled: Settled) -> Settled:
+    """Signs that the mean leaves open, decided by the bounds of the features."""
+    if question.limits is None or settled.decided.all():
+        return settled
+    low, high = question.limits.T[..., None]
+    mirrored = np.rint(2.0 * question.mean)[:, None] - settled.whole
+    here, there = (
+        ((low - 0.5 < one) & (one < high + 0.5)).all(axis=0) for one in (settled.whole, mirrored)
+    )
+    turned = ~settled.decided & there & ~here
+    whole = np.where(turned, mirrored, settled.whole)
+    return replace(settled, whole=whole, decided=settled.decided | (here != there))
 
 
 def _unit_lengths(question: Question, settled: Settled) -> Array:
@@ -147,7 +215,7 @@ def _fault(
     question: Question,
     settled: Settled,
     off: float,
-    odds: float,
+    misfit: float,
     found: int,
     repeats: IntArray,
 ) -> str:
@@ -162,14 +230,25 @@ def _fault(
         return f"a direction is {off:.0%} longer or shorter than it should be."
     if found != question.samples:
         return f"{found} records were found where there must be {question.samples}."
+    if not misfit <= 1.0:
+        return (
+            f"the records do not give the matrix back: an entry is off by {misfit:.2g} times what "
+            "its known error explains."
+        )
     if question.numerators is None and int(repeats.max()) > 3:
         # 4 a a^T is also (2a)(2a)^T and three empty records.
         return "a record that occurs four times or more is not told from its multiples."
-    if odds > _CHANCE:
+    if question.numerators is None and int((repeats > 1).sum()) > 1:
+        # Without a mean 2 x x^T + 2 y y^T is also (x + y)(x + y)^T + (x - y)(x - y)^T.
         return (
-            f"a wrong rotation would come as close with a chance of 10^{odds:.0f}; "
-            "there are too few informative features."
+            f"{int((repeats > 1).sum())} records occur more than once, which other sets explain as "
+            "well: x, x, y, y and x + y, x - y, 0, 0 give the same matrix."
         )
+    if question.limits is not None:
+        low, high = question.limits.T[..., None]
+        beyond = int(((settled.whole < low - 0.5) | (settled.whole > high + 0.5)).any(0).sum())
+        if beyond:
+            return f"{beyond} of the records lie outside the bounds of the features."
     return ""
 
 
@@ -182,10 +261,29 @@ def _expanded(settled: Settled, repeats: IntArray, samples: int, nothing_subtrac
     return whole
 
 
-def _proved(question: Question, attempt: Attempt, whole: Array) -> bool:
-    """Whether combinations of the records' rows are unit vectors, in whole numbers."""
-    if attempt.combinations is None:
+def _proved(question: Question, attempt: Attempt, settled: Settled, allowed: Array) -> bool:
+    """Whether no other whole records explain the matrix, up to their order and signs."""
+    if question.steps is not None:
         return False
+    rank = question.rows.shape[1]
+    off = 2.0 * np.sqrt(rank) * allowed
+    if attempt.only or not question.lattice.same_length:
+        # All directions were listed, or the lattice has an orthogonal basis: to this accuracy.
+        apart = _LISTED * np.sqrt(rank)
+    else:
+        apart = _shown(question, attempt, settled.whole, off)
+    rows = (settled.whole - question.mean[:, None]) * settled.lengths
+    return apart < 0.5 and nothing_else_fits(rows, off, apart)
+
+
+def _shown(question: Question, attempt: Attempt, whole: Array, off: Array) -> float:
+    """How far the rotation to any other explanation is from a signed permutation, at most.
+
+    Whole combinations of the records' rows are unit vectors, in whole numbers; in another
+    explanation the same combinations are whole and, up to the error, of length 1.
+    """
+    if attempt.combinations is None:
+        return np.inf
     chosen = question.sieved.chosen
     none = np.zeros(len(question.rows), dtype=np.int64)
     numerators = (none if question.numerators is None else question.numerators)[chosen]
@@ -193,13 +291,15 @@ def _proved(question: Question, attempt: Attempt, whole: Array) -> bool:
     made = question.sieved.combinations[attempt.chosen]
     exact = exact_combinations(attempt.combinations, made, largest)
     if exact is None:
-        return False
+        return np.inf
     # The rows are x_k - mu_k 1, and c^T mu must be whole to leave whole vectors.
     shifts = exact @ numerators
     if (shifts % question.total).any():
-        return False
+        return np.inf
     units = exact @ whole[chosen].astype(np.int64) - (shifts // question.total)[:, None]
-    return unit_vectors(units)
+    if not unit_vectors(units):
+        return np.inf
+    return float(np.linalg.norm(np.abs(exact.astype(float)) @ off[chosen]))
 
 
 def unit_vectors(rows: IntArray) -> bool:

@@ -22,6 +22,8 @@ from fedpca_core.linalg.stiefel import polar
 TOLERANCE = 0.25
 #: Refits, and the rows of the first one, in multiples of the rank.
 _ROUNDS, _BEGIN = 40, 2
+#: Weight of the rotation itself in the last refits.
+_HELD = 1e-6
 #: Root mean square distance from the grid of a row that can be rounded; 0.29 is pure chance.
 _NEAR = 0.2
 
@@ -36,14 +38,15 @@ class Settled:
         Whole numbers, in units of the grid.
     distances : (features, rank) float64
         Of the unrounded entries from the grid, at most 0.5.
-    signs_decided : bool
-        Whether the mean alone decides every sign; otherwise the sign with the larger sum is taken.
+    decided : (rank,) bool
+        Whether the mean alone decides the sign of a record; otherwise the one with the larger sum
+        is taken.
     lengths : (rank,) float64
     """
 
     whole: Array
     distances: Array
-    signs_decided: bool
+    decided: BoolArray
     lengths: Array
 
     @property
@@ -101,8 +104,12 @@ def _settle(
         refitted = trusted == len(order)
         if float(np.median(off)) < _NEAR or np.array_equal(before, whole):
             trusted = min(2 * trusted, len(order))
+    # Rough directions bend the rotation: in the end it holds by itself what all rows leave open.
+    for _ in range(2):
+        turn = polar(((whole - centre) * lengths).T @ rows + _HELD * turn)
+    values = rows @ turn.T / lengths
     distances = np.abs(values + centre - whole)
-    return Settled(whole, distances, bool(decided.all()), lengths), turn
+    return Settled(whole, distances, decided, lengths), turn
 
 
 def _signs(values: Array, centre: Array) -> tuple[Array, BoolArray]:

@@ -31,6 +31,8 @@ from fedpca_core.errors import InvalidInput, require
 
 #: Work of one attack, in units of which the lattice library does about 10^9 a second.
 BUDGET = 1e10
+#: A mean this close to a fraction of its denominator, in units of 1/total, is that fraction.
+_FRACTION = 1e-3
 #: No difference of records is this short, in grid units; a row that is says nothing.
 _SHORTEST = 0.1
 
@@ -131,14 +133,15 @@ def record_stages(
     yield state
     if not 0 < factor.rank <= factor.samples:
         return
-    question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length)
+    limits = None if bounds is None else bounds / steps[:, None]
+    question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length, limits)
     if len(question.lattice.rows) < factor.rank:
         yield replace(
             state, note="Not certified: noise buries so many features that too few are left."
         )
         return
     for attempt in attempts(question.lattice, budget):
-        state = _after(state, attempt, question, steps, bounds)
+        state = _after(state, attempt, question, steps)
         yield state
         if state.certified:
             return
@@ -151,6 +154,7 @@ def _question(
     numerators: IntArray | None,
     total: int,
     unit_length: bool,
+    limits: Array | None,
 ) -> Question:
     """The rotated records in grid units, and the lattice of their sieved rows."""
     scale = np.sqrt(factor.samples) / steps
@@ -170,19 +174,19 @@ def _question(
         total=total,
         steps=steps if unit_length else None,
         samples=factor.samples,
+        # Subtracting a mean rounds by its size.
+        error=factor.error * scale + np.finfo(float).eps * np.abs(centre),
+        limits=limits,
         sieved=sieved,
         lattice=Lattice(sieved.rows, residues, total, error, same),
     )
 
 
-def _after(
-    state: Records, attempt: Attempt, question: Question, steps: Array, bounds: Array | None
-) -> Records:
+def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -> Records:
     """The state after one more reduction."""
     tried, others = (*state.attempts, attempt), ""
     if attempt.sets:
-        limits = None if bounds is None else bounds / steps[:, None]
-        attempt, others = _fitting(question, attempt, limits)
+        attempt, others = _fitting(question, attempt)
         if attempt.directions is None:
             return Records(False, None, None, None, tried, f"Not certified: {others}")
     if attempt.directions is None:
@@ -199,7 +203,7 @@ def _after(
     return Records(True, whole.astype(np.int64), values, certificate, tried, note)
 
 
-def _fitting(question: Question, attempt: Attempt, limits: Array | None) -> tuple[Attempt, str]:
+def _fitting(question: Question, attempt: Attempt) -> tuple[Attempt, str]:
     """The one set of directions that fits the grid, and the bounds where that is not enough.
 
     The sentence says what else fits the grid; where several sets remain, how many and what they
@@ -208,11 +212,10 @@ def _fitting(question: Question, attempt: Attempt, limits: Array | None) -> tupl
     fit: list[tuple[Array, set[tuple[float, ...]]]] = []
     possible: list[int] = []
     for directions in attempt.sets:
-        certificate, whole = certify(question, replace(attempt, directions=directions))
+        one = replace(attempt, directions=directions)
+        certificate, whole = certify(replace(question, limits=None), one)
         if certificate.valid:
-            if limits is None or bool(
-                (np.abs(whole - whole.clip(*limits.T[..., None])) < 0.5).all()
-            ):
+            if certify(question, one)[0].valid:
                 possible.append(len(fit))
             fit.append((directions, set(map(tuple, whole.T))))
     if len(possible) == 1:
@@ -253,7 +256,7 @@ def _steps(grid: float | Array, features: int) -> Array:
 def _mean(
     mean: Array | None, total: int | None, steps: Array
 ) -> tuple[Array, IntArray | None, int]:
-    """The mean in grid units, made exact by its denominator, and its numerators."""
+    """The mean in grid units, exact where it is a fraction of its denominator; its numerators."""
     if mean is None:
         return np.zeros(len(steps)), None, 1
     given = np.asarray(mean, dtype=float)
@@ -268,4 +271,8 @@ def _mean(
             f"records_total, not {total}."
         )
     numerators = np.rint(given / steps * total)
-    return numerators / total, numerators.astype(np.int64), int(total)
+    # The fraction is exact where it is one; a denominator that is none of the mean's own only says
+    # how fine the lattice must be.
+    fraction = bool(np.abs(given / steps * total - numerators).max() < _FRACTION)
+    centre = numerators / total if fraction else given / steps
+    return centre, numerators.astype(np.int64), int(total)

@@ -130,7 +130,7 @@ def images(
         own_mean=dealt.mean,
         public=PUBLIC,
         announced=PublicFacts(
-            np.full(side**2, SOURCES[name].step * area_step(SOURCES[name].side, side)),
+            np.full(side**2, _step(name, side)),
             dealt.mean,
             len(dealt.home),
         ),
@@ -170,12 +170,20 @@ def _dealt(
     chosen = Streams(seed).generator("data").permutation(len(pixels))[:max_samples]
     sizes = samples_per_client(split, clients, len(chosen), seed=seed)
     records = _resampled(pixels[chosen], SOURCES[name].side, resolution)
+    # Pixels are whole numbers that were kept as float32.
+    step = _step(name, round(records.shape[1] ** 0.5))
+    records = np.rint(records / step) * step
     centre_of = records.mean(axis=0) if centre else None
     if centre_of is not None:
         records -= centre_of
     # A stable sort of shuffled images: those of a class stay in random order.
     home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
     return _Dealt(records, centre_of, home, sizes, steady_way(records, home, sizes, seed))
+
+
+def _step(name: str, side: int) -> float:
+    """The grid of the pixels at this resolution."""
+    return SOURCES[name].step * area_step(SOURCES[name].side, side)
 
 
 def _resampled(pixels: AnyArray, side: int, resolution: int | None) -> Array:

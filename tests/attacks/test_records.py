@@ -54,8 +54,18 @@ def test_uncentred_records_are_found_with_the_sign_that_is_brighter(count):
     block = some(count, count)
     found = attacks.records(moment(block))
     assert exact(found, block), found.note
-    assert found.certificate.unique
-    assert not found.certificate.signs_decided
+    certificate = found.certificate
+    assert not certificate.signs_decided and not certificate.unique
+    assert certificate.ambiguity == "each record may be its negative" and "negative" in found.note
+    # The schema decides them: a pixel is never below 0.
+    bounds = np.tile([0.0, 16.0], (64, 1))
+    bounded = attacks.records(moment(block), bounds=bounds)
+    assert (
+        exact(bounded, block) and bounded.certificate.unique and not bounded.certificate.ambiguity
+    )
+    # Records that are negative by their schema are found as such.
+    turned = attacks.records(moment(-block), bounds=-bounds[:, ::-1])
+    assert exact(turned, -block) and turned.certificate.unique
 
 
 def test_the_first_message_of_a_run_gives_the_records_of_every_client_away():
