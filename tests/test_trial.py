@@ -143,3 +143,53 @@ def test_a_status_needs_what_it_stands_on(status: Status):
     for every in Status:
         with pytest.raises(InvalidInput, match="no basis"):
             Finding(Target.RECORDS, every, figure=Figure(1.0, "records"), tried=1)
+
+
+def summed(held: list[np.ndarray], centring: str, components: int = 8) -> Trial:
+    """A run under secure sums, attacked."""
+    features, counts = len(held[0]), np.array([one.shape[1] for one in held])
+    mean = np.hstack(held).mean(axis=1) if centring == "announced" else None
+    own = [one.mean(axis=1, keepdims=True) for one in held]
+    taken = {
+        "none": lambda k: 0.0,
+        "announced": lambda k: np.hstack(held).mean(axis=1, keepdims=True),
+        "own": lambda k: own[k],
+    }[centring]
+    problem = fp.problems.from_blocks([one - taken(k) for k, one in enumerate(held)])
+    algorithm = fp.SSI(components)
+    channel = fp.Channel(secure_aggregation=centring != "own")
+    trace = fp.simulate(problem, algorithm, rounds=8, channel=channel)
+    deployment = Deployment(
+        features,
+        len(held),
+        components,
+        8,
+        counts,
+        algorithm,
+        sums=centring != "own",
+        records=PublicFacts(np.ones(features), mean, int(counts.sum())),
+        centring=centring,
+    )
+    return outcome(trial(trace.transcript, deployment, 0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_few_small_clients_give_every_record_of_every_client(seed: int):
+    generator = np.random.default_rng(seed)
+    held = [generator.integers(0, 17, (60, 4)).astype(float) for _ in range(3)]
+    for centring in ("none", "announced"):
+        run = summed(held, centring)
+        finding = said(run)[Target.RECORDS]
+        assert finding.status is Status.OPEN and finding.figure.value == 12, finding.words
+        (whole,) = (one.whole for one in run.taken.values() if one.whole is not None)
+        assert set(map(tuple, whole.T)) == set(map(tuple, np.hstack(held).T)), centring
+
+
+@pytest.mark.parametrize("count", [6, 15, 30])
+def test_a_client_centred_on_its_own_mean_gives_every_difference(count: int):
+    generator = np.random.default_rng(count)
+    held = [generator.integers(0, 17, (64, count)).astype(float) for _ in range(3)]
+    run = summed(held, "own")
+    finding = said(run)[Target.RECORDS]
+    assert finding.status is Status.OPEN and finding.attack == "differences", finding.words
+    assert finding.figure.unit == "records, less what is common to them"

@@ -12,7 +12,7 @@ from fedpca_core.attacks.attack import Effort, RecordsAttack, Taken
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.records import record_stages
+from fedpca_core.attacks.records import Records, record_stages
 from fedpca_core.attacks.without_mean import records_without_mean
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part, Step
@@ -20,6 +20,8 @@ from fedpca_core.steps import Part, Step
 #: Steps that a server without a schema tries on all features: whole numbers and the usual scales,
 #: coarse ones first, because they fail quickly.
 USUAL_STEPS = (1.0, 0.1, 1 / 16, 0.01, 1 / 255, 1 / 1020)
+#: What a mean leaves of whole numbers is rounding below this, in grid units.
+_WHOLE = 1e-3
 #: Share of the work that a guessed step gets.
 _GUESSED = 0.05
 #: One way to take a factor apart on a grid.
@@ -49,7 +51,7 @@ def take_apart(
     for k, state in enumerate(beliefs):
         if state.whole is not None and (not factors or state.whole is not beliefs[k - 1].whole):
             whole = state.whole
-            factors.append((k, replace(whole, error=max(whole.error, noise)) if noise else whole))
+            factors.append((k, _noisy(whole, noise)))
     if not factors:
         return Taken()
     known = deployment.grid_known
@@ -83,6 +85,14 @@ def take_apart(
     return best
 
 
+def _noisy(factor: Factor, noise: float) -> Factor:
+    """The same, known to the noise at the source of an entry of the matrix."""
+    if not noise or not factor.rank:
+        return factor
+    weakest = float(np.linalg.norm(factor.matrix, axis=0).min())
+    return replace(factor, error=max(factor.error, noise / weakest))
+
+
 def _whole(
     factor: Factor, grid: float | Array, deployment: Deployment, work: float
 ) -> Iterator[Taken]:
@@ -102,7 +112,21 @@ def _whole(
 def _differences(
     factor: Factor, grid: float | Array, deployment: Deployment, work: float
 ) -> Iterator[Taken]:
-    yield Taken(records_without_mean(factor, grid))
+    found = records_without_mean(factor, grid)
+    yield Taken(found)
+    if found.whole is None or deployment.mean is None:
+        return
+    # All records together are centred on their own mean, which everybody was told: it says what
+    # they have in common, and their sign.
+    steps = np.broadcast_to(np.asarray(grid, dtype=float), (deployment.features,))
+    for whole in (found.whole, -found.whole):
+        common = deployment.mean / steps - whole.mean(axis=1)
+        if np.abs(common - np.rint(common)).max() < _WHOLE:
+            raised = whole + np.rint(common).astype(np.int64)[:, None]
+            note = f"{found.note.rstrip('.')}, which the announced mean tells."
+            values = raised * steps[:, None]
+            yield Taken(Records(True, raised, values, None, (), note))
+            return
 
 
 def _reading(apart: Apart) -> Callable[..., Part[Taken]]:

@@ -16,6 +16,8 @@ from fedpca_core.arrays import Array, BoolArray
 
 #: Farthest that an entry may lie off, in multiples of its expected error.
 FARTHEST = 5.0
+#: Subtracting a mean rounds by its size: records are below two million steps of the grid.
+SUBTRACTED = 2e6 * float(np.finfo(float).eps)
 #: Rounding of a product, relative to the length of a row.
 _ROUNDING = 4.0 * float(np.finfo(float).eps)
 

@@ -24,6 +24,7 @@ from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.certificate import Certificate, Question, certify
 from fedpca_core.attacks.directions import Attempt, attempts
 from fedpca_core.attacks.generators import Lattice
+from fedpca_core.attacks.known_error import SUBTRACTED
 from fedpca_core.attacks.lattice import advice
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.sieve import sieve
@@ -174,8 +175,7 @@ def _question(
         total=total,
         steps=steps if unit_length else None,
         samples=factor.samples,
-        # Subtracting a mean rounds by its size.
-        error=factor.error * scale + np.finfo(float).eps * np.abs(centre),
+        error=factor.error * scale + SUBTRACTED * (numerators is not None),
         limits=limits,
         sieved=sieved,
         lattice=Lattice(sieved.rows, residues, total, error, same),

@@ -6,7 +6,8 @@ M is very short; across it lie the projections of the unit vectors, of length ``
 with products -1/m among each other (the dual of the root lattice A_(m-1)), and what is orthogonal
 to these is the direction of ones. Together they give Q, up to a sign that is common to all records.
 What stays open is one whole number for each feature and that sign: the server has every difference
-between two records, exactly.
+between two records, exactly. Records centred on their own mean generate the projections alone, in
+one dimension less, and the direction of ones is what is orthogonal to all rows.
 
 A certificate needs no truth, and no value of mu. Differences ``b_k (q_j - q_l)`` are whole, so the
 entries of a row, behind the point, lie in one window; those of a wrong rotation lie anywhere.
@@ -20,12 +21,13 @@ and of one sign because their products are all -1/m: R is a permutation up to a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.certificate import exact_combinations, unit_vectors
+from fedpca_core.attacks.known_error import SUBTRACTED, farthest, nothing_else_fits
 from fedpca_core.attacks.lattice import Reduced, advice, reduce_generators
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.polish import TOLERANCE, chance_of_window
@@ -43,6 +45,8 @@ _CHANCE = -12.0
 _CLOSEST = 0.01
 #: A combination is no multiple of ones but noise when it is shorter than so many times the noise.
 _CLEAR = 5.0
+#: Projected unit vectors differ in length by more than this from all other vectors.
+_APART = 0.1
 #: Refits, and the root mean square distance from the grid at which more rows join; 0.29 is chance.
 _ROUNDS, _NEAR = 25, 0.15
 
@@ -55,8 +59,9 @@ class Differences:
     ----------
     certified : bool
         Whether the differences between the records below are the true ones, up to a common sign:
-        all of them lie within 0.25 of the grid, those of each feature also when the rotation is
-        fitted without that feature, and a wrong rotation would hardly pass.
+        they give the matrix back to its known error, all of them lie within 0.25 of the grid, those
+        of each feature also when the rotation is fitted without that feature, and no others do:
+        proved (``unique``), or with a small chance.
     whole : (features, samples) int64 or None
         Records in grid units above their smallest value in each feature, in an order of their own.
         The negative explains the matrix as well; the one with the smaller sum is given.
@@ -64,9 +69,13 @@ class Differences:
         Of an unrounded difference from the grid; infinite where no rotation was found.
     note : str
     log10_chance : float
-        Decimal logarithm of the chance that a wrong rotation would come as close; 0 without one.
+        Decimal logarithm of a bound on the chance that a wrong rotation would come as close, if
+        entries were independent of each other, which those of real records are not; 0 without one.
     unique : bool
-        Whether it was checked, in whole numbers, that no other differences explain the matrix.
+        Whether it was checked, in whole numbers, that no other differences explain the matrix to
+        its known error, but for their common sign.
+    misfit : float
+        Farthest from the grid that an entry lies, as a share of what the known error explains.
     """
 
     certified: bool
@@ -75,6 +84,7 @@ class Differences:
     note: str
     log10_chance: float = 0.0
     unique: bool = False
+    misfit: float = np.inf
 
 
 def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differences:
@@ -83,7 +93,7 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
     Parameters
     ----------
     factor : Factor
-        Of at least 3 records that were centred on a mean over many.
+        Of at least 3 records that were centred on a mean over many, or on their own.
     grid : float or (features,) float64
         As in `attacks.records`.
     """
@@ -93,37 +103,76 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
         f"Differences need at least 3 records, not {factor.samples}; choose another client.",
     )
     steps = np.broadcast_to(np.asarray(grid, dtype=float), (len(factor.matrix),))
-    rows = factor.matrix * (np.sqrt(factor.samples) / steps)[:, None]
-    sieved = sieve(rows, factor.error * float(np.sqrt(rank) / np.median(steps)), 0.1)
+    scale = np.sqrt(factor.samples) / steps
+    turned = factor.matrix * scale[:, None]
+    error = factor.error * scale + SUBTRACTED
+    sieved = sieve(turned, factor.error * float(np.sqrt(rank) / np.median(steps)), 0.1)
     short = sieved.rows
-    if rank < factor.samples or len(short) <= rank:
+    own = rank == factor.samples - 1
+    if not (own or rank == factor.samples) or len(short) <= rank:
         return Differences(False, None, np.inf, "Not certified: the matrix has too small a rank.")
     count = min(len(short), 4 * rank + 10)
     chosen = np.linspace(0, len(short) - 1, count).astype(np.int64)
-    closest, odds = np.inf, 0.0
+    # Records centred on their own mean leave the direction of ones out; it becomes the last axis.
+    rows, small = (np.hstack([one, np.zeros((len(one), int(own)))]) for one in (turned, short))
+    allowed = farthest(turned, error)
+    best = Differences(False, None, np.inf, "")
     for epsilon in _TAGS:
         reduced = reduce_generators(short[chosen], epsilon)
-        turn = None if reduced is None else _rotation(reduced.basis)
+        turn = None if reduced is None else _rotation(reduced.basis, own)
         if reduced is None or turn is None:
             continue
-        for stage in (short, rows):
+        for stage in (small, rows):
             whole, turn = _polished(stage, turn)
-        largest = _largest(rows, whole, turn)
-        if largest < closest:
-            closest = largest
-            odds = chance_of_window(rows, float(np.clip(2.0 * largest, _CLOSEST, TOLERANCE)))
-        if largest < TOLERANCE and odds < _CHANCE:
-            return _certified(whole, largest, odds, _proved(sieved, chosen, reduced, whole))
-    far = "no rotation fits the grid"
-    if closest < TOLERANCE:
-        far = f"a wrong rotation would come as close with a chance of 10^{odds:.0f}"
-    return Differences(False, None, closest, f"Not certified: {far}. {advice()}".strip(), odds)
+        proved = _proved(sieved, chosen, reduced, whole, allowed, own)
+        found = _judged(rows, whole, turn, allowed, proved)
+        if found.certified:
+            return found
+        if found.largest_distance < best.largest_distance:
+            best = found
+    note = best.note or "no rotation fits the grid."
+    return replace(best, note=f"Not certified: {note} {advice()}".strip())
 
 
-def _rotation(basis: Array) -> Array | None:
+def _judged(rows: Array, whole: Array, turn: Array, allowed: Array, proved: bool) -> Differences:
+    """The differences, and whether they hold."""
+    largest = _largest(rows, whole, turn)
+    here = rows @ turn.T - whole
+    here = np.abs(here - here.mean(axis=1, keepdims=True))
+    misfit = float((here / allowed[:, None]).max())
+    odds = chance_of_window(rows, float(np.clip(2.0 * largest, _CLOSEST, TOLERANCE)))
+    note = ""
+    if not largest < TOLERANCE:
+        note = "no rotation fits the grid."
+    elif not misfit <= 1.0:
+        note = (
+            "the differences do not give the matrix back: an entry is off by "
+            f"{misfit:.2g} times what its known error explains."
+        )
+    elif not proved and odds > _CHANCE:
+        note = f"a wrong rotation would come as close with a chance of up to 10^{odds:.0f}."
+    if note:
+        return Differences(False, None, largest, note, odds, False, misfit)
+    darkest = whole - whole.min(axis=1, keepdims=True)
+    negative = whole.max(axis=1, keepdims=True) - whole
+    best = darkest if darkest.sum() <= negative.sum() else negative
+    alone = (
+        "no others do, as was checked in whole numbers, but for their common sign"
+        if proved
+        else f"if entries were independent, others would with a chance below 10^{odds:.0f}"
+    )
+    note = (
+        f"Certified: all differences between {whole.shape[1]} records give the matrix back within "
+        f"{misfit:.1g} of its known error; {alone}."
+    )
+    return Differences(True, best.astype(np.int64), largest, note, odds, proved, misfit)
+
+
+def _rotation(basis: Array, own: bool) -> Array | None:
     """Q up to a common sign, from projected unit vectors and what is orthogonal to them."""
-    size = len(basis)
-    across = basis[1:]  # the shortest is the vector of ones, or noise
+    size = len(basis) + own
+    # Else the shortest is the vector of ones, or noise.
+    across = np.hstack([basis, np.zeros((len(basis), 1))]) if own else basis[1:]
     ones = np.linalg.svd(across)[2][-1]
     signs = np.where(across @ across[0] > 0, -1.0, 1.0)
     signs[0] = 1.0
@@ -167,13 +216,16 @@ def _largest(rows: Array, whole: Array, turn: Array) -> float:
     return float(max(np.ptp(here, axis=1).max(), np.ptp(predicted, axis=1).max()))
 
 
-def _proved(sieved: Sieved, chosen: IntArray, reduced: Reduced, whole: Array) -> bool:
+def _proved(
+    sieved: Sieved, chosen: IntArray, reduced: Reduced, whole: Array, allowed: Array, own: bool
+) -> bool:
     """Whether no other differences explain the matrix; see the top of this module."""
-    size = len(reduced.basis)
-    ones = float(np.linalg.norm(reduced.basis[0]))
-    noise = reduced.noise * float(np.linalg.norm(reduced.combinations[0]))
-    if not _CLEAR * noise < ones < np.sqrt(1.0 - 1.0 / size):
-        return False
+    size = whole.shape[1]
+    if not own:
+        ones = float(np.linalg.norm(reduced.basis[0]))
+        noise = reduced.noise * float(np.linalg.norm(reduced.combinations[0]))
+        if not _CLEAR * noise < ones < np.sqrt(1.0 - 1.0 / size):
+            return False
     made = sieved.combinations[chosen]
     exact = exact_combinations(reduced.combinations, made, float(np.abs(whole).max()))
     if exact is None:
@@ -181,16 +233,18 @@ def _proved(sieved: Sieved, chosen: IntArray, reduced: Reduced, whole: Array) ->
     rows = exact @ whole[sieved.chosen].astype(np.int64)
     # Units up to a sign and multiples of ones, which two entries tell: the others are all equal.
     rows = rows - np.median(rows, axis=1, keepdims=True).astype(np.int64)
-    last = np.where(np.abs(rows[1:]).sum(axis=0) == 0, 1, 0)  # the ones less all the others
-    return not rows[0].any() and unit_vectors(np.vstack([rows[1:], last]))
+    first = 0 if own else 1
+    last = np.where(np.abs(rows[first:]).sum(axis=0) == 0, 1, 0)  # the ones less all the others
+    if rows[:first].any() or not unit_vectors(np.vstack([rows[first:], last])):
+        return False
+    off = 2.0 * np.sqrt(size) * allowed
+    combined = np.abs(exact[first:].astype(float)) @ off[sieved.chosen]
+    apart = float(np.linalg.norm(combined))
+    # Two entries of a row move by up to sqrt(2) times what the row does.
+    across = np.sqrt(2.0) * (whole - whole.mean(axis=1, keepdims=True)) @ _across(size)
+    return apart < _APART and nothing_else_fits(across, np.sqrt(2.0) * off, apart)
 
 
-def _certified(whole: Array, largest: float, odds: float, unique: bool) -> Differences:
-    darkest = whole - whole.min(axis=1, keepdims=True)
-    negative = whole.max(axis=1, keepdims=True) - whole
-    best = darkest if darkest.sum() <= negative.sum() else negative
-    note = (
-        f"Certified: all differences between {whole.shape[1]} records, within {largest:.1g} of the "
-        f"grid; a wrong rotation would pass with a chance of 10^{odds:.0f}."
-    )
-    return Differences(True, best.astype(np.int64), largest, note, odds, unique)
+def _across(size: int) -> Array:
+    """(size, size - 1) float64: an orthonormal basis of what is orthogonal to ones."""
+    return np.asarray(np.linalg.svd(np.ones((1, size)))[2][1:].T, dtype=float)

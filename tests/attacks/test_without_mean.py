@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,20 +69,27 @@ def test_a_perturbed_matrix_is_certified_only_where_the_differences_are_right():
         block = some(int(generator.integers(3, 15)), seed)
         matrix = (block - MEAN[:, None]) @ (block - MEAN[:, None]).T / block.shape[1]
         noise = generator.standard_normal(matrix.shape)
-        matrix = matrix + 10 ** generator.uniform(-8, 1) * (noise + noise.T)
-        found = attacks.records_without_mean(attacks.factor_of(matrix, block.shape[1]))
+        size = 10 ** generator.uniform(-8, 1)
+        matrix = matrix + size * (noise + noise.T) / np.sqrt(2.0)
+        factor = attacks.factor_of(matrix, block.shape[1], error=size)
+        found = attacks.records_without_mean(factor)
         ends.append(found.certified)
         assert not found.certified or same_up_to_common_picture(found.whole, block), seed
+        # Noise that is not stated: the differences do not give this matrix back.
+        assert not attacks.records_without_mean(replace(factor, error=1e-15)).certified
     assert 0 < sum(ends) < 30  # the noise is small enough for some
 
 
 def test_it_is_said_whether_nothing_else_explains_the_matrix():
     assert attacks.records_without_mean(moment(some(10) - MEAN[:, None])).unique
-    # Centred on their own mean the records leave no vector of ones.
-    block = some(10)
-    assert not attacks.records_without_mean(
-        moment(block - block.mean(axis=1, keepdims=True))
-    ).certified
+
+
+@pytest.mark.parametrize("count", [3, 6, 12, 30])
+def test_records_centred_on_their_own_mean_are_found_too(count):
+    block = some(count, count)
+    found = attacks.records_without_mean(moment(block - block.mean(axis=1, keepdims=True)))
+    assert found.certified and found.unique, found.note
+    assert same_up_to_common_picture(found.whole, block)
 
 
 def test_two_records_are_refused():
