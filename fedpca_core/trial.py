@@ -448,8 +448,8 @@ def _drawn(target: Target, trials: Sequence[Trial]) -> Finding:
         return _unopened(target, first, None, _tried(first, target))
     got = [trial.got[target] for trial in trials]
     known = [one.figure for one in got if not math.isnan(one.figure)] or [math.nan]
-    held = float(first.deployment.held(first.client))
-    of = held if target is Target.RECORDS else None
+    own = float(first.deployment.samples[first.client])
+    of = own if target is Target.RECORDS else None
     figure = Figure(float(np.median(known)), UNITS[target], of, min(known), max(known), len(got))
     status, share = _shared(target, got)
     tried = _tried(first, target)

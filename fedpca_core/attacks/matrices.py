@@ -14,9 +14,9 @@ from fedpca_core.attacks.belief import Belief, unpacked
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.linear import Estimate, linear, linear_rounds
-from fedpca_core.attacks.low_rank import Factor, factor_of, low_rank
+from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
 from fedpca_core.attacks.personal import second_moment
-from fedpca_core.attacks.pooled import pooled_rounds
+from fedpca_core.attacks.pooled import mean_system, pooled_rounds
 from fedpca_core.attacks.replay import Replaying
 from fedpca_core.attacks.ridge import ridge, ridge_rounds
 from fedpca_core.attacks.stationary import fit_runs
@@ -137,10 +137,15 @@ def _sums(
         yield Belief.nothing(view.features)
         rounds = pooled_rounds(view, client)
         next(rounds)
-        for estimate, rank in rounds:
+        for count, (estimate, rank) in enumerate(rounds, 1):
             if changing(view):
                 yield Belief.of_factor(factor_of(estimate, int(view.samples[client])))
-            elif rank >= min(deployment.rank(client), view.features):
+                continue
+            system = mean_system(view, client, count)
+            read = from_answers(system, samples, noise=deployment.upload_noise)
+            if read.complete:
+                yield Belief.of_factor(read)
+            elif rank >= view.features:
                 yield Belief.of_factor(factor_of(estimate, samples))
             else:
                 yield Belief(estimate, rank, dense=True)
