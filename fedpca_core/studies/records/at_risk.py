@@ -46,7 +46,7 @@ RECOVERED, RANK, SEVERAL, PRECISION = range(4)
 
 def _images(source: str, side: int, count: int, seed: int) -> Problem:
     wanted = CLIENTS * count
-    return images(source, CLIENTS, max_samples=wanted, seed=seed, resolution=side, download=False)
+    return images(source, CLIENTS, max_samples=wanted, seed=seed, resolution=side)
 
 
 def _heart(count: int, seed: int) -> Problem:
