@@ -32,7 +32,7 @@ class Original:
     name : str
         How it is called there.
     address : str
-        Where it is; empty where the publisher asks for a form or a login.
+        Where it is; empty where the publisher gives it out through a page, a form or a login.
     sha256 : str
         Its checksum; empty where none is known.
     megabytes : float
@@ -92,7 +92,7 @@ class DataSet:
 
     @property
     def by_form(self) -> bool:
-        """Whether its publisher asks for a form, so that no program can fetch it."""
+        """Whether its publisher gives it out through a page, where no program can fetch it."""
         return bool(self.originals) and not all(one.address for one in self.originals)
 
     @property
