@@ -34,7 +34,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.data_sets import data_folder
+from fedpca_core.problems.data_sets import data_folder, require_here
 from fedpca_core.publishers.fetch import provide
 from fedpca_core.publishers.listed import by_name, listing
 from fedpca_core.settings import Settings
@@ -157,6 +157,8 @@ def _check(settings: Settings, out: Path | None) -> None:
 def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
     data = None if table is None else OwnData.of(table)
     written: list[str] = []
+    for study in studies_of(settings):
+        require_here(study.needs(settings))
     for study in studies_of(settings):
         with threadpool_limits(limits=1):
             result = outcome(study.run(settings, data), _report)

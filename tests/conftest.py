@@ -51,7 +51,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for key in marker.args:
             one = DATA_SETS[key]
             if not all((REAL_DATA / name).is_file() for name in one.files):
-                pytest.skip(f"{one.title} is not here ({COMMAND} {one.name})")
+                pytest.skip(f"“{one.title}” is not here ({COMMAND} {one.name})")
 
 
 @pytest.fixture(scope="session")

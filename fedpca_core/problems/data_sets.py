@@ -117,7 +117,7 @@ class MissingData(InvalidInput):
         instead = DATA_SETS.get(one.instead)
         otherwise = f", or choose {instead.title}, which is here" if instead else ""
         super().__init__(
-            f"{one.title} is not on this machine: “{COMMAND} {one.name}” "
+            f"“{one.title}” is not on this machine: “{COMMAND} {one.name}” "
             f"{'says where to get it' if one.by_form else 'fetches it'}{otherwise}."
         )
         self.key = key
@@ -360,8 +360,12 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     return user_data_path(_OURS, appauthor=False)
 
 
-def find(key: str, folder: str | os.PathLike[str] | None = None) -> Found | None:
+def find(
+    key: str, folder: str | os.PathLike[str] | None = None, *, whole: bool = False
+) -> Found | None:
     """Where the files of a data set are: in the folder of data files, else in the package.
+
+    A sample that comes along counts, unless the ``whole`` set is asked for.
 
     Raises
     ------
@@ -377,14 +381,14 @@ def find(key: str, folder: str | os.PathLike[str] | None = None) -> Found | None
     stored = tuple(root / name for name in one.files)
     if all(path.is_file() for path in stored):
         return Found(stored, bundled=not stored)
-    if one.bundled:
+    if one.bundled and not (whole and one.sample):
         package = Path(str(resources.files(_BUNDLED)))
         return Found(tuple(package / name for name in one.bundled), bundled=True)
     return None
 
 
-def require_here(keys: Iterable[str], folder: str | os.PathLike[str] | None = None) -> None:
-    """Refuse before any work is done where a data set is missing.
+def require_here(keys: Iterable[str], *, whole: bool = False) -> None:
+    """Refuse before any work is done where a data set is missing, or is a sample only.
 
     Raises
     ------
@@ -392,7 +396,7 @@ def require_here(keys: Iterable[str], folder: str | os.PathLike[str] | None = No
         The first of ``keys`` that is not on this machine, and the command that helps.
     """
     for key in keys:
-        if find(key, folder) is None:
+        if find(key, whole=whole) is None:
             raise MissingData(key)
 
 

@@ -200,6 +200,6 @@ def _from_archive(original: Original, candidates: Sequence[Path], folder: Path) 
                         target = folder / original.name
                         target.write_bytes(archive.read(entry))
                         return target
-        except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
+        except (zipfile.BadZipFile, OSError, RuntimeError) as error:
             raise InvalidInput(f"{path} cannot be unpacked ({error}); download it again.") from None
     return None

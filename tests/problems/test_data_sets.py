@@ -121,7 +121,7 @@ def test_half_of_a_data_set_is_none_of_it(tmp_path):
 
 def test_missing_data_are_refused_by_name():
     require_here(["digits", "heart"])
-    with pytest.raises(MissingData, match="Beijing air, daily is not on this machine: “python -m"):
+    with pytest.raises(MissingData, match="“Beijing air, daily” is not on this machine: “py"):
         require_here(["heart", "beijing"])
     with pytest.raises(InvalidInput, match="no data set called 'moons'"):
         files_of("moons")

@@ -155,7 +155,7 @@ def test_colour_becomes_grey(data_folder):
 
 
 def test_missing_data_name_the_command_before_anything_is_done(monkeypatch, tmp_path):
-    words = r"MNIST is not on this machine: “python -m fedpca_core data mnist” fetches it, or "
+    words = r"“MNIST” is not on this machine: “python -m fedpca_core data mnist” fetches it, or "
     with pytest.raises(MissingData, match=words) as refusal:
         images("mnist")
     assert refusal.value.key == "mnist"
