@@ -87,6 +87,19 @@ def test_everything_a_reader_must_know_is_said(one):
         assert original.sha256 == "" or re.fullmatch("[0-9a-f]{64}", original.sha256)
 
 
+def test_the_docs_name_every_address_and_say_which_were_not_tried():
+    lines = (ROOT / "docs" / "data.md").read_text(encoding="utf-8").splitlines()
+    for one in DATA_SETS.values():
+        (line,) = [line for line in lines if line.startswith(f"| `{one.name}` |")][-1:]
+        if not one.originals:
+            assert "http" not in line
+            continue
+        for original in one.originals:
+            given = re.search(r"(https?://\S+) \(not tried\)", line)
+            assert given is not None, line
+            assert original.address.startswith(given[1]) or (one.by_form and given[1] == one.page)
+
+
 def test_a_bare_clone_has_images_traffic_and_a_table():
     assert {key for key in DATA_SETS if find(key)} == {"digits", "fashion_mnist", "iot23", "heart"}
     pixels, labels = load_images("fashion_mnist")
