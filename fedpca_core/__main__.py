@@ -13,6 +13,9 @@ Commands
     Print a settings file with some values changed, e.g. ``config converge features=60 starts=5``.
 ``presets [NAME]``
     List the presets, or print one as a settings file.
+``data [NAME ...] [--from PATH ...] [--to FOLDER]``
+    List the public data sets: what they are for, which are here, and their licences; or fetch some
+    from their publishers, the only command that opens a connection.
 ``reproduce NAME [--paper-size] [--seeds N] [--only SERIES ...] [--out FOLDER]``, ``--list``
     Run a table or figure of a paper cell by cell, free of the pages' limits. Run again after an
     interruption, it goes on with the first cell that is missing.
@@ -31,6 +34,9 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.data_sets import data_folder, require_here
+from fedpca_core.publishers.fetch import provide
+from fedpca_core.publishers.listed import by_name, listing
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Step, outcome
 from fedpca_core.studies.catalogue import KINDS, PRESETS, read_settings, studies_of
@@ -69,6 +75,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     again.add_argument("--seeds", type=int, default=5)
     again.add_argument("--only", nargs="+", default=[], metavar="SERIES")
     again.add_argument("--out", type=Path, default=Path("reproduced"))
+    data = commands.add_parser("data", help="list public data sets, or fetch some")
+    data.add_argument("names", nargs="*", metavar="NAME")
+    data.add_argument(
+        "--from",
+        dest="given",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="files, folders or zip archives on this machine that hold the publisher's files",
+    )
+    data.add_argument("--to", type=Path, help="folder for the data files")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "reproduce":
@@ -77,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 size: Size = "paper" if chosen.paper_size else "live"
                 _reproduce(chosen.name, size, chosen.seeds, chosen.out, chosen.only)
+        elif chosen.command == "data":
+            return _data(chosen.names, chosen.given, data_folder(chosen.to))
         elif chosen.command == "run":
             _run(_settings(chosen.file), chosen.out, chosen.table)
         elif chosen.command == "check":
@@ -96,6 +116,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0
+
+
+def _data(names: Sequence[str], given: Sequence[Path], folder: Path) -> int:
+    """List all data sets, or provide some; one that cannot be had does not stop the others."""
+    wanted = [by_name(name) for name in names]
+    if not wanted:
+        print(listing(folder))
+    refused = 0
+    for one in wanted:
+        try:
+            files = provide(one, folder, given)
+        except InvalidInput as refusal:
+            print(refusal, file=sys.stderr)
+            refused += 1
+            continue
+        print(f"{one.title}: {', '.join(map(str, files))}")
+    return 2 if refused else 0
 
 
 def _settings(file: Path) -> Settings:
@@ -120,6 +157,8 @@ def _check(settings: Settings, out: Path | None) -> None:
 def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
     data = None if table is None else OwnData.of(table)
     written: list[str] = []
+    for study in studies_of(settings):
+        require_here(study.needs(settings))
     for study in studies_of(settings):
         with threadpool_limits(limits=1):
             result = outcome(study.run(settings, data), _report)

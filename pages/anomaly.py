@@ -6,12 +6,13 @@ from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, script, share
+from dashboard.shell import absent_data, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly import VIEWS, privacy
 from dashboard.views.anomaly.data import sidebar
 from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import fitting, resolve
+from fedpca_core.studies.detection.task import fitting, of_iot23, resolve
+from fedpca_core.studies.here import COMMAND
 from fedpca_core.studies.papers.iot import PRESETS
 
 controls = Controls(AnomalySettings)
@@ -27,9 +28,13 @@ with st.sidebar:
 
 with st.popover("Presets", icon=":material/bookmark:"):
     for preset in PRESETS:
-        change = controls.changer(cast(AnomalySettings, preset.settings))
+        preset_settings = cast(AnomalySettings, preset.settings)
         st.button(
-            preset.title, on_click=change, width="stretch", key=preset.name, help=preset.point
+            preset.title,
+            on_click=controls.changer(absent_data.opened(preset_settings)),
+            width="stretch",
+            key=preset.name,
+            help=absent_data.told(preset.point, preset_settings),
         )
 
 view = VIEWS[controls.parameter("topic", as_buttons=True)]
@@ -37,8 +42,13 @@ with st.container():
     if resolve(controls.values["problem"]) == "synthetic":
         layout.sentence(
             "This traffic is synthetic: drawn by this program with labelled attacks, not measured. "
-            "Set FEDPCA_DATA to a folder with the public data sets, or choose your own file.",
+            f"“{COMMAND} ton-iot” says where to get real traffic, or choose your own file.",
             kind="note",
+        )
+        st.button(
+            "Real traffic that comes along: IoT-23",
+            on_click=controls.changer(lambda: of_iot23(controls.settings())),
+            key="to_iot23",
         )
 job = None
 with layout.guard():

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, script, share
+from dashboard.shell import absent_data, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run, ways
 from fedpca_core.studies.catalogue import studies_of
@@ -88,6 +88,7 @@ if view != "ways":  # there each way states its own
 
     def refused(refusal: str) -> None:
         own_table.remedy(controls, refusal)
+        absent_data.offer(settings)
         st.stop()
 
     with layout.guard(otherwise=refused):

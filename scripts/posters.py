@@ -43,6 +43,7 @@ from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
 from fedpca_core.studies.catalogue import PRESETS, studies_of  # noqa: E402
 from fedpca_core.studies.files import write_whole  # noqa: E402
+from fedpca_core.studies.here import MissingData, require_here  # noqa: E402
 from fedpca_core.studies.preset import Preset  # noqa: E402
 from fedpca_core.studies.scene.settings import SceneSettings  # noqa: E402
 from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
@@ -73,11 +74,12 @@ def poster(preset: Preset, live: str) -> str:
     Raises
     ------
     InvalidInput
-        A study refuses, the page shows something else than the whole run, or nothing, or the file
-        would be too large.
+        Data are missing (`MissingData`), a study refuses, the page shows something else than the
+        whole run, or nothing, or the file would be too large.
     """
     settings = preset.settings
     for study in studies_of(settings):
+        require_here(study.needs(settings))
         result = outcome(study.run(settings))
         # The page finds it where it looks for what another visitor has computed.
         jobs.registry().submit(study.identity(settings), _handed(result), 60.0).wait(60.0)
@@ -308,6 +310,9 @@ def main(arguments: list[str] | None = None) -> int:
         begun = time.monotonic()
         try:
             text = poster(PRESETS[name], asked.live)
+        except MissingData as absent:
+            print(f"{name} is left out: {absent}", file=sys.stderr, flush=True)
+            continue
         except InvalidInput as refusal:
             print(f"{name}: {refusal}", file=sys.stderr, flush=True)
             refused += 1

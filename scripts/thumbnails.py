@@ -26,6 +26,7 @@ from fedpca_core.protocol.trace_file import save_trace  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
 from fedpca_core.studies.catalogue import KINDS, PRESETS, STUDIES  # noqa: E402
+from fedpca_core.studies.here import missing  # noqa: E402
 from fedpca_core.studies.own_data import OwnData  # noqa: E402
 from fedpca_core.studies.pca_settings import AttackSettings  # noqa: E402
 
@@ -166,7 +167,9 @@ def main(names: list[str]) -> int:
     """Draw all, or those that are named; returns the exit status."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, settings in wanted():
-        if not names or name in names:
+        if absent := missing(settings):
+            print(f"{name} stays as it is: {absent}", file=sys.stderr)
+        elif not names or name in names:
             (FOLDER / f"{name}.svg").write_text(drawing(settings), encoding="utf-8")
             print(name, flush=True)
     return 0

@@ -1,9 +1,12 @@
-"""What every test needs: one BLAS thread, the folder of real data, browser tests last."""
+"""What every test needs: one BLAS thread, no data but those it asks for, browser tests last."""
 
+import atexit
 import functools
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -26,21 +29,51 @@ with suppress(ModuleNotFoundError):
     hypothesis.settings.load_profile("ci")
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED_DATA = ROOT.parent / "shared" / "data"
 
-if "FEDPCA_DATA" not in os.environ and SHARED_DATA.is_dir():
-    os.environ["FEDPCA_DATA"] = str(SHARED_DATA)
+# A test sees what a bare clone has, whatever lies on this machine: FEDPCA_DATA is unset, and the
+# user's folder is an empty one, for the servers under test too. Only one that is marked
+# `@pytest.mark.data("unsw")` sees the folder of real data. Processes of pytest-xdist inherit all.
+if "FEDPCA_TEST_DATA" not in os.environ:
+    from fedpca_core.problems.data_sets import data_folder as folder_of_data
+
+    os.environ["FEDPCA_TEST_DATA"] = str(folder_of_data())
+    os.environ.pop("FEDPCA_DATA", None)
+    os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="no-data-")
+    atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
+REAL_DATA = Path(os.environ["FEDPCA_TEST_DATA"])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test whose data are not here is skipped, and says which they are."""
+    from fedpca_core.problems.data_sets import COMMAND, DATA_SETS
+
+    for marker in item.iter_markers("data"):
+        for key in marker.args:
+            one = DATA_SETS[key]
+            if not all((REAL_DATA / name).is_file() for name in one.files):
+                pytest.skip(f"“{one.title}” is not here ({COMMAND} {one.name})")
 
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of real data files; tests that read one are skipped without it."""
-    folder = os.environ.get("FEDPCA_DATA")
-    if not folder:
-        pytest.skip(f"FEDPCA_DATA is not set and {SHARED_DATA} does not exist")
-    if not Path(folder).is_dir():
-        pytest.fail(f"FEDPCA_DATA={folder} is not a folder. Correct it or unset it.")
-    return Path(folder)
+    """The folder of real data files, for tests with the marker `data`."""
+    return REAL_DATA
+
+
+@pytest.fixture(autouse=True)
+def data_that_were_asked_for(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Let a marked test find the real data, and the next test nothing of them."""
+    if request.node.get_closest_marker("data") is None:
+        yield
+        return
+    from fedpca_core.remembered import forget_everything
+
+    forget_everything()
+    monkeypatch.setenv("FEDPCA_DATA", str(REAL_DATA))
+    yield
+    forget_everything()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -75,4 +108,8 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: the quick ones answer first, and Playwright keeps an event loop open."""
+    for item in items:
+        asks = item.get_closest_marker("data") is not None
+        if "data_folder" in getattr(item, "fixturenames", ()) and not asks:
+            raise pytest.UsageError(f"{item.nodeid} reads real data without the marker “data”.")
     items.sort(key=lambda item: "browser" in item.path.relative_to(ROOT).parts)

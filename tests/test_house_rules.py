@@ -32,6 +32,9 @@ NETWORK = {
     "poplib", "smtplib", "socket", "socketserver", "ssl", "telnetlib", "urllib.request",
     "webbrowser", "xmlrpc",
 }  # fmt: skip
+# Packages that do, which one file may import, for one command.
+FETCHING = {"httpx", "pooch", "requests", "urllib3"}
+FETCHES = "fedpca_core/publishers/fetch.py"
 
 # The other side of an attack: scores and baselines of the simulation, which holds the truth.
 SIMULATION_ONLY = {"scores.py", "simulation_only.py"}
@@ -114,13 +117,45 @@ def test_the_core_imports_only_what_pip_installs_with_it():
     assert undeclared(CORE, distributions(core_dependencies())) == []
 
 
+def fetching(source: Path) -> list[str]:
+    """What a file imports or calls that asks for something over a network."""
+    found = [name for name in imports(source) if name.split(".")[0] in FETCHING]
+    found += re.findall(r"\bfetch_(?:openml|[a-z0-9]+_faces|[a-z]+_people)\b", source.read_text())
+    return found + [name for name in imports(source) if name.startswith("fedpca_core.publishers")]
+
+
+def test_only_the_data_command_fetches():
+    assert fetching(ROOT / FETCHES)
+    found = {
+        source.relative_to(ROOT).as_posix()
+        for source in python_files("fedpca_core", "dashboard", "pages", "engines")
+        if fetching(source) and source.parent.name != "publishers"
+    }
+    assert found == {"fedpca_core/__main__.py"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import requests",
+        "def data():\n    from sklearn.datasets import fetch_openml",
+        "import sklearn\nsklearn.datasets.fetch_olivetti_faces()",
+        "from fedpca_core.publishers.fetch import provide",
+    ],
+)
+def test_whatever_else_fetched_would_be_found(code, tmp_path):
+    source = tmp_path / "page.py"
+    source.write_text(code)
+    assert fetching(source)
+
+
 def test_the_core_opens_no_connection_and_hides_no_import():
     found = [
         f"{source.relative_to(ROOT)} imports {name}"
         for source in CORE
         for name in imports(source)
         if any(f"{name}.".startswith(f"{module}.") for module in (*NETWORK, "importlib"))
-        and not name.startswith("importlib.metadata.")
+        and not name.startswith(("importlib.metadata.", "importlib.resources"))
     ]
     found += [str(source) for source in CORE if "__import__" in source.read_text()]
     assert found == []
@@ -135,7 +170,7 @@ def test_importing_the_whole_core_loads_no_dashboard():
     code = (
         "import importlib, sys\n"
         f"for name in {modules!r}: importlib.import_module(name)\n"
-        "print(*sorted({'streamlit', 'plotly', 'requests', 'dashboard'} & set(sys.modules)))"
+        "print(*sorted({'streamlit', 'plotly', 'pooch', 'requests', 'dashboard'} & {*sys.modules}))"
     )
     answer = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
@@ -319,7 +354,7 @@ def test_no_file_names_a_machine_or_leaves_work_undone():
     undone = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|NotImplemented[E]rror|no co[v]er)\b")
     found = []
     for path in tracked():
-        if path.suffix in (".woff2", ".png", ".ico", ".npz") or ".min." in path.name:
+        if path.suffix in (".woff2", ".png", ".ico", ".npz", ".parquet") or ".min." in path.name:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if places.search(line) or (path.suffix == ".py" and undone.search(line)):

@@ -25,6 +25,7 @@ FLOORS = (
     ("attacks", "privacy", "metrics", "consensus", "anomaly"),
     ("trial",),
     ("studies", "study", "papers"),
+    ("publishers",),
     ("__init__", "__main__"),
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -32,12 +33,13 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import (
     get_script_run_ctx,
 )
 
-from dashboard.shell import earlier, limits, log, workers
+from dashboard.shell import absent_data, earlier, limits, log, workers
 from dashboard.shell.controls import plain
 from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, outcome
+from fedpca_core.studies.here import MissingData, require_here
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.study import Study
 
@@ -315,9 +317,13 @@ def study(
     name : str
         Unique on the page; the study's key by default.
     """
-    refusal, long = None, False
+    refusal, long, way_out = None, False, None
     try:
+        require_here(study.needs(settings))
         long = limits.check(study, settings, data).seconds > LONG_SECONDS
+    except MissingData as absent:
+        refusal = str(absent)
+        way_out = partial(absent_data.offer, settings)
     except InvalidInput as too_large:
         refusal = str(too_large)
     return show(
@@ -327,6 +333,7 @@ def study(
         name=name or study.key,
         seconds=min(study.seconds, limits.LIMITS.seconds),
         refusal=refusal,
+        way_out=way_out,
         patience=patience,
         parts=parts,
         above=above,
@@ -354,6 +361,7 @@ def foresee(study: Study[S, R], settings: S) -> None:
     if st.session_state.get(f"_job_{study.key}") == key:
         return
     with suppress(InvalidInput):  # said where the page asks
+        require_here(study.needs(settings))
         if limits.check(study, settings, None).seconds <= LONG_SECONDS:
             registry().submit(
                 key,
@@ -383,6 +391,7 @@ def show(
     name: str,
     seconds: float = 120.0,
     refusal: str | None = None,
+    way_out: Callable[[], object] | None = None,
     patience: float = 0.8,
     parts: Sequence[str] = (),
     above: Job | None = None,
@@ -406,6 +415,8 @@ def show(
         Deadline.
     refusal : str, optional
         Why it is not run at all.
+    way_out : callable, optional
+        Draws what helps then, below the refusal.
     parts : sequence of str
         The fragments of the page, by key, that depend on the job: when it has news, they and the
         picture run again. Without them the whole page does, which costs a server several times as
@@ -497,7 +508,7 @@ def show(
         with st.container(gap=None):
             with st.container(key=f"{name}_status"):
                 if not running:
-                    _ending_told(job, name, once_more, above)
+                    _ending_told(job, name, once_more, above, way_out)
             if result is not None:
                 with st.container(key=f"{name}_picture"):
                     former(result)
@@ -623,12 +634,20 @@ def how_stopped(job: Job) -> str:
     )
 
 
-def _ending_told(job: Job, name: str, again: Callable[[], None], above: Job | None) -> None:
+def _ending_told(
+    job: Job,
+    name: str,
+    again: Callable[[], None],
+    above: Job | None,
+    way_out: Callable[[], object] | None,
+) -> None:
     """How a job ended, where not with its whole result."""
     if job.refusal is not None and above is not None and above.refusal == job.refusal:
         st.caption("Not computed, for the reason given above.")
     elif job.refusal is not None:
         st.warning(plain(job.refusal))
+        if way_out is not None:
+            way_out()
     elif job.stopped:
         line, button = st.columns([6, 1], vertical_alignment="center")
         line.caption(how_stopped(job))

@@ -83,7 +83,7 @@ class Worker:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["fedpca_core.studies.catalogue"])
         self._line, end = context.Pipe()
-        self._ended = False
+        self._ended, self._ending = False, threading.Lock()
         memory = limits.LIMITS.megabytes
         self._process = context.Process(target=serve, args=(end, memory, NICE[long]), daemon=True)
         with _plain_main():
@@ -153,11 +153,18 @@ class Worker:
         self.end()
 
     def end(self) -> None:
-        """End the process at once."""
-        self._ended = True
-        self._process.kill()
-        self._process.join(1.0)
-        self._line.close()
+        """End the process at once; whoever comes second finds it done.
+
+        When the server ends, a thread that hears the process go does this at the same time, and a
+        line that is closed twice is a bad file descriptor, or somebody else's.
+        """
+        with self._ending:
+            if self._ended:
+                return
+            self._ended = True
+            self._process.kill()
+            self._process.join(1.0)
+            self._line.close()
 
     def _obituary(self) -> str:
         """Why the process is gone, as far as its exit code says."""

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from dashboard.shell import absent_data
 from dashboard.shell.controls import packed
 from dashboard.shell.doors import DOORS
 from dashboard.shell.navigation import ENTRIES, address
@@ -89,12 +90,12 @@ def presets() -> None:
                 PAGES[preset.attack],
                 "Open",
                 ICONS[preset.attack],
-                preset.configuration(),
+                absent_data.opened(preset.configuration()),
                 _card(
                     preset.name,
                     f"Curves of the run: {preset.title}",
                     f"<b>{escape(preset.title)}</b>",
-                    preset.point,
+                    absent_data.told(preset.point, preset.configuration()),
                 ),
                 opens=preset.title,
             )

@@ -1,10 +1,10 @@
-"""Where image data sets come from: scikit-learn itself, the data folder, or its fetchers."""
+"""Image data sets as pixels and classes, wherever their files are found."""
 
 from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,14 +13,12 @@ import numpy as np
 
 from fedpca_core.arrays import AnyArray
 from fedpca_core.errors import InvalidInput, require
-
-#: The environment variable that names the folder of data files.
-FOLDER_VARIABLE = "FEDPCA_DATA"
+from fedpca_core.problems.data_sets import DATA_SETS, files_of, find
 
 
 @dataclass(frozen=True)
 class ImageSource:
-    """One data set.
+    """One data set of images, as its file holds it.
 
     Attributes
     ----------
@@ -30,12 +28,8 @@ class ImageSource:
         Pixels along each side of its square images.
     white : float
         Value of a white pixel.
-    file : str
-        Name in the data folder; empty for the images bundled with scikit-learn.
     arrays : tuple of str
-        Names of the images and the classes in that file.
-    openml : str
-        Name in the OpenML registry; empty where scikit-learn has a fetcher of its own.
+        Names of the images and the classes in its file.
     channels : int
         3 for colour images stored channel last in the file.
     """
@@ -43,9 +37,7 @@ class ImageSource:
     title: str
     side: int
     white: float = 255.0
-    file: str = ""
     arrays: tuple[str, str] = ("X_train", "y_train")
-    openml: str = ""
     channels: int = 1
 
     @property
@@ -56,53 +48,48 @@ class ImageSource:
 
 SOURCES: Mapping[str, ImageSource] = {
     "digits": ImageSource("Digits", 8, white=16.0),
-    "mnist": ImageSource("MNIST", 28, file="mnist.npz", openml="mnist_784"),
-    "fashion_mnist": ImageSource(
-        "Fashion-MNIST", 28, file="fashion_mnist.npz", openml="Fashion-MNIST"
-    ),
-    "cifar10": ImageSource(
-        "CIFAR-10 (grey)", 32, file="cifar10_subset.npz", openml="CIFAR_10", channels=3
-    ),
-    "olivetti": ImageSource(
-        "Olivetti faces", 64, file="olivetti_faces.npz", arrays=("X", "subject")
-    ),
+    "mnist": ImageSource("MNIST", 28),
+    "fashion_mnist": ImageSource("Fashion-MNIST", 28),
+    "cifar10": ImageSource("CIFAR-10 (grey)", 32, channels=3),
+    "olivetti": ImageSource("Olivetti faces", 64, arrays=("X", "subject")),
 }
 
 #: Images (records, side^2) from black 0 to the source's white, and their classes (records,).
 Images = tuple[AnyArray, AnyArray]
 
 
-def data_folder(folder: str | os.PathLike[str] | None = None) -> str:
-    """The folder of data files: the one given, else the one FEDPCA_DATA names, else empty."""
-    return os.environ.get(FOLDER_VARIABLE, "") if folder is None else os.fspath(folder)
+def file_stamp(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, int] | None:
+    """The file of a data set and when it was changed, in nanoseconds; None without a file.
 
-
-def file_stamp(name: str, folder: str) -> int:
-    """When the file of a data set was last changed, in nanoseconds; 0 if there is none."""
-    path = _path(name, folder)
-    return 0 if path is None else path.stat().st_mtime_ns
-
-
-def _path(name: str, folder: str) -> Path | None:
+    Raises
+    ------
+    InvalidInput
+        An unknown name, or a data set that is not on this machine.
+    """
     require(
         name in SOURCES,
         f"There are no images called {name!r}; choose one of {', '.join(SOURCES)}.",
     )
-    path = Path(folder) / SOURCES[name].file
-    return path if folder and path.is_file() else None
+    files = files_of(name, folder)
+    return (files[0], files[0].stat().st_mtime_ns) if files else None
 
 
-def load_images(name: str, folder: str, download: bool) -> Images:
+def described(name: str, folder: str | os.PathLike[str] | None = None) -> str:
+    """What must be said of the images that are read: that they are a sample, where they are."""
+    found = find(name, folder)
+    sample = DATA_SETS[name].sample
+    return f"From {sample} that comes along" if found and found.bundled and sample else ""
+
+
+def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Images:
     """Grey images of a data set and their classes, float32 from 0 to 1.
 
     Parameters
     ----------
     name : str
         A key of `SOURCES`.
-    folder : str
-        The folder of data files; empty for none.
-    download : bool
-        Whether scikit-learn may fetch (and keep) a data set that is not in the folder.
+    folder : path, optional
+        The folder of data files; see `data_folder`.
 
     Returns
     -------
@@ -112,30 +99,14 @@ def load_images(name: str, folder: str, download: bool) -> Images:
     Raises
     ------
     InvalidInput
-        An unknown name, a file that is not there or not as expected, a download that fails.
+        An unknown name, a file that is not there or not as expected.
     """
-    path = _path(name, folder)
-    source = SOURCES[name]
-    if not source.file:
-        return _bundled()
-    if path is not None:
-        return _from_file(name, path, path.stat().st_mtime_ns)
-    if not folder:
-        where = f"are not here: {FOLDER_VARIABLE} names no folder"
-    elif Path(folder).is_dir():
-        where = f"are not in the folder “{folder}”"
-    else:
-        where = f"are not here: the folder “{folder}” does not exist"
-    require(
-        download,
-        f"The {source.title} images {where}; set the environment variable {FOLDER_VARIABLE} to a "
-        f"folder that holds {source.file}, allow the download, or choose the bundled digits.",
-    )
-    return _fetched(name)
+    stamp = file_stamp(name, folder)
+    return _digits() if stamp is None else _from_file(name, *stamp)
 
 
 @lru_cache(maxsize=1)
-def _bundled() -> Images:
+def _digits() -> Images:
     from sklearn.datasets import load_digits
 
     images, classes = load_digits(return_X_y=True)
@@ -155,38 +126,6 @@ def _from_file(name: str, path: Path, changed: int) -> Images:
             f"the arrays {' and '.join(source.arrays)}."
         ) from None
     return _checked(name, images, classes, path.name)
-
-
-@lru_cache(maxsize=1)
-def _fetched(name: str) -> Images:
-    """Let scikit-learn download a data set, or find its own earlier copy."""
-    from sklearn import datasets
-
-    source = SOURCES[name]
-    fetch: Callable[[], Images]
-    if source.openml:
-
-        def fetch() -> Images:
-            return datasets.fetch_openml(
-                source.openml, version=1, as_frame=False, return_X_y=True, parser="liac-arff"
-            )
-    else:
-
-        def fetch() -> Images:
-            images, classes = datasets.fetch_olivetti_faces(return_X_y=True)
-            return images * source.white, classes
-
-    try:
-        images, classes = fetch()
-    except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors
-        raise InvalidInput(
-            f"{source.title} could not be downloaded ({str(error).rstrip('.')}); check the "
-            f"network, or put {source.file} into the folder that {FOLDER_VARIABLE} names."
-        ) from None
-    if source.channels > 1:  # OpenML stores one colour plane after the other
-        planes = np.asarray(images).reshape(len(images), source.channels, -1)
-        images = planes.swapaxes(1, 2).reshape(len(images), -1)
-    return _checked(name, images, classes, "the download")
 
 
 def _checked(name: str, images: AnyArray, classes: AnyArray, origin: str) -> Images:

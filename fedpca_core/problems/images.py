@@ -19,7 +19,7 @@ from fedpca_core.problems.heterogeneity import (
     exchange,
     steady_way,
 )
-from fedpca_core.problems.image_files import SOURCES, data_folder, file_stamp, load_images
+from fedpca_core.problems.image_files import SOURCES, described, file_stamp, load_images
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.streams import Streams
@@ -56,14 +56,14 @@ def images(
     split: str = "even",
     weights: str | Sequence[float] = "records",
     folder: str | os.PathLike[str] | None = None,
-    download: bool = False,
 ) -> Problem:
     """Problem whose records are images.
 
     Parameters
     ----------
     name : {"digits", "mnist", "fashion_mnist", "cifar10", "olivetti"}
-        Digits come with scikit-learn; the others from the data folder or a download.
+        Digits come with scikit-learn, a sample of Fashion-MNIST with this package, the others from
+        the data folder.
     clients : int, optional
         10 by default; for the faces 40, one for each person.
     heterogeneity : float
@@ -84,9 +84,8 @@ def images(
     weights : {"records", "equal"} or sequence of float
         How clients count in S.
     folder : path, optional
-        The folder of data files; by default the one the environment variable FEDPCA_DATA names.
-    download : bool
-        Whether scikit-learn may fetch a data set that is not in the folder.
+        The folder of data files; by default the one that the environment variable FEDPCA_DATA
+        names, else the user's own, where the data command puts them.
 
     Returns
     -------
@@ -101,12 +100,10 @@ def images(
     check_heterogeneity(heterogeneity)
     if clients is None:
         clients = 40 if name == "olivetti" else 10
-    where = data_folder(folder)
     dealt = _dealt(
         name,
-        where,
-        file_stamp(name, where),
-        download,
+        "" if folder is None else os.fspath(folder),
+        file_stamp(name, folder),
         clients,
         seed,
         centre,
@@ -121,12 +118,14 @@ def images(
         if centre
         else "not centred"
     )
+    told = described(name, folder)
+    sample = f"{told}: " if told else ""
     return from_blocks(
         [dealt.records[own].T for own in held],
         weights=weights,
         name=SOURCES[name].title,
         image_shape=(side, side),
-        note=f"{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
+        note=f"{sample}{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
         own_mean=dealt.mean,
         public=PUBLIC,
         announced=PublicFacts(
@@ -152,8 +151,7 @@ class _Dealt:
 def _dealt(
     name: str,
     folder: str,
-    stamp: int,
-    download: bool,
+    stamp: object,
     clients: int,
     seed: int,
     centre: bool,
@@ -162,7 +160,7 @@ def _dealt(
     split: str,
 ) -> _Dealt:
     """Prepare the images once for all positions; ``stamp`` notices a changed file."""
-    pixels, classes = load_images(name, folder, download)
+    pixels, classes = load_images(name, folder or None)
     require(
         max_samples is None or max_samples >= 2,
         f"At most {max_samples} images were asked for; choose at least 2.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,8 @@ import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.problems.image_files import data_folder
+from fedpca_core.problems.data_sets import files_of, find
 from fedpca_core.problems.traffic_schemas import SCHEMAS
-
-_PARQUET = {
-    "unsw": ("unsw_nb15_train_normal.parquet", "unsw_nb15_test.parquet"),
-    "ton": ("ton_iot_network.parquet",),
-    "nsl": ("nsl_kdd.parquet",),
-    "iot23": ("iot23_authors.parquet",),
-}
 
 _NOTES = {
     "unsw": "56,000 normal training flows of the official set, and 20,000 normal and 45,332 attack "
@@ -102,11 +94,8 @@ class Traffic:
 
 
 def available(folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
-    """Keys of the real data sets that can be read from ``folder`` (default: FEDPCA_DATA)."""
-    where = data_folder(folder)
-    root = Path(where)
-    every = _PARQUET.items() if where else ()
-    return tuple(key for key, names in every if all((root / n).is_file() for n in names))
+    """Keys of the real data sets that can be read here; see `data_sets.data_folder`."""
+    return tuple(key for key in SCHEMAS if find(key, folder) is not None)
 
 
 def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
@@ -116,7 +105,7 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
     ----------
     key : {"unsw", "ton", "nsl", "iot23"}
     folder : path, optional
-        Where the files are; the environment variable FEDPCA_DATA by default.
+        Where the files are; see `data_sets.data_folder`.
 
     Raises
     ------
@@ -125,23 +114,18 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
     """
     require(
         key in SCHEMAS,
-        f"There is no data set called {key!r}; choose one of {', '.join(SCHEMAS)}.",
+        f"There is no traffic called {key!r}; choose one of {', '.join(SCHEMAS)}.",
     )
     schema = SCHEMAS[key]
-    require(
-        key in available(folder),
-        f"{schema.title} was not found: FEDPCA_DATA must name a folder that holds "
-        f"{' and '.join(_PARQUET[key])}; or choose “Your own file”.",
-    )
-    root = Path(data_folder(folder))
+    files = files_of(key, folder)
     # Rows of no split (duplicates, further attacks) are never read.
     kept: dict[str, list[tuple[str, str, Any]]] = {
         "unsw": [("paper_test", "==", True)],
         "ton": [("split", "in", ("train", "test"))],
     }
     tables = [
-        pd.read_parquet(root / name, filters=kept.get(key) if name == _PARQUET[key][-1] else None)
-        for name in _PARQUET[key]
+        pd.read_parquet(file, filters=kept.get(key) if file == files[-1] else None)
+        for file in files
     ]
     if key == "unsw":
         training, test = tables
@@ -154,9 +138,9 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
     return Traffic(
         name=schema.title,
         feature_names=schema.feature_names,
-        normal=schema.values(training, _PARQUET[key][0]),
+        normal=schema.values(training, files[0].name),
         split_key=schema.split_key,
-        test=schema.values(test, _PARQUET[key][-1]),
+        test=schema.values(test, files[-1].name),
         attack=attack,
         types=types,
         note=_NOTES[key],

@@ -129,7 +129,6 @@ def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
             seed=c.seed,
             split=c.split,
             resolution=c.resolution or LIVE_RESOLUTION[c.problem],
-            download=True,
         )
     else:
         geometric = c.problem == "decay_geometric"

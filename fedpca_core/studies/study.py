@@ -16,6 +16,7 @@ import pandas as pd
 
 from fedpca_core.settings import Settings, Value
 from fedpca_core.steps import Run
+from fedpca_core.studies.here import named
 from fedpca_core.studies.limits import Cost
 from fedpca_core.studies.own_data import OwnData
 
@@ -62,6 +63,11 @@ class Study(ABC, Generic[S, R]):
     def cost(self, settings: S, data: OwnData | None = None) -> Cost:
         """What a run from these settings will take, estimated without running anything."""
         return self.most
+
+    def needs(self, settings: S) -> tuple[str, ...]:
+        """Keys of the public data sets that a run reads: it is refused before it begins where one
+        is not on this machine."""
+        return named(settings) if self.reads is None or "problem" in self.reads else ()
 
     @abstractmethod
     def run(self, settings: S, data: OwnData | None = None) -> Run[R]:

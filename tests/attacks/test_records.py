@@ -143,6 +143,7 @@ def test_columns_with_steps_of_their_own_and_one_hot_columns():
     assert recovered_records(found.values * deviation[:, None], block, steps) == 5
 
 
+@pytest.mark.data("olivetti")
 def test_faces_from_the_first_message(data_folder):
     problem = images("olivetti", resolution=32, folder=data_folder, heterogeneity=1.0)
     facts = problem.announced

@@ -32,6 +32,7 @@ def test_all_differences_between_records_are_found(count):
     assert found.largest_distance < 1e-3
 
 
+@pytest.mark.data("olivetti")
 def test_so_are_those_of_faces(data_folder):
     problem = images("olivetti", resolution=32, folder=data_folder)
     block, facts = problem.blocks[0], problem.announced

@@ -7,6 +7,9 @@ import os
 import re
 import resource
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +20,7 @@ import pytest
 
 from dashboard.shell import workers
 from dashboard.shell.limits import LIMITS
-from dashboard.shell.workers import Pieces, Pool, together
+from dashboard.shell.workers import Pieces, Pool, Worker, together
 from fedpca_core.errors import InvalidInput
 from fedpca_core.remembered import Remembered
 from fedpca_core.steps import Step, outcome
@@ -26,6 +29,7 @@ from fedpca_core.studies.frontier.settings import FrontierSettings
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.pca_settings import ConvergeSettings
 
+ROOT = Path(__file__).resolve().parents[2]
 STUDY = STUDIES["convergence"]
 TINY = ConvergeSettings(features=12, clients=3, components=2, rounds=30, starts=1, decay=1.3)
 LONG = ConvergeSettings(features=200, clients=60, rounds=3000, methods=("variable_splitting",))
@@ -49,6 +53,62 @@ def test_a_worker_gives_the_same_numbers(pool):
     pd.testing.assert_frame_equal(
         here.curves().drop(columns="seconds"), there.curves().drop(columns="seconds")
     )
+
+
+def test_a_worker_ended_by_two_at_once_closes_its_line_once(monkeypatch):
+    """As where the server ends and the thread that follows a study hears its process go."""
+    worker = Worker()
+    closed = []
+
+    class Line:
+        def close(self, line=worker._line):
+            closed.append(line)
+            time.sleep(0.1)  # the other comes meanwhile
+            line.close()
+
+    monkeypatch.setattr(worker, "_line", Line())
+    others = [threading.Thread(target=worker.end) for _ in range(3)]
+    for one in others:
+        one.start()
+    for one in others:
+        one.join()
+    assert len(closed) == 1 and not worker.alive
+
+
+def test_a_server_that_ends_amid_work_says_nothing():
+    """Its workers are ended with it, whatever they do, and nobody is left behind."""
+    code = (
+        "import threading, time\n"
+        "from contextlib import suppress\n"
+        "from dashboard.shell import workers\n"
+        "from fedpca_core.errors import InvalidInput\n"
+        "from fedpca_core.studies.catalogue import STUDIES\n"
+        "from tests.dashboard.test_workers import LONG\n"
+        "begun = threading.Barrier(3)\n"
+        "def follow(pool):\n"
+        "    with suppress(InvalidInput):\n"
+        "        run = pool.run(STUDIES['convergence'], LONG, None)\n"
+        "        next(run), begun.wait(), list(run)\n"
+        "if __name__ == '__main__':\n"
+        "    pool = workers.Pool(2)\n"
+        "    for _ in range(2):\n"
+        "        threading.Thread(target=follow, args=(pool,), daemon=True).start()\n"
+        "    begun.wait()\n"
+        "    print(*pool.processes())\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    lines = [line for line in ended.stderr.splitlines() if "ScriptRunContext" not in line]
+    assert (ended.returncode, lines) == (0, [])
+    processes = ended.stdout.split()
+    assert len(processes) == 2
+    assert not any(Path("/proc", process, "exe").exists() for process in processes)
 
 
 def test_own_files_travel_to_the_worker(pool):

@@ -1,8 +1,5 @@
 """The pilot of docs/flower.md: two hospitals' files, agreed columns and scales, limits on ε."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +9,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import from_blocks
+from fedpca_core.problems.data_sets import files_of
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.steps import outcome
 from fedpca_core.studies.opened.opened import OpenedRun
@@ -21,12 +19,10 @@ from fedpca_flower.job import Job
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
 
-FILE = Path(os.environ.get("FEDPCA_DATA", "")) / "heart_disease_by_hospital.csv"
+(FILE,) = files_of("heart")
 #: Agreed beforehand, from textbooks and not from the files: centre and scale of every column.
 AGREED = {"age": (55, 10), "trestbps": (130, 20), "chol": (230, 60), "thalach": (140, 25)}
 HOSPITALS = ("Cleveland", "Hungarian")
-
-pytestmark = pytest.mark.skipif(not FILE.is_file(), reason="FEDPCA_DATA holds no hospitals' file")
 
 
 @pytest.fixture

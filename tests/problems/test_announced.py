@@ -28,6 +28,7 @@ def test_images_lie_on_their_grid(centre, resolution):
     check(images("digits", centre=centre, resolution=resolution, max_samples=300), 1e-9)
 
 
+@pytest.mark.data("olivetti", "cifar10")
 def test_stored_images_lie_on_their_grid_up_to_their_rounding(data_folder):
     check(images("olivetti", resolution=16, folder=data_folder), 1e-3)
     check(images("cifar10", folder=data_folder, max_samples=200), 1e-2)

@@ -163,6 +163,7 @@ def test_measured_heterogeneity_rises_with_the_dial_of_images(clients, seed):
     assert etas[-1] > 2 * etas[0]
 
 
+@pytest.mark.data("olivetti", "cifar10")
 @pytest.mark.parametrize(("name", "clients"), [("olivetti", 40), ("cifar10", 10)])
 def test_measured_heterogeneity_rises_with_the_dial_of_few_large_images(data_folder, name, clients):
     etas = [
@@ -175,6 +176,7 @@ def test_measured_heterogeneity_rises_with_the_dial_of_few_large_images(data_fol
     assert etas[-1] > 2 * etas[0]
 
 
+@pytest.mark.data("beijing")
 def test_measured_heterogeneity_rises_where_the_natural_clients_are_nearly_alike(data_folder):
     """Twelve stations of one city: at home they differ hardly more than random shares do."""
     table = pd.read_csv(data_folder / "beijing_air_daily.csv")

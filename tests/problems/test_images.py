@@ -1,13 +1,12 @@
 """Image data: scaling, centring, resolution, where files come from, and what is refused."""
 
-from urllib.error import URLError
-
 import numpy as np
 import pytest
 import sklearn.datasets
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import LIVE_RESOLUTION, images
+from fedpca_core.problems.data_sets import MissingData
 from fedpca_core.problems.image_files import SOURCES, load_images
 
 
@@ -115,14 +114,17 @@ def test_what_does_not_fit_is_refused(arguments, sentence):
 @pytest.mark.parametrize(
     ("name", "records", "classes"),
     [
-        ("mnist", 5_000, 10),
-        ("fashion_mnist", 10_000, 10),
-        ("cifar10", 3_000, 10),
-        ("olivetti", 400, 40),
+        pytest.param(*row, marks=pytest.mark.data(row[0]))
+        for row in (
+            ("mnist", 5_000, 10),
+            ("fashion_mnist", 10_000, 10),
+            ("cifar10", 3_000, 10),
+            ("olivetti", 400, 40),
+        )
     ],
 )
 def test_files_of_the_data_folder(data_folder, name, records, classes):
-    pixels, labels = load_images(name, str(data_folder), download=False)
+    pixels, labels = load_images(name, data_folder)
     assert pixels.shape == (records, SOURCES[name].side ** 2)
     assert 0 <= pixels.min() < 0.1 < 0.9 < pixels.max() <= 1
     np.testing.assert_array_equal(np.unique(labels), np.arange(classes))
@@ -133,6 +135,7 @@ def test_files_of_the_data_folder(data_folder, name, records, classes):
     assert problem.heterogeneity < images(name, resolution=8, heterogeneity=1.0).heterogeneity / 2
 
 
+@pytest.mark.data("olivetti")
 def test_every_person_is_a_client_at_one(data_folder):
     problem = images("olivetti", heterogeneity=1.0, centre=False, folder=data_folder)
     with np.load(data_folder / "olivetti_faces.npz") as stored:
@@ -143,22 +146,35 @@ def test_every_person_is_a_client_at_one(data_folder):
         assert {row.tobytes() for row in own} == {row.tobytes() for row in expected}
 
 
+@pytest.mark.data("cifar10")
 def test_colour_becomes_grey(data_folder):
     with np.load(data_folder / "cifar10_subset.npz") as stored:
         grey = stored["X_train"][:50].reshape(50, 32, 32, 3).mean(axis=3) / 255
-    pixels, _ = load_images("cifar10", str(data_folder), download=False)
+    pixels, _ = load_images("cifar10", data_folder)
     np.testing.assert_allclose(pixels[:50], grey.reshape(50, -1), atol=1e-6)
 
 
-def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.delenv("FEDPCA_DATA", raising=False)
-    with pytest.raises(InvalidInput, match=r"FEDPCA_DATA names no folder; .* mnist\.npz, allow"):
+def test_missing_data_name_the_command_before_anything_is_done(monkeypatch, tmp_path):
+    words = r"“MNIST” is not on this machine: “python -m fedpca_core data mnist” fetches it, or "
+    with pytest.raises(MissingData, match=words) as refusal:
         images("mnist")
+    assert refusal.value.key == "mnist"
     monkeypatch.setenv("FEDPCA_DATA", str(tmp_path))
-    with pytest.raises(InvalidInput, match=r"MNIST images are not in the folder .*mnist\.npz"):
+    with pytest.raises(InvalidInput, match=words):
         images("mnist")
-    with pytest.raises(InvalidInput, match="does not exist"):
+    with pytest.raises(InvalidInput, match="choose Fashion-MNIST, which is here"):
         images("olivetti", folder=tmp_path / "nowhere")
+    with pytest.raises(InvalidInput, match="no images called 'moons'"):
+        images("moons")
+
+
+def test_a_sample_comes_along_and_gives_way_to_the_file(tmp_path):
+    assert images("fashion_mnist", 3, resolution=4).note.startswith(
+        "From a sample of 2,000 images that comes along: 2,000 images of 4 × 4 pixels"
+    )
+    stored = np.random.default_rng(0).integers(0, 256, (30, 784), dtype=np.uint8)
+    np.savez(tmp_path / "fashion_mnist.npz", X_train=stored, y_train=np.arange(30) % 3)
+    assert images("fashion_mnist", 3, folder=tmp_path).note.startswith("30 images")
 
 
 def test_broken_files_are_refused_and_replaced_ones_read_again(tmp_path):
@@ -177,42 +193,3 @@ def test_broken_files_are_refused_and_replaced_ones_read_again(tmp_path):
         stored = rng.integers(0, 256, (size, 784), dtype=np.uint8)
         np.savez(path, X_train=stored, y_train=np.arange(size) % 3)
         assert images("mnist", 3, folder=tmp_path).client_data.samples.sum() == size
-
-
-def test_downloads_are_asked_for_and_explain_their_failure(monkeypatch, tmp_path):
-    asked = []
-
-    def no_network(name, **options):
-        asked.append(name)
-        raise URLError("name resolution failed")
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", no_network)
-    with pytest.raises(InvalidInput, match="allow the download"):
-        images("fashion_mnist", folder=tmp_path)
-    assert asked == []
-    with pytest.raises(InvalidInput, match=r"could not be downloaded .*name resolution failed"):
-        images("fashion_mnist", folder=tmp_path, download=True)
-    assert asked == ["Fashion-MNIST"]
-
-
-def test_downloaded_images_have_the_layout_of_files(monkeypatch, tmp_path):
-    """OpenML stores the colour planes of an image one after the other, and classes as text."""
-    planes = np.zeros((6, 3, 1024))
-    planes[:, 0] = np.linspace(0, 255, 1024)
-    planes[::2, 2] = 255  # two kinds of image, or clients would be constant
-
-    def fetched(name, **options):
-        return planes.reshape(6, -1), np.array(["2", "10", "2", "10", "2", "2"])
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetched)
-    pixels, classes = load_images("cifar10", str(tmp_path), download=True)
-    np.testing.assert_allclose(pixels[1], np.linspace(0, 1, 1024) / 3, atol=1e-6)
-    np.testing.assert_allclose(pixels[0], pixels[1] + 1 / 3, atol=1e-6)
-    np.testing.assert_array_equal(classes, [1, 0, 1, 0, 1, 1])
-
-    def faces(**options):
-        return np.full((8, 4096), 0.5) + np.linspace(0, 0.1, 8)[:, None], np.arange(8) // 2
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_olivetti_faces", faces)
-    problem = images("olivetti", 4, folder=tmp_path, download=True, centre=False, resolution=8)
-    assert 0.5 <= pooled(problem).min() < pooled(problem).max() == pytest.approx(0.6, abs=1e-6)

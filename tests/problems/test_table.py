@@ -8,6 +8,7 @@ import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import clean_table, from_table, read_csv
+from fedpca_core.problems.data_sets import files_of
 
 
 def blocks(problem):
@@ -188,6 +189,7 @@ def test_what_does_not_fit_is_refused(frame, arguments, sentence):
 
 
 # ---------------------------------------------------------------------- real tables
+@pytest.mark.data("beijing")
 def test_air_quality_by_station(data_folder):
     problem = from_table(read_csv(data_folder / "beijing_air_daily.csv"), client_column="station")
     assert (problem.clients, problem.features) == (12, 11)
@@ -196,8 +198,8 @@ def test_air_quality_by_station(data_folder):
     assert np.trace(problem.covariance) == pytest.approx(11)
 
 
-def test_heart_disease_by_hospital(data_folder):
-    frame = read_csv(data_folder / "heart_disease_by_hospital.csv")
+def test_heart_disease_by_hospital():
+    frame = read_csv(files_of("heart")[0])
     columns = [c for c in frame.columns if c not in ("hospital", "ca", "thal", "slope", "num")]
     problem = from_table(frame, columns, "hospital")
     assert problem.client_names == ("Cleveland", "Hungarian", "Switzerland", "VA_Long_Beach")

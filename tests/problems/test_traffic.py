@@ -218,12 +218,11 @@ def test_bad_files_get_a_sentence(table, words):
         read(table)
 
 
-def test_missing_data_sets_say_where_they_should_be(monkeypatch, tmp_path):
-    monkeypatch.setenv("FEDPCA_DATA", str(tmp_path))
-    assert traffic.available() == ()
-    with pytest.raises(InvalidInput, match="TON-IoT was not found: FEDPCA_DATA must name"):
+def test_missing_data_sets_name_the_command():
+    assert traffic.available() == ("iot23",)
+    with pytest.raises(InvalidInput, match="data ton-iot” says where to get it, or choose IoT-23"):
         traffic.load("ton")
-    with pytest.raises(InvalidInput, match="no data set called 'kdd99'"):
+    with pytest.raises(InvalidInput, match="no traffic called 'kdd99'"):
         traffic.load("kdd99")
 
 
@@ -270,9 +269,9 @@ def test_baselines_do_not_depend_on_the_split(clients):
     )
 
 
-def test_real_baselines_do_not_depend_on_the_split(data_folder):
+def test_real_baselines_do_not_depend_on_the_split():
     """IoT-23 raw: the length alone had AUC .292 or .450, depending on the split."""
-    raw = traffic.load("iot23", data_folder)
+    raw = traffic.load("iot23")
     for split in ("sorted", "iid"):
         found = traffic.prepare(raw, split=split, transform="none")
         assert area(found.attack, score(found.records, None)) == pytest.approx(0.292, abs=5e-4)
@@ -315,14 +314,14 @@ def test_synthetic_traffic_says_so_and_keeps_its_seed():
 @pytest.mark.parametrize(
     "key,features,train,normal,attacks",
     [
-        ("unsw", 39, 56_000, 20_000, 45_332),
-        ("ton", 49, 31_940, 10_000, 56_557),
-        ("nsl", 34, 13_449, 9_711, 12_833),
+        pytest.param("unsw", 39, 56_000, 20_000, 45_332, marks=pytest.mark.data("unsw")),
+        pytest.param("ton", 49, 31_940, 10_000, 56_557, marks=pytest.mark.data("ton")),
+        pytest.param("nsl", 34, 13_449, 9_711, 12_833, marks=pytest.mark.data("nsl")),
         ("iot23", 8, 29_539, 7_260, 7_728),
     ],
 )
-def test_real_sets_have_the_published_sizes(data_folder, key, features, train, normal, attacks):
-    found = traffic.load(key, data_folder)
+def test_real_sets_have_the_published_sizes(key, features, train, normal, attacks):
+    found = traffic.load(key)
     assert found.normal.shape == (train, features)
     assert int(found.attack.sum()) == attacks
     assert int((~found.attack).sum()) == normal

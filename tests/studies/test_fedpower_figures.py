@@ -10,6 +10,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy import Calibration
 from fedpca_core.problems import Problem
+from fedpca_core.problems.data_sets import files_of
 from fedpca_core.steps import outcome
 from fedpca_core.studies.own_data import OwnData
 from fedpca_core.studies.papers.fedpower import FIGURES, MODELS, figure
@@ -200,14 +201,21 @@ CLIPPED = [
     ("olivetti", 1.0, 100.0), ("auto", 0.5, 1.0), ("auto", 10.0, 1.0), ("auto", 10.0, 100.0),
     ("auto", 50.0, 10.0), ("table", 1.0, 1.0), ("table", 1.0, 100.0), ("table", 50.0, 10.0),
 ]  # fmt: skip
+#: What they read that does not come along.
+READ = {"olivetti": "olivetti", "auto": "ton", "table": "beijing"}
 
 
 @pytest.mark.parametrize(("local_steps", "draws"), [(1, 0), (2, 0), (1, 5)])
 @pytest.mark.parametrize("components", [2, 4])
-@pytest.mark.parametrize(("name", "clip", "epsilon"), CLIPPED)
+@pytest.mark.parametrize(
+    ("name", "clip", "epsilon"),
+    [
+        pytest.param(*row, marks=pytest.mark.data(READ[row[0]]) if row[0] in READ else ())
+        for row in CLIPPED
+    ],
+)
 def test_the_predicted_floor_is_that_of_the_clipped_records(
     name: str, clip: float, epsilon: float, components: int, local_steps: int, draws: int,
-    request: pytest.FixtureRequest,
 ) -> None:  # fmt: skip
     """Within a factor of 1.5 of the run on real records, whatever clipping took of them."""
     c = PrivacySettings(
@@ -215,8 +223,7 @@ def test_the_predicted_floor_is_that_of_the_clipped_records(
         local_steps=local_steps, draws=draws, client_column="station" if name == "table" else "",
         columns=AIR if name == "table" else (),
     )  # fmt: skip
-    folder = None if name == "digits" else request.getfixturevalue("data_folder")
-    data = OwnData.of(folder / "beijing_air_daily.csv") if name == "table" else None
+    data = OwnData.of(*files_of("beijing")) if name == "table" else None
     problem = build.build_problem(c, data)
     run = build.method(c, build.current_noise(c, data))
     assert isinstance(run, fp.FedPower)

@@ -53,6 +53,7 @@ def auc(detection, frame):
     return area(detection.attack, detectors.subspace_detector("x", detection, frame).scores)
 
 
+@pytest.mark.data("ton")
 def test_ton_iot_the_subspace_helps(ton):
     assert auc(ton, None) == pytest.approx(0.784, abs=0.002)
     assert auc(ton, ton.problem.target(2)) == pytest.approx(0.836, abs=0.002)
@@ -65,6 +66,7 @@ def test_ton_iot_the_subspace_helps(ton):
     assert honest.false_negative_rate == pytest.approx(0.49, abs=0.03)
 
 
+@pytest.mark.data("ton")
 def test_ton_iot_subspace_is_found_where_there_is_a_gap(ton):
     for components in (2, 4):
         assert ton.problem.eigenvalues[components - 1] > 1.5 * ton.problem.eigenvalues[components]
@@ -74,12 +76,14 @@ def test_ton_iot_subspace_is_found_where_there_is_a_gap(ton):
         assert (rest**2).sum() < 0.05**2 * components
 
 
+@pytest.mark.data("ton")
 def test_ton_iot_self_learning_fails_by_its_threshold(ton):
     local = alone(ton, 10)
     assert 0.8 < local.auc < 0.9
     assert local.own_quantile["fpr"] > 0.2
 
 
+@pytest.mark.data("ton")
 def test_ton_iot_a_shuffled_split_closes_the_gap(data_folder, ton):
     shuffled = traffic.prepare(traffic.load("ton", data_folder), split="iid")
     even = alone(shuffled, 4)
@@ -89,6 +93,7 @@ def test_ton_iot_a_shuffled_split_closes_the_gap(data_folder, ton):
     assert narrow.false_alarms.mean() > 0.2
 
 
+@pytest.mark.data("unsw")
 @pytest.mark.parametrize(
     "transform,norm,components,rounds",
     [("none", 0.820, 10, 300), ("none", 0.820, 4, 500), ("log", 0.861, 6, 300)],
@@ -102,6 +107,7 @@ def test_unsw_fedpg_matches_centralised_but_not_the_norm(unsw, transform, norm, 
     assert exact < norm
 
 
+@pytest.mark.data("unsw")
 def test_unsw_true_rank_two_is_far_below_the_published_figure(unsw):
     """But the paper names no rank, and at another the subspace comes near it."""
     raw = unsw["none"]

@@ -5,7 +5,6 @@ What a reader needs a browser for, drawing, keyboard and addresses, is in tests/
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -104,9 +103,8 @@ def test_an_unknown_client_is_a_sentence() -> None:
 def test_methods_that_send_models_are_read_too() -> None:
     app = opened("attack", elsewhere="FedPG")
     assert panels(app).count("outside") == 1
-    if os.environ.get("FEDPCA_DATA"):  # IoT-23 has few enough features to be fitted whole
-        told = "the two fits differ by that record: a cosine of 1.0000 to the truth"
-        assert told in said(app)
+    # IoT-23 has few enough features to be fitted whole.
+    assert "the two fits differ by that record: a cosine of 1.0000 to the truth" in said(app)
     assert "personal_exposure" in views(opened("attack", elsewhere="Personalised PCA"))
 
 

@@ -35,9 +35,9 @@ class AnomalySettings(Settings):
     problem: str = shared(
         "problem",
         default="auto",
-        help="Public intrusion data sets, found in the folder FEDPCA_DATA; any CSV file of your "
-        "own; or synthetic traffic drawn by this program. Best available: TON-IoT where it is "
-        "found, else synthetic.",
+        help="Public intrusion data sets: IoT-23 comes along, “python -m fedpca_core data” says "
+        "how to get the others; any CSV file of your own; or synthetic traffic drawn by this "
+        "program. Best available: TON-IoT where it is found, else synthetic.",
         choices=TRAFFIC,
     )
     label_column: str = parameter(

@@ -25,6 +25,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.studies import own_table
 from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.facts import Facts
+from fedpca_core.studies.here import FEW_COMPONENTS
 from fedpca_core.studies.own_data import NoFile, OwnData
 from fedpca_core.studies.own_table import TableFacts
 from fedpca_core.studies.study import content_key
@@ -107,6 +108,12 @@ class TaskFacts:
 def present(problem: str) -> bool:
     """Whether a public data set can be read here."""
     return problem in available()
+
+
+def of_iot23(settings: AnomalySettings) -> AnomalySettings:
+    """The same on IoT-23, whose eight features have room for few components."""
+    few = min(settings.components, FEW_COMPONENTS)
+    return replace(settings, problem="iot23", components=few)
 
 
 def resolve(problem: str) -> str:

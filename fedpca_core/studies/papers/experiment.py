@@ -119,6 +119,10 @@ class Experiment(ABC):
     def described(self, size: Size) -> str:
         """The size in a sentence: features, records, clients, rounds."""
 
+    def needs(self, size: Size) -> tuple[str, ...]:
+        """Keys of the public data sets that it reads, whole and not as samples."""
+        return ()
+
     def live(self) -> Settings | None:
         """Settings that open it on its own page; None where it has none."""
         return None

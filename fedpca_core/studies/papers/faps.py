@@ -388,6 +388,23 @@ PRESETS: tuple[Preset, ...] = (
         attack=True,
     ),
     Preset(
+        "ten-garments",
+        "One message, ten garments",
+        "Forty shops hold ten pictures each and send SSI's first message: ten columns. From the "
+        "message of the one under attack the server makes the ten pictures, to the last grey "
+        "level.",
+        live={
+            "problem": "fashion_mnist",
+            "clients": 40,
+            "records_per_client": 10.0,
+            "components": 10,
+            "rounds": 10,
+            "attacked": ("ssi",),
+            "fine": True,
+        },
+        attack=True,
+    ),
+    Preset(
         "ten-faces",
         "One message, ten faces",
         "Forty people's computers hold ten photographs each and send SSI's first message: ten "

@@ -20,6 +20,7 @@ from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
+from fedpca_core.problems.data_sets import DATA_SETS
 from fedpca_core.problems.spectrum import singular_values
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
@@ -115,6 +116,12 @@ class Convergence(Experiment):
         cut = any(self._leading(size, value) for value in self._values(size))
         left = f"; singular values below {NEGLIGIBLE:g} of the largest count as 0" if cut else ""
         return ", ".join(shown) + varied + left
+
+    def needs(self, size: Size) -> tuple[str, ...]:
+        problems = {
+            str(self._fields(size, value).get("problem", "")) for value in self._values(size)
+        }
+        return tuple(sorted(problems & DATA_SETS.keys()))
 
     def live(self) -> ConvergeSettings:
         return self.preset.configuration()

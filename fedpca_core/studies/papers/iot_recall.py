@@ -76,6 +76,9 @@ class AtRecall(Experiment):
             "start, every client standardised by its own moments"
         )
 
+    def needs(self, size: Size) -> tuple[str, ...]:
+        return (self.data,)
+
     def live(self) -> AnomalySettings:
         return self._settings(0)
 

@@ -22,6 +22,7 @@ from fedpca_core.studies.detection.settings import AnomalySettings
 from fedpca_core.studies.detection.sweeps import Sweeps
 from fedpca_core.studies.detection.task import task
 from fedpca_core.studies.detection.trained import run as ran
+from fedpca_core.studies.here import named
 from fedpca_core.studies.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.studies.papers.iot import TABLE_I, TEST_RECORDS, implied_accuracy
 
@@ -81,6 +82,9 @@ class TableI(Experiment):
 
     def described(self, size: Size) -> str:
         return "100 clients of whom 10% take part in a round; rates at the oracle's threshold"
+
+    def needs(self, size: Size) -> tuple[str, ...]:
+        return (self.data,)
 
     def live(self) -> AnomalySettings:
         return self._settings(next(iter(READINGS[self.data])), 0)
@@ -152,6 +156,9 @@ class Learning(Experiment):
         c = self._settings(size, "orthonormal", "fedpg", 0)
         return f"{DATA.get(c.problem, 'synthetic traffic')}, {c.clients} clients, rank 2"
 
+    def needs(self, size: Size) -> tuple[str, ...]:
+        return named(self._settings(size, "orthonormal", "fedpg", 0))
+
     def live(self) -> AnomalySettings:
         return replace(self._settings("live", "orthonormal", "fedpg", 0), topic="learning")
 
@@ -204,6 +211,9 @@ class OneVaried(Experiment):
 
     def described(self, size: Size) -> str:
         return f"{'TON-IoT' if size == 'paper' else 'synthetic traffic'}, logarithms, rank 4"
+
+    def needs(self, size: Size) -> tuple[str, ...]:
+        return named(self._settings(size))
 
     def live(self) -> AnomalySettings:
         return replace(self._settings("live"), topic="sweeps", sweep=self.name)

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from fedpca_core.errors import require
+from fedpca_core.problems.data_sets import require_here
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.studies.files import write_whole
 from fedpca_core.studies.papers.experiment import (
@@ -56,6 +57,7 @@ def reproduce(
         No seed, a series that the experiment does not have, data that are not there, a folder that
         cannot be written.
     """
+    require_here(experiment.needs(size), whole=True)
     require(seeds >= 1, f"An experiment runs from at least 1 seed, not {seeds}.")
     cells = list(experiment.cells(size, seeds))
     known = list(dict.fromkeys(cell.series for cell in cells))

@@ -135,7 +135,7 @@ def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
         return own_problem(c, data)
     if c.problem in IMAGES:
         shape = LIVE_RESOLUTION[c.problem]
-        return images(c.problem, clients=c.clients, seed=c.seed, resolution=shape, download=True)
+        return images(c.problem, clients=c.clients, seed=c.seed, resolution=shape)
     traffic = replace(c.carried(AnomalySettings), split="iid", standardising="centre")
     return task(traffic).problem
 

@@ -14,6 +14,7 @@ SIZES = tuple((features, records) for records in (30_000, 2_000) for features in
 #: Real records with clip norms that suit their units: most records around their mean are shorter.
 _REAL = {
     "digits": replace(_WAYS, problem="digits", clip_norm=3.0, mean_clip=5.0),
+    "garments": replace(_WAYS, problem="fashion_mnist", clip_norm=5.0, mean_clip=10.0),
     "faces": replace(_WAYS, problem="olivetti", clip_norm=3.0, mean_clip=10.0),
     "traffic": replace(_WAYS, problem="auto", clip_norm=10.0, mean_clip=20.0),
 }

@@ -22,7 +22,7 @@ from fedpca_core.studies.world import (
 )
 
 #: Real records, and the visitor's own.
-REAL = ("digits", "olivetti", "auto", "table")
+REAL = ("digits", "fashion_mnist", "olivetti", "auto", "table")
 #: What seeks the pooled subspace, whether its noise can be accounted or not.
 PRIVATE = Titles(lambda method: method.compared or bool(method.accounts))
 

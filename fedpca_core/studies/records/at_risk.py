@@ -46,7 +46,7 @@ RECOVERED, RANK, SEVERAL, PRECISION = range(4)
 
 def _images(source: str, side: int, count: int, seed: int) -> Problem:
     wanted = CLIENTS * count
-    return images(source, CLIENTS, max_samples=wanted, seed=seed, resolution=side, download=False)
+    return images(source, CLIENTS, max_samples=wanted, seed=seed, resolution=side)
 
 
 def _heart(count: int, seed: int) -> Problem:
@@ -59,6 +59,8 @@ ROWS: Mapping[str, Callable[[int, int], Problem]] = {
     "Digits, 4 × 4": partial(_images, "digits", 4),
     "Digits, 8 × 8": partial(_images, "digits", 8),
     "Heart, 25 columns": _heart,
+    "Garments, 28 × 28": partial(_images, "fashion_mnist", 28),
+    "Garments, 14 × 14": partial(_images, "fashion_mnist", 14),
     "Faces, 32 × 32": partial(_images, "olivetti", 32),
     "Faces, 16 × 16": partial(_images, "olivetti", 16),
 }

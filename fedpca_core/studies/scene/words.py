@@ -11,7 +11,7 @@ from fedpca_core.settings import short
 from fedpca_core.studies.facts import Facts
 from fedpca_core.studies.pca_settings import ConvergeSettings
 
-_THINGS = {"digits": "digits", "olivetti": "faces", "table": "rows"}
+_THINGS = {"digits": "digits", "fashion_mnist": "garments", "olivetti": "faces", "table": "rows"}
 
 
 def things(settings: ConvergeSettings) -> str:

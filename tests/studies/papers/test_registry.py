@@ -306,7 +306,8 @@ def test_with_few_clients_a_round_a_printed_run_is_followed_as_far(monkeypatch):
     assert rounds["projection corrected"].endswith("round 0")
 
 
-def test_the_public_scripts_leave_the_basis_where_it_started(data_folder):
+@pytest.mark.data("unsw")
+def test_the_public_scripts_leave_the_basis_where_it_started():
     experiment = EXPERIMENTS["iot-recall-unsw"]
     cell = experiment.cells("paper", 1)[0]
     found = {one.measure: one.result for one in outcome(experiment.run(cell, "paper"))}

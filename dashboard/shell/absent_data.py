@@ -1,0 +1,48 @@
+"""Settings whose data are not on this machine: what is shown instead, and how to get them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import streamlit as st
+
+from dashboard.shell.controls import packed
+from dashboard.shell.navigation import ENTRIES
+from fedpca_core.settings import Settings
+from fedpca_core.studies.here import instead, missing
+
+S = TypeVar("S", bound=Settings)
+
+
+def opened(settings: S) -> S:
+    """What a link to these settings opens: the same, or what comes along in their place."""
+    return instead(settings) or settings
+
+
+def told(text: str, settings: Settings) -> str:
+    """What a link says of itself, and where its data are missing how to get them."""
+    absent, other = missing(settings), instead(settings)
+    if absent is None:
+        return text
+    shown = f" Opened with {_title(other)} meanwhile." if other else ""
+    return f"{text} {absent}{shown}"
+
+
+def offer(settings: Settings) -> None:
+    """A link that opens the page with data that come along, where it has such."""
+    other = instead(settings)
+    if other is None:
+        return
+    names = {entry.name for entry in ENTRIES}
+    page = settings.kind if settings.kind in names else ENTRIES[0].name
+    st.page_link(
+        f"../pages/{page}.py",
+        label=f"Show it with {_title(other)}, which is here",
+        icon=":material/database:",
+        query_params=packed(other),
+    )
+
+
+def _title(settings: Settings) -> str:
+    described = settings.parameters()["problem"]
+    return described.text(settings.problem)  # type: ignore[attr-defined]

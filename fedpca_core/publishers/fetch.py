@@ -1,0 +1,205 @@
+"""Fetch the originals of a data set, or take them from this machine, and put what is read here.
+
+Nothing else in the core opens a connection, and this only for the command `data`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems.data_sets import COMMAND, DataSet, Original
+from fedpca_core.publishers.convert import converted
+from fedpca_core.studies.files import write_whole
+
+#: How often a file is asked for again.
+RETRIES = 3
+#: What was fetched, from where and when, with checksums: a file beside the data.
+SOURCES = "sources.json"
+#: Below the folder of data files: what has been fetched and not been converted yet.
+ORIGINALS = "originals"
+_CHUNK_BYTES = 1 << 16
+
+
+def provide(
+    one: DataSet, folder: Path, given: Sequence[Path] = (), retries: int = RETRIES
+) -> list[Path]:
+    """Put the files of a data set into the folder of data files.
+
+    Parameters
+    ----------
+    one : DataSet
+    folder : path
+        Where they are put.
+    given : sequence of path
+        Files, folders or zip archives on this machine that hold the originals; empty: they are
+        fetched from the publisher.
+    retries : int
+        How often a file that fails is asked for again.
+
+    Returns
+    -------
+    list of path
+        The finished files.
+
+    Raises
+    ------
+    InvalidInput
+        Nothing to fetch, a publisher who asks for a form, an original that cannot be had or is not
+        what it should be. Nothing of the data set is stored then.
+    """
+    require(
+        bool(one.originals),
+        f"{one.title} comes along and need not be fetched.",
+    )
+    with _taken(one, given) if given else _fetched(one, folder, retries) as files:
+        made = converted(one.key, {path.name: path for path in files})
+        about = {
+            "on": date.today().isoformat(),
+            "page": one.page,
+            "originals": {
+                original.name: {"address": original.address, "sha256": _sha256(path.read_bytes())}
+                for original, path in zip(one.originals, files, strict=True)
+            },
+            "files": {name: _sha256(content) for name, content in made.items()},
+        }
+        for name, content in made.items():
+            write_whole(folder / name, content)
+    _note(folder / SOURCES, one.key, about)
+    return [folder / name for name in made]
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _note(path: Path, key: str, about: object) -> None:
+    """Keep where a data set came from."""
+    try:
+        noted = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        noted = {}
+    write_whole(path, json.dumps({**noted, key: about}, indent=2))
+
+
+@contextmanager
+def _fetched(one: DataSet, folder: Path, retries: int) -> Iterator[list[Path]]:
+    """The originals from their publisher; they stay until they have been converted."""
+    names = " and ".join(original.name for original in one.originals)
+    require(
+        not one.by_form,
+        f"{one.title} has no address of its own, its publisher gives it out through a page: open "
+        f"{one.page}, download {names} there (or the archive that "
+        f"holds them), and give the path: {COMMAND} {one.name} --from PATH",
+    )
+    place = folder / ORIGINALS / one.key
+    files = [_download(one, original, place, retries) for original in one.originals]
+    try:
+        yield files
+    except InvalidInput:
+        for original, path in zip(one.originals, files, strict=True):
+            if not original.sha256:  # nothing says that it is whole
+                path.unlink(missing_ok=True)
+        raise
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _download(one: DataSet, original: Original, place: Path, retries: int) -> Path:
+    """One file, checked, with a bar where somebody watches; one that is here is not asked for."""
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")
+    known = f"sha256:{original.sha256}" if original.sha256 else None
+    asked = pooch.create(
+        path=place,
+        base_url="",
+        registry={original.name: known},
+        urls={original.name: original.address},
+        retry_if_failed=retries,
+    )
+    by_hand = (
+        f"open {one.page}, download it there, and give the path: {COMMAND} {one.name} --from PATH"
+    )
+    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), chunk_size=_CHUNK_BYTES)
+    try:
+        return Path(asked.fetch(original.name, downloader=downloader))
+    except requests.exceptions.RequestException as error:
+        told = str(error)[:200].rstrip(".")
+        raise InvalidInput(
+            f"{original.name} could not be fetched from {original.address} ({told}); try again, or "
+            f"{by_hand}"
+        ) from None
+    except ValueError:  # the checksum, after all attempts
+        raise InvalidInput(
+            f"What {original.address} gives is not {original.name} as it was: its SHA-256 differs "
+            f"from {original.sha256}, and nothing was stored. It was damaged on its way, or its "
+            f"publisher has changed it; {by_hand}"
+        ) from None
+    except OSError as error:
+        raise InvalidInput(
+            f"{place} cannot be written ({error.strerror}); choose another folder with --to."
+        ) from None
+
+
+@contextmanager
+def _taken(one: DataSet, given: Sequence[Path]) -> Iterator[list[Path]]:
+    """The originals from paths on this machine, unpacked where they lie in an archive."""
+    with tempfile.TemporaryDirectory() as unpacked:
+        candidates: list[Path] = []
+        for path in given:
+            require(path.exists(), f"There is no {path}; give the path of a file or a folder.")
+            candidates += sorted(path.rglob("*")) if path.is_dir() else [path]
+        files = []
+        for original in one.originals:
+            found = next((path for path in candidates if _same(path.name, original.name)), None)
+            found = found or _from_archive(original, candidates, Path(unpacked))
+            if found is None:
+                raise InvalidInput(
+                    f"{original.name} is in none of {', '.join(map(str, given))}; it belongs to "
+                    f"{one.title} ({one.page})."
+                )
+            require(
+                original.sha256 in ("", _sha256(found.read_bytes())),
+                f"{found} is not {original.name} as its publisher gave it out: its SHA-256 differs "
+                f"from {original.sha256}; download it again from {one.page}",
+            )
+            files.append(_called(found, original.name, Path(unpacked)))
+        yield files
+
+
+def _same(name: str, other: str) -> bool:
+    return name.casefold() == other.casefold()
+
+
+def _called(path: Path, name: str, folder: Path) -> Path:
+    """The file under its publisher's name, whatever its capitals are here."""
+    if path.name == name:
+        return path
+    return Path(shutil.copyfile(path, folder / name))
+
+
+def _from_archive(original: Original, candidates: Sequence[Path], folder: Path) -> Path | None:
+    """An original out of the first zip archive that holds it, under its own name alone."""
+    for path in candidates:
+        if path.suffix.lower() != ".zip":
+            continue
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for entry in archive.namelist():
+                    if _same(entry.rpartition("/")[2], original.name):
+                        target = folder / original.name
+                        target.write_bytes(archive.read(entry))
+                        return target
+        except (zipfile.BadZipFile, OSError, RuntimeError) as error:
+            raise InvalidInput(f"{path} cannot be unpacked ({error}); download it again.") from None
+    return None
