@@ -238,26 +238,32 @@ def _replayed(
 
 
 def _solved(
-    solve: Callable[[Transcript, Deployment, int], Array],
+    solve: Callable[[Transcript, Deployment, int], tuple[Array, float]],
 ) -> Read:
-    """A reading that solves all messages at once."""
+    """A reading that solves all messages at once, for a matrix and the error of its entries."""
 
     def read(
         view: Transcript, deployment: Deployment, client: int, effort: Effort
     ) -> Part[list[Belief]]:
         yield Step(0.0, "Solving the messages for the client's matrix")
-        matrix = solve(view, deployment, client)
-        factor = factor_of(matrix, int(view.samples[client]))
+        matrix, error = solve(view, deployment, client)
+        factor = factor_of(matrix, int(view.samples[client]), error=error)
         last = Belief(matrix, factor.rank, factor, sure=False, dense=True)
         return _at_the_end(last, len(view.exchanges))
 
     return read
 
 
-def _of_frames(view: Transcript, deployment: Deployment, client: int) -> Array:
+def _of_frames(view: Transcript, deployment: Deployment, client: int) -> tuple[Array, float]:
     # Uploads of this kind are of this method alone.
     algorithm = cast(PersonalizedPCA, deployment.algorithm)
-    return second_moment(view, algorithm, client).matrix
+    found = second_moment(view, algorithm, client)
+    return found.matrix, found.error
+
+
+def _of_runs(view: Transcript, deployment: Deployment, client: int) -> tuple[Array, float]:
+    # A fit that does not end at rounding is not the client's, and no records follow from it.
+    return fit_runs(view, deployment.algorithm, client), 0.0
 
 
 # ------------------------------------------------------------------------------------- conditions
@@ -429,7 +435,7 @@ MATRIX_ATTACKS = (
         "looks for the matrix on which the local steps land on the uploads",
         _single(Uploads.FRAMES),
         _fitting,
-        _solved(lambda view, d, client: fit_runs(view, d.algorithm, client)),
+        _solved(_of_runs),
         searches=True,
     ),
     MatrixAttack(

@@ -68,6 +68,8 @@ class SecondMoment:
     misfit : float
         Relative residual of the equations: far above round-off when the frames do not belong to
         one S_i, that is, when a wrong branch was followed or messages were disturbed.
+    error : float
+        Standard error of an entry, from the residual.
     rounds : int
         Pairs of consecutive frames used.
     probed : int
@@ -76,6 +78,7 @@ class SecondMoment:
 
     matrix: Array
     misfit: float
+    error: float
     rounds: int
     probed: int
 
@@ -152,8 +155,12 @@ def second_moment(
         full[:, np.arange(features), np.arange(features)] /= 2
         blocks.append(full[:, upper[0], upper[1]])
     system, right = np.vstack(blocks), np.concatenate([answer.ravel() for _, answer in equations])
-    solution = np.linalg.lstsq(system, right, rcond=1e-10)[0]
-    misfit = float(np.linalg.norm(system @ solution - right) / np.linalg.norm(right))
+    solution, _, _, pivots = np.linalg.lstsq(system, right, rcond=1e-10)
+    off = float(np.linalg.norm(system @ solution - right))
+    misfit = off / float(np.linalg.norm(right))
+    held = pivots[pivots > 1e-10 * pivots[0]]
+    free = max(len(right) - len(held), 1)
+    error = off / np.sqrt(free) * float(np.sqrt((held**-2.0).mean()))
     moment = np.zeros((features, features))
     moment[upper] = solution
     moment = moment + np.triu(moment, 1).T
@@ -162,7 +169,7 @@ def second_moment(
     expected = algorithm.components + features * algorithm.noise_variance
     rank = features if noisy else int(transcript.samples[client])
     matrix = _completed(moment, covered, rank, expected)
-    return SecondMoment(matrix, misfit, len(equations), covered.shape[1])
+    return SecondMoment(matrix, misfit, error, len(equations), covered.shape[1])
 
 
 def _equations(
