@@ -133,7 +133,7 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
         repeats = np.maximum(np.rint(measured**2), 1.0).astype(np.int64)
         lengths = np.sqrt(repeats)
     stages = [(lattice.rows, lattice.shifts), (question.rows, question.mean)]
-    settled = settle(stages, attempt.directions, lengths)
+    settled = settle(stages, attempt.directions, lengths, question.error)
     expected = lengths
     if question.steps is not None:
         # The length of a whole record is known better than that of its direction.
@@ -141,7 +141,7 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
             before, expected = expected, _unit_lengths(question, settled)
             if np.array_equal(before, expected):
                 break
-            settled = settle(stages, attempt.directions, expected)
+            settled = settle(stages, attempt.directions, expected, question.error)
     settled = _within_limits(question, settled)
     whole = _expanded(settled, repeats, samples, question.numerators is None)
     off = float(np.abs(measured / expected - 1.0).max())
@@ -157,11 +157,7 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
             f"10^{odds:.0f}; there are too few informative features."
         )
     valid, signs = not note, bool(settled.decided.all())
-    ambiguity = "" if signs else "each record may be its negative, less twice what was subtracted"
-    if question.numerators is None and not signs:
-        ambiguity = "each record may be its negative"
-    if question.steps is not None:
-        ambiguity = "each record is known up to a common divisor of its entries"
+    ambiguity = _open(question, signs, int(np.gcd.reduce(repeats)))
     if valid:
         note = _kept(question, settled, misfit, proved, odds, ambiguity)
     unique = valid and proved and not ambiguity
@@ -169,6 +165,19 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
         Certificate(valid, settled.largest, misfit, odds, unique, signs, ambiguity, note),
         whole,
     )
+
+
+def _open(question: Question, signs: bool, times: int) -> str:
+    """What else explains the matrix, in words."""
+    if question.steps is not None:
+        return "each record is known up to a common divisor of its entries"
+    found = []
+    if not signs:
+        twice = "" if question.numerators is None else ", plus twice what was subtracted"
+        found.append(f"each record may be its negative{twice}")
+    if times > 1:
+        found.append(f"if there were {times} times fewer records, each of them once would do")
+    return "; ".join(found)
 
 
 def _kept(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.linalg.stiefel import polar
 
 #: Farthest that an entry may lie off, in multiples of its expected error.
 FARTHEST = 5.0
@@ -20,6 +21,28 @@ FARTHEST = 5.0
 SUBTRACTED = 2e6 * float(np.finfo(float).eps)
 #: Rounding of a product, relative to the length of a row.
 _ROUNDING = 4.0 * float(np.finfo(float).eps)
+#: Weight of the rotation itself in a refit.
+_HELD = 1e-6
+
+
+def refitted(whole: Array, rows: Array, turn: Array, error: Array) -> Array:
+    """R refitted to rows of unequal sizes and errors: each counts by what is known of it.
+
+    Parameters
+    ----------
+    whole : (features, size) float64
+        What the rows turn into, less what was subtracted.
+    rows : (features, rank) float64
+        B.
+    turn : (size, rank) float64
+        R so far, which holds what all rows leave open.
+    error : (features,) float64
+        Expected error of an entry of each row.
+    """
+    weights = _weights(rows, error)[:, None]
+    for _ in range(2):
+        turn = polar((whole * weights).T @ (rows * weights) + _HELD * turn)
+    return turn
 
 
 def farthest(rows: Array, error: Array) -> Array:
@@ -27,19 +50,27 @@ def farthest(rows: Array, error: Array) -> Array:
 
     Parameters
     ----------
-    rows : (features, rank) float64
-        B.
-    error : (features,) float64
-        Expected error of an entry of each row.
+    rows, error
+        As in `refitted`.
 
     Returns
     -------
     (features,) float64
         Also for the error of R, which was fitted to rows with this error.
     """
-    smallest = float(np.linalg.svd(rows, compute_uv=False)[-1])
-    turned = float(np.linalg.norm(error)) / max(smallest, float(np.finfo(float).tiny))
-    return FARTHEST * (error + np.linalg.norm(rows, axis=1) * (turned + _ROUNDING))
+    weights, sizes = _weights(rows, error), np.linalg.norm(rows, axis=1)
+    every = error + _ROUNDING * sizes
+    values = np.linalg.svd(rows * weights[:, None], compute_uv=False)
+    smallest = max(float(values[-1]), float(np.finfo(float).tiny))
+    # The refit squares the rows, and rounds by the size of the longest.
+    squared = _ROUNDING * (float(values[0]) / smallest) ** 2
+    turned = float(np.linalg.norm(every * weights)) / smallest
+    return FARTHEST * (every + sizes * (turned + squared))
+
+
+def _weights(rows: Array, error: Array) -> Array:
+    known = error + _ROUNDING * np.linalg.norm(rows, axis=1)
+    return np.asarray(known[known > 0].min(initial=1.0) / np.maximum(known, np.finfo(float).tiny))
 
 
 def nothing_else_fits(rows: Array, off: Array, apart: float) -> bool:

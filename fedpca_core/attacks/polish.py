@@ -10,20 +10,19 @@ after each refit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.attacks.known_error import refitted
 from fedpca_core.linalg.stiefel import polar
 
 #: Farthest from the grid that an entry of a certified record may lie, in grid units.
 TOLERANCE = 0.25
 #: Refits, and the rows of the first one, in multiples of the rank.
 _ROUNDS, _BEGIN = 40, 2
-#: Weight of the rotation itself in the last refits.
-_HELD = 1e-6
 #: Root mean square distance from the grid of a row that can be rounded; 0.29 is pure chance.
 _NEAR = 0.2
 
@@ -55,7 +54,9 @@ class Settled:
         return float(self.distances.max(initial=0.0))
 
 
-def settle(stages: Sequence[tuple[Array, Array]], directions: Array, lengths: Array) -> Settled:
+def settle(
+    stages: Sequence[tuple[Array, Array]], directions: Array, lengths: Array, error: Array
+) -> Settled:
     """Round, refit and choose signs until nothing changes.
 
     Parameters
@@ -67,11 +68,16 @@ def settle(stages: Sequence[tuple[Array, Array]], directions: Array, lengths: Ar
         Rows e_j^T Q, roughly.
     lengths : (rank,) float64
         Of the directions: D.
+    error : (features,) float64
+        Expected error of an entry of B.
     """
     turn = polar(directions / np.linalg.norm(directions, axis=1, keepdims=True))
     for rows, mean in stages:
         settled, turn = _settle(rows, mean, turn, directions, lengths)
-    return settled
+    # Rough directions bend the rotation, so at the end it is refitted without them.
+    sent = settled.whole - mean[:, None]
+    turn = refitted(sent * lengths, rows, turn, error)
+    return replace(settled, distances=np.abs(rows @ turn.T / lengths - sent))
 
 
 def _settle(
@@ -104,10 +110,6 @@ def _settle(
         refitted = trusted == len(order)
         if float(np.median(off)) < _NEAR or np.array_equal(before, whole):
             trusted = min(2 * trusted, len(order))
-    # Rough directions bend the rotation: in the end it holds by itself what all rows leave open.
-    for _ in range(2):
-        turn = polar(((whole - centre) * lengths).T @ rows + _HELD * turn)
-    values = rows @ turn.T / lengths
     distances = np.abs(values + centre - whole)
     return Settled(whole, distances, decided, lengths), turn
 

@@ -27,7 +27,12 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.certificate import exact_combinations, unit_vectors
-from fedpca_core.attacks.known_error import SUBTRACTED, farthest, nothing_else_fits
+from fedpca_core.attacks.known_error import (
+    SUBTRACTED,
+    farthest,
+    nothing_else_fits,
+    refitted,
+)
 from fedpca_core.attacks.lattice import Reduced, advice, reduce_generators
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.polish import TOLERANCE, chance_of_window
@@ -124,6 +129,8 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
             continue
         for stage in (small, rows):
             whole, turn = _polished(stage, turn)
+        offset = (rows @ turn.T - whole).mean(axis=1, keepdims=True)
+        turn = refitted(whole + offset, rows, turn, error)
         proved = _proved(sieved, chosen, reduced, whole, allowed, own)
         found = _judged(rows, whole, turn, allowed, proved)
         if found.certified:
