@@ -8,7 +8,6 @@ attempts that must fail. ``python -m bench records`` runs all of it in a few min
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,6 +19,7 @@ from fedpca_core import attacks
 from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.problems import from_table
 from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.data_sets import files_of
 from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.protocol.transcript import Transcript
@@ -52,7 +52,7 @@ def sources() -> Iterator[tuple[str, Problem, int]]:
 
 def colour(side: int = 16) -> Problem:
     """CIFAR-10 in colour, every pixel the mean of four, centred."""
-    with np.load(os.path.join(os.environ["FEDPCA_DATA"], "cifar10_subset.npz")) as file:
+    with np.load(files_of("cifar10")[0]) as file:
         images = file["X_train"].reshape(-1, side, 32 // side, side, 32 // side, 3)
     pixels = images.astype(float).mean(axis=(2, 4)).reshape(len(images), -1) / 255.0
     mean = pixels.mean(axis=0)
@@ -85,6 +85,18 @@ def exactly(found: attacks.Records, block: Array, facts: PublicFacts) -> int:
 def faces(per_client: int, clients: int, rounds: int, dtype: str = "float64") -> str:
     """All photographs of all clients from the first messages of SSI."""
     problem = fp.problems.images("olivetti", clients, resolution=32, heterogeneity=1.0)
+    name = f"faces 32 px, {clients} clients of {per_client}, {rounds} rounds in {dtype}"
+    return everybody(name, problem, rounds, dtype)
+
+
+def garments() -> str:
+    """The same for ten garments of each of forty clients, of the sample that comes along."""
+    problem = fp.problems.images("fashion_mnist", 40, max_samples=400)
+    return everybody("garments 28 px, 40 clients of 10, 1 round", problem, 1, "float64")
+
+
+def everybody(name: str, problem: Problem, rounds: int, dtype: str) -> str:
+    """How many records of all clients the server reads exactly off messages of SSI."""
     run = fp.simulate(problem, fp.SSI(10), rounds=rounds, channel=fp.Channel(dtype=dtype))
     facts = problem.announced
     assert facts is not None and problem.blocks is not None
@@ -95,8 +107,8 @@ def faces(per_client: int, clients: int, rounds: int, dtype: str = "float64") ->
         seconds.append(time.perf_counter() - begun)
         exact += exactly(found, problem.blocks[client], facts)
     return (
-        f"faces 32 px, {clients} clients of {per_client}, {rounds} rounds in {dtype}: "
-        f"{exact} of 400, {np.median(seconds):.2f} s a client, at most {max(seconds):.2f} s"
+        f"{name}: {exact} of {facts.records_total}, {np.median(seconds):.2f} s a client, at most "
+        f"{max(seconds):.2f} s"
     )
 
 
@@ -377,6 +389,7 @@ def main() -> None:
     for per_client, clients, rounds in ((10, 40, 1), (31, 13, 4), (40, 10, 5)):
         print(faces(per_client, clients, rounds), flush=True)
     print(faces(10, 40, 2, dtype="float32"), flush=True)
+    print(garments(), flush=True)
     for name, problem, size in sources():
         print(random_clients(name, problem, size), flush=True)
     digits = fp.problems.images("digits")
