@@ -328,7 +328,9 @@ def compared(found: Trial, truth: Truth) -> dict[Target, Got]:
         got[Target.RECORDS] = _exact(found.taken, truth.records, deployment)
     if truth.members is not None and truth.strangers is not None:
         above = 0.5 if not best else ranked(last[best].matrix, truth.members, truth.strangers)
-        got[Target.MEMBERSHIP] = Got.of(Target.MEMBERSHIP, best, above, above)
+        key, listed = _listed(found, truth.members, truth.strangers)
+        key, above = (key, listed) if listed > above else (best, above)
+        got[Target.MEMBERSHIP] = Got.of(Target.MEMBERSHIP, key, above, above)
     if truth.newcomer is not None and truth.strangers is not None:
         states = found.beliefs.get(TWO_RUNS, ())
         above = _told(states, truth.newcomer, truth.strangers)
@@ -360,6 +362,26 @@ def ranked(estimate: Array, members: Array, strangers: Array) -> float:
         -(((vectors.T @ some) ** 2) / size[:, None]).sum(axis=0) for some in (members, strangers)
     )
     return float((member[:, None] > stranger[None]).mean())
+
+
+def _listed(found: Trial, members: Array, strangers: Array) -> tuple[str, float]:
+    """How often a member is among the certified records and a stranger is not; ties count half."""
+    deployment = found.deployment
+    for key, one in found.taken.items():
+        if one.whole is None or one.differences or deployment.centring not in ("none", "announced"):
+            continue
+        grid = deployment.steps if one.step is None else np.full(deployment.features, one.step)
+        mean = np.zeros(deployment.features) if deployment.mean is None else deployment.mean
+        have = set(map(tuple, one.whole.T.tolist()))
+        inside, outside = (_among(one, have, mean, grid) for one in (members, strangers))
+        return key, 0.5 + 0.5 * (inside - outside)
+    return "", 0.0
+
+
+def _among(some: Array, have: set[tuple[int, ...]], mean: Array, grid: Array) -> float:
+    """Share of records that are among others, which are whole numbers before the mean was taken."""
+    whole = np.rint((some + mean[:, None]) / grid[:, None]).T.astype(int)
+    return float(np.mean([tuple(record) in have for record in whole.tolist()]))
 
 
 def _exact(taken: Mapping[str, Taken], records: Array, deployment: Deployment) -> Got:

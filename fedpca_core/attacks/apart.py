@@ -10,6 +10,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.attack import Effort, RecordsAttack, Taken
 from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.codes import are_codes, take_codes
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.attacks.records import Records, record_stages
@@ -169,6 +170,18 @@ def _without_mean(deployment: Deployment, client: int) -> str:
     return _few(deployment, client)
 
 
+def _coded(deployment: Deployment, client: int) -> str:
+    if not are_codes(deployment):
+        return "the schema names columns that are no codes of 0 and 1"
+    if deployment.centring not in ("none", "announced"):
+        return "the mean that was subtracted is not told, and counts need it"
+    return ""
+
+
+def _counting(deployment: Deployment, client: int) -> float:
+    return 0.2
+
+
 def _searching(deployment: Deployment, client: int) -> float:
     """Reduction of some dozen rows: about the fourth power of the records."""
     return 0.05 + 2e-5 * min(deployment.held(client), deployment.features) ** 4 / 10
@@ -192,5 +205,14 @@ LATTICE_ATTACKS = (
         _without_mean,
         _searching,
         _reading(_differences),
+    ),
+    RecordsAttack(
+        "codes",
+        "counts of codes",
+        "which columns are codes of 0 and 1, the number of records and what was subtracted",
+        "reads the matrix as counts, and looks for all records that have them",
+        _coded,
+        _counting,
+        _reading(take_codes),
     ),
 )

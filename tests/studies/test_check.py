@@ -248,3 +248,28 @@ def test_the_command_line_and_the_link_answer_alike(tmp_path, capsys, few):
 def test_a_description_that_cannot_be_is_refused():
     with pytest.raises(InvalidInput, match="leave nothing to find"):
         checked(CheckSettings(features=4, components=4))
+
+
+# ------------------------------------------------ deployments whose records are open after all
+@pytest.mark.parametrize(
+    "deployment",
+    [
+        # Sums over few small clients hold fewer records than features.
+        CheckSettings(features=40, samples=4, clients=3, components=8, rounds=8, centring="none",
+                      secure_aggregation=True),
+        CheckSettings(features=40, samples=4, clients=3, components=8, rounds=8, centring="pooled",
+                      secure_aggregation=True),
+        # A client's own mean, which nobody tells.
+        CheckSettings(features=30, samples=10, clients=5, components=10, rounds=4, centring="own"),
+        # More codes than features: their counts are told, and with them the records.
+        CheckSettings(features=8, samples=60, clients=5, components=4, rounds=10, values="codes",
+                      centring="none"),
+        CheckSettings(features=8, samples=60, clients=5, components=4, rounds=10, values="codes",
+                      centring="pooled"),
+    ],
+)  # fmt: skip
+def test_records_that_messages_determine_are_open(deployment: CheckSettings) -> None:
+    found = checked(deployment)
+    records = next(one for one in found.findings if one.target is Target.RECORDS)
+    assert records.status is Status.OPEN, records.words
+    assert records.figure.of == deployment.samples

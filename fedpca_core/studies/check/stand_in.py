@@ -56,7 +56,8 @@ def drawn(settings: CheckSettings, seed: int) -> tuple[Problem, Array]:
         strangers = strangers - mean[:, None]
     public = None
     if settings.values != "real":
-        public = PublicFacts(np.ones(n), mean, total)
+        codes = np.tile([0.0, 1.0], (n, 1)) if settings.values == "codes" else None
+        public = PublicFacts(np.ones(n), mean, total, bounds=codes)
     problem = from_blocks(held, name="stand-in", announced=public, own_mean=mean)
     return problem, strangers
 

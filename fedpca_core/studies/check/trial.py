@@ -79,7 +79,8 @@ def stated(settings: CheckSettings) -> Deployment:
     c = settings
     algorithm = build_algorithm(c.method, run_settings(c))
     mean = np.zeros(c.features) if c.centring in ("pooled", "secret") else None
-    on_grid = PublicFacts(np.ones(c.features), mean, c.clients * c.samples)
+    codes = np.tile([0.0, 1.0], (c.features, 1)) if c.values == "codes" else None
+    on_grid = PublicFacts(np.ones(c.features), mean, c.clients * c.samples, bounds=codes)
     guarantee = None
     if c.formal:  # its meaning does not hang on the norm at which records are clipped
         samples = np.full(c.clients, c.samples)

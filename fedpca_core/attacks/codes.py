@@ -1,0 +1,176 @@
+"""Records of codes, whatever their number: their second moments are counts.
+
+Of columns of zeros and ones ``m S`` counts: its diagonal how often each column is 1, its other
+entries how often two are 1 together. One or two groups of one-hot columns are told completely by
+that, for any number of records; of more groups or free columns every set of records with the same
+counts is enumerated, column by column: the records found so far fall into classes of equal ones,
+and the next column gives each class a number of ones. Where one set alone is left, these are the
+records.
+
+A public mean ``mu`` hides nothing: ``m S_kk = c_k (1 - 2 mu_k) + m mu_k^2`` gives the counts c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.attacks.attack import Taken
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.known_error import FARTHEST
+from fedpca_core.attacks.low_rank import Factor
+from fedpca_core.attacks.records import Records
+
+#: Counts farther from whole numbers than this are none.
+_WHOLE = 0.1
+#: Numbers of ones that are tried at most, for each unit of the work of an attack.
+_PER_WORK = 2e-5
+#: Sets of records after which no more are looked for.
+_SETS = 2
+
+
+def are_codes(deployment: Deployment) -> bool:
+    """Whether the schema says that every column holds zeros and ones."""
+    facts = deployment.records
+    if facts is None or facts.bounds is None or not deployment.grid_known:
+        return False
+    within = np.array_equal(facts.bounds, np.tile([0.0, 1.0], (deployment.features, 1)))
+    return within and bool((facts.grid == 1.0).all())
+
+
+def counts_of(factor: Factor, mean: Array | None) -> Array:
+    """How often two columns are 1 together, (features, features) float64, to rounding.
+
+    Parameters
+    ----------
+    factor : Factor
+    mean : (features,) float64 or None
+        What was subtracted; None for nothing. Where it is one half nothing follows for that column.
+    """
+    moment = factor.samples * factor.matrix @ factor.matrix.T
+    if mean is None:
+        return np.asarray(moment)
+    lost = 1.0 - 2.0 * mean
+    known = np.abs(lost) > 1e-9
+    ones = np.divide(
+        np.diag(moment) - factor.samples * mean**2,
+        lost,
+        out=np.full(len(mean), np.nan),
+        where=known,
+    )
+    outer = np.outer(ones, mean)
+    return np.asarray(moment + outer + outer.T - factor.samples * np.outer(mean, mean))
+
+
+def records_of_codes(factor: Factor, mean: Array | None, work: float) -> Records:
+    """The records behind counts, certified where no others have the same.
+
+    Parameters
+    ----------
+    factor, mean
+        As in `counts_of`.
+    work : float
+        As of `attacks.records`.
+    """
+    counts = counts_of(factor, mean)
+    exact = np.rint(counts)
+    # An entry of F is known to ``error``, and an entry of m S to as much as its columns are long.
+    longest = float(np.linalg.norm(factor.matrix, axis=1).max(initial=0.0))
+    known = FARTHEST * 2.0 * factor.samples * longest * factor.error * np.sqrt(factor.rank or 1)
+    off = float(np.abs(counts - exact).max()) if np.isfinite(counts).all() else np.inf
+
+    def failed(note: str) -> Records:
+        return Records(False, None, None, None, (), f"Not certified: {note}")
+
+    if not off < _WHOLE:
+        return failed("the second moments are no counts.")
+    if not off <= known + 1e-9 * factor.samples:
+        return failed(f"the counts are off by {off / known:.2g} times what their error explains.")
+    if float(np.diag(exact).max(initial=0.0)) > factor.samples or exact.min(initial=0.0) < 0:
+        return failed("the second moments are no counts of so many records.")
+    sets, whole = sets_of_records(exact.astype(np.int64), factor.samples, int(work * _PER_WORK))
+    if not whole:
+        return failed("too many sets of records have these counts to go through all of them.")
+    if len(sets) != 1:
+        many = "no set of records has" if not sets else "more than one set of records has"
+        return failed(f"{many} these counts.")
+    note = (
+        f"Certified: {factor.samples} records of codes have exactly these counts, and no others "
+        "do; all were gone through."
+    )
+    return Records(True, sets[0], sets[0].astype(float), None, (), note)
+
+
+def sets_of_records(counts: IntArray, samples: int, work: int) -> tuple[list[IntArray], bool]:
+    """Sets of records of zeros and ones with these counts, at most two of them.
+
+    Parameters
+    ----------
+    counts : (features, features) int64
+    samples : int
+    work : int
+        Numbers of ones that are tried at most.
+
+    Returns
+    -------
+    sets : list of (features, samples) int64
+    whole : bool
+        Whether the search was brought to an end: all sets are listed, or two were found.
+    """
+    found: list[IntArray] = []
+    left = work
+
+    def spread(sizes: IntArray, classes: IntArray, wanted: IntArray) -> Iterator[IntArray]:
+        """Numbers of ones for every class, with ``classes @ numbers`` as wanted."""
+        nonlocal left
+        numbers = np.zeros(len(sizes), dtype=np.int64)
+        sizes = np.minimum(sizes, np.where(classes > 0, wanted[:, None], samples).min(axis=0))
+        # The most that the classes from here on can still give to each equation.
+        beyond = np.cumsum((classes * sizes)[:, ::-1], axis=1)[:, ::-1]
+        beyond = np.hstack([beyond, np.zeros((len(wanted), 1), dtype=np.int64)])
+
+        def place(at: int, rest: IntArray) -> Iterator[IntArray]:
+            nonlocal left
+            if at == len(sizes):
+                yield numbers.copy()
+                return
+            inside = classes[:, at] > 0
+            most = min(int(sizes[at]), int(rest[inside].min(initial=sizes[at])))
+            least = max(0, int((rest - beyond[:, at + 1])[inside].max(initial=0)))
+            for number in range(most, least - 1, -1):
+                left -= 1
+                if left < 0 or len(found) >= _SETS:
+                    return
+                after = rest - number * classes[:, at]
+                if (after <= beyond[:, at + 1]).all():
+                    numbers[at] = number
+                    yield from place(at + 1, after)
+
+        yield from place(0, wanted)
+
+    def column(number: int, classes: IntArray, sizes: IntArray) -> None:
+        """Go on from records that are known in the first columns."""
+        if left < 0 or len(found) >= _SETS:
+            return
+        if number == len(counts):
+            found.append(np.repeat(classes, sizes, axis=1))
+            return
+        equations = np.vstack([classes, np.ones((1, len(sizes)), dtype=np.int64)])
+        wanted = np.append(counts[number, :number], counts[number, number])
+        for ones in spread(sizes, equations, wanted):
+            both = np.hstack([sizes - ones, ones])
+            digits = np.repeat([[0, 1]], len(sizes), axis=1)
+            grown = np.vstack([np.hstack([classes, classes]), digits])
+            column(number + 1, grown[:, both > 0], both[both > 0])
+
+    column(0, np.zeros((0, 1), dtype=np.int64), np.array([samples], dtype=np.int64))
+    return found, left >= 0
+
+
+def take_codes(
+    factor: Factor, grid: float | Array, deployment: Deployment, work: float
+) -> Iterator[Taken]:
+    """`records_of_codes` for a deployment; see `apart.take_apart`."""
+    yield Taken(records_of_codes(factor, deployment.mean, work))
