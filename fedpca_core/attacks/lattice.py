@@ -95,7 +95,7 @@ def reduce_generators(rows: Array, epsilon: float) -> Reduced | None:
     scale = 2.0 ** np.ceil(np.log2(_UNITS / epsilon))
     tag = float(np.rint(scale * epsilon))
     whole = np.hstack([np.rint(rows * scale), tag * np.eye(count)])
-    short = _reduced(whole, dimension)
+    short = reduce_whole(whole, dimension)
     if short is None:
         return None
     combinations = np.rint(short[:, dimension:] / tag)
@@ -119,11 +119,12 @@ def reduce_basis(rows: Array) -> Array:
     scale = 2.0 ** np.floor(np.log2(10.0**_DIGITS / max(largest, np.finfo(float).tiny)))
     count = len(rows)
     whole = np.hstack([np.rint(rows * scale), np.eye(count)])
-    short = _reduced(whole, rows.shape[1])
+    short = reduce_whole(whole, rows.shape[1])
     return rows if short is None else short[:, rows.shape[1] :] @ rows
 
 
-def _reduced(whole: Array, dimension: int) -> Array | None:
+def reduce_whole(whole: Array, dimension: int) -> Array | None:
+    """Independent rows of whole numbers, reduced; None where the plain reduction gave up."""
     if not library_installed():
         if float(np.abs(whole).max()) >= _LARGEST:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -14,11 +15,14 @@ from fedpca_core.attacks.belief import Belief, unpacked
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.linear import Estimate, linear, linear_rounds
+from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
 from fedpca_core.attacks.personal import second_moment
 from fedpca_core.attacks.pooled import mean_system, pooled_rounds
+from fedpca_core.attacks.records import records
 from fedpca_core.attacks.replay import Replaying
 from fedpca_core.attacks.ridge import ridge, ridge_rounds
+from fedpca_core.attacks.span import matrices_of_span
 from fedpca_core.attacks.stationary import fit_runs
 from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
 from fedpca_core.errors import InvalidInput
@@ -125,6 +129,33 @@ def _of_model(sent: dict[str, Array], view: Transcript, client: int) -> Belief |
                 return Belief.of_factor(Factor(state.factor[:, :samples], samples, error))
             return state
     return None
+
+
+def _span(
+    view: Transcript, deployment: Deployment, client: int, effort: Effort
+) -> Part[list[Belief]]:
+    """Eigenvectors without sizes: the first matrix behind them whose records are certified."""
+    yield Step(0.0, "Looking for whole records in the span")
+    samples = int(view.samples[client])
+    last = Belief.nothing(view.features)
+    for exchange in view.exchanges:
+        rows = np.flatnonzero(exchange.participants == client)
+        sent = None if exchange.uploads is None else exchange.uploads.get("eigenvectors")
+        if sent is None or not len(rows):
+            continue
+        vectors = sent[rows[0]]
+        last = Belief.of_frame(vectors)
+        for found in matrices_of_span(
+            vectors[:, :samples],
+            deployment.steps,
+            trace=deployment.trace,
+            single_precision=is_single_precision(vectors),
+        ):
+            whole = replace(Belief.of_factor(found), sure=False)
+            if records(found, deployment.steps, budget=effort.work).certified:
+                return _at_the_end(whole, len(view.exchanges))
+            last = last if last.whole else whole
+    return _at_the_end(last, len(view.exchanges))
 
 
 def _sums(
@@ -280,6 +311,19 @@ def _single(*kinds: Uploads) -> Callable[[Deployment, int], str]:
     return fits
 
 
+def _spanned(deployment: Deployment, client: int) -> str:
+    d = deployment
+    if refused := _single(Uploads.EIGENVECTORS)(d, client):
+        return refused
+    if not d.on_a_grid or not d.grid_known:
+        return "the records are on no announced grid, which tells them from their span"
+    if d.centring != "none":
+        return "something was subtracted from the records, so they do not lie in the span"
+    if not d.held(client) <= min(d.components, d.features - 1):
+        return f"{d.components} eigenvectors are not the span of {d.held(client)} records"
+    return ""
+
+
 def _stated_trace(deployment: Deployment, client: int) -> str:
     refused = _single(Uploads.PRODUCTS, Uploads.UPDATE)(deployment, client)
     return refused or ("" if deployment.trace is not None else "no trace is stated")
@@ -323,6 +367,11 @@ def _at_once(deployment: Deployment, client: int) -> float:
     return 0.05
 
 
+def _reducing(deployment: Deployment, client: int) -> float:
+    """Of some dozen features, and of the pairs of records; see `span`."""
+    return 0.1 + 3e-6 * deployment.held(client) ** 5
+
+
 def _fitting(deployment: Deployment, client: int) -> float:
     """A fit of all entries: the square of their number for every equation, some 40 times."""
     d = deployment
@@ -354,6 +403,15 @@ MATRIX_ATTACKS = (
         _single(Uploads.PRODUCTS),
         _at_once,
         _low_rank,
+    ),
+    MatrixAttack(
+        "span",
+        "whole numbers in the span",
+        "the grid of the records, their number, and that nothing was subtracted",
+        "looks for whole records in the span of eigenvectors that were sent without their sizes",
+        _spanned,
+        _reducing,
+        _span,
     ),
     MatrixAttack(
         "linear",

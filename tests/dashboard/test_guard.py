@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from functools import partial
 
 import pytest
@@ -65,7 +66,9 @@ def test_a_session_holds_a_few_files(monkeypatch):
     assert visit("/_stcore/upload_file/other/d", method="PUT").status == 200
 
 
-def test_the_log_names_the_study_and_no_setting(caplog):
+def test_the_log_names_the_study_and_no_setting(caplog, monkeypatch):
+    # A server that was started in this process keeps its log to itself.
+    monkeypatch.setattr(logging.getLogger("fedpca"), "propagate", True)
     with caplog.at_level("INFO", logger="fedpca"):
         log.job(("convergence", (("seed", 3), ("columns", ("salary",)))), 1.234, "done", 0.5)
     assert '"study": "convergence"' in caplog.text
