@@ -78,21 +78,20 @@ def test_a_worker_ended_by_two_at_once_closes_its_line_once(monkeypatch):
 def test_a_server_that_ends_amid_work_says_nothing():
     """Its workers are ended with it, whatever they do, and nobody is left behind."""
     code = (
-        "import threading, time\n"
+        "import threading\n"
         "from contextlib import suppress\n"
         "from dashboard.shell import workers\n"
         "from fedpca_core.errors import InvalidInput\n"
         "from fedpca_core.studies.catalogue import STUDIES\n"
-        "from tests.dashboard.test_workers import LONG\n"
-        "begun = threading.Barrier(3)\n"
+        "from fedpca_core.studies.pca_settings import ConvergeSettings\n"
+        "begun = threading.Barrier(2)\n"
         "def follow(pool):\n"
         "    with suppress(InvalidInput):\n"
-        "        run = pool.run(STUDIES['convergence'], LONG, None)\n"
+        "        run = pool.run(STUDIES['convergence'], ConvergeSettings(rounds=3000), None)\n"
         "        next(run), begun.wait(), list(run)\n"
         "if __name__ == '__main__':\n"
-        "    pool = workers.Pool(2)\n"
-        "    for _ in range(2):\n"
-        "        threading.Thread(target=follow, args=(pool,), daemon=True).start()\n"
+        "    pool = workers.Pool(1)\n"
+        "    threading.Thread(target=follow, args=(pool,), daemon=True).start()\n"
         "    begun.wait()\n"
         "    print(*pool.processes())\n"
     )
@@ -107,7 +106,7 @@ def test_a_server_that_ends_amid_work_says_nothing():
     lines = [line for line in ended.stderr.splitlines() if "ScriptRunContext" not in line]
     assert (ended.returncode, lines) == (0, [])
     processes = ended.stdout.split()
-    assert len(processes) == 2
+    assert len(processes) == 1
     assert not any(Path("/proc", process, "exe").exists() for process in processes)
 
 

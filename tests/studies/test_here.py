@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,10 @@ def test_a_study_that_reads_no_problem_needs_none():
     assert risk.needs(faces) == ()
 
 
-def test_a_poster_of_missing_data_is_left_out_and_no_failure(tmp_path, capsys):
+def test_a_poster_of_missing_data_is_left_out_and_no_failure(tmp_path, capsys, monkeypatch):
+    # The command sets these for its own process.
+    monkeypatch.setattr(logging.getLogger("fedpca"), "disabled", False)
+    monkeypatch.setenv("FEDPCA_WORKERS", "0")
     assert posters.main(["ten-faces", "--out", str(tmp_path)]) == 0
     assert "ten-faces is left out: “Olivetti faces” is not on this machine" in (
         capsys.readouterr().err
