@@ -43,9 +43,13 @@ def random_deployment(generator: np.random.Generator) -> CheckSettings:
     features = int(generator.integers(8, 12 if searched else 30))
     few = generator.random() < 0.5
     samples = int(generator.integers(3, features) if few else features * pick([2, 10, 40]))
+    secure, clients = bool(generator.random() < 0.3), int(generator.integers(2, 10))
+    if secure and few and generator.random() < 0.5:  # all of them hold fewer records than features
+        clients = int(generator.integers(2, 4))
+        samples = int(generator.integers(2, max(features // clients, 3)))
     return CheckSettings(
         method=method,
-        clients=int(generator.integers(2, 10)),
+        clients=clients,
         samples=samples,
         features=features,
         components=int(generator.integers(2, 4 if searched else 6)),
@@ -53,7 +57,7 @@ def random_deployment(generator: np.random.Generator) -> CheckSettings:
         participation=float(pick([1.0, 1.0, 0.5])),
         centring=str(pick(["none", "own", "pooled", "secret"])),
         values=str(pick(["grid", "grid", "codes", "real"])),
-        secure_aggregation=bool(generator.random() < 0.25),
+        secure_aggregation=secure,
         repeats=bool(generator.random() < 0.3),
         upload_noise=float(pick([0.0, 0.0, 0.0, 1e-3, 0.03, 0.3])),
         epsilon=float(pick([np.inf, np.inf, np.inf, 1.0, 10.0])),

@@ -29,6 +29,8 @@ ROUNDING = {
     "float64": 8.0 * float(np.finfo(np.float64).eps),
     "float32": 0.5 * float(np.finfo(np.float32).eps),
 }
+#: An error of K turns its weakest direction, and with it F: by so much of the bound (measured).
+_TURNED = 0.2
 #: Answers of one symmetric matrix make K symmetric up to so many times their rounding.
 _SYMMETRIC = 1e4
 
@@ -145,14 +147,20 @@ def from_answers(
     size = float(np.linalg.norm(product))
     asymmetry = float(np.linalg.norm(product - product.T)) / size if size else 0.0
     roots = np.sqrt(values[kept])
+    matrix = (answers @ (vectors[:, kept] / roots))[:, ::-1]
     unit = magnified * _unit(system, noise)
+    error = unit
+    if kept.any():
+        weakest = float(roots.min())
+        size = float(np.sqrt((matrix**2).mean()))
+        error = unit / weakest * (1.0 + _TURNED * size / weakest)
     complete = _is_complete(int(kept.sum()), probes.shape[1], samples) and asymmetry < max(
         _SYMMETRIC * magnified * _relative(system, noise), 4.0 * noise
     )
     return Factor(
-        matrix=(answers @ (vectors[:, kept] / roots))[:, ::-1],
+        matrix=matrix,
         samples=samples,
-        error=unit / float(roots.min()) if kept.any() else unit,
+        error=error,
         complete=complete,
         asymmetry=asymmetry,
         path=path,

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
+from fedpca_core.attacks import linear_system
 from fedpca_core.attacks.attack import Effort, MatrixAttack
 from fedpca_core.attacks.belief import Belief, unpacked
 from fedpca_core.attacks.deployment import Deployment
@@ -58,17 +59,32 @@ def _after_each(rounds: Estimates, once: Callable[[Transcript, Deployment, int],
         view: Transcript, deployment: Deployment, client: int, effort: Effort
     ) -> Part[list[Belief]]:
         masked, count = deployment.uploads is Uploads.UPDATE, len(view.exchanges)
+        exact = not masked and deployment.upload_noise == 0
         if effort.path:
             path = (
-                Belief(estimate, 0 if masked else rank, dense=True)
+                _estimated(estimate, 0 if masked else rank, deployment, client, exact)
                 for estimate, rank in rounds(view, deployment, client)
             )
             return (yield from _listed(path, count))
         yield Step(0.0, "Reading the messages")
-        last = Belief(once(view, deployment, client), 0 if masked else count, dense=True)
+        estimate = once(view, deployment, client)
+        rank = 0 if masked else linear_system.read(view, client).decompose().rank
+        last = _estimated(estimate, rank, deployment, client, exact)
         return _at_the_end(last, count)
 
     return read
+
+
+def _estimated(
+    estimate: Array, rank: int, deployment: Deployment, client: int, exact: bool
+) -> Belief:
+    """An estimate, which is the matrix itself once all directions were asked for."""
+    found = Belief(estimate, rank, dense=True)
+    if not exact or rank < deployment.features:
+        return found
+    # The matrix is symmetric, and what an estimate is not shows how far off it is.
+    error = float(np.abs(estimate - estimate.T).max())
+    return replace(found, whole=factor_of(estimate, deployment.held(client), error=error))
 
 
 def _at_the_end(last: Belief, rounds: int) -> list[Belief]:
@@ -293,8 +309,7 @@ def _of_frames(view: Transcript, deployment: Deployment, client: int) -> tuple[A
 
 
 def _of_runs(view: Transcript, deployment: Deployment, client: int) -> tuple[Array, float]:
-    # A fit that does not end at rounding is not the client's, and no records follow from it.
-    return fit_runs(view, deployment.algorithm, client), 0.0
+    return fit_runs(view, deployment.algorithm, client)
 
 
 # ------------------------------------------------------------------------------------- conditions

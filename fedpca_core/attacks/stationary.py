@@ -10,6 +10,7 @@ of them by fitting.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -138,6 +139,20 @@ def outside_path(
     return path
 
 
+class Fitted(NamedTuple):
+    """A matrix that was fitted to messages.
+
+    Attributes
+    ----------
+    matrix : (features, features) float64, symmetric
+    error : float
+        Standard error of an entry, from what the fit leaves.
+    """
+
+    matrix: Array
+    error: float
+
+
 def fit_runs(
     transcript: Transcript,
     algorithm: Algorithm,
@@ -146,7 +161,7 @@ def fit_runs(
     *,
     prior: Array | None = None,
     iterations: int = 100,
-) -> Array:
+) -> Fitted:
     """All of S_i: the matrix whose replayed local runs land on the uploaded frames.
 
     Levenberg-Marquardt on the features (features + 1)/2 entries; every participation adds
@@ -161,7 +176,7 @@ def fit_runs(
 
     Returns
     -------
-    (features, features) float64, symmetric.
+    Fitted
 
     Raises
     ------
@@ -200,7 +215,12 @@ def fit_runs(
             damping *= 4.0
             if damping > 1e8:
                 break
-    return fit.matrices(best[None])[0] / scale
+    # As for any least squares, with what is left as noise.
+    free = max(len(error) - unknowns, 1)
+    spread = np.linalg.pinv(slope.T @ slope, hermitian=True).diagonal()
+    left = float(np.linalg.norm(error)) / np.sqrt(free)
+    off = left * float(np.sqrt(max(float(spread.mean()), 0.0)))
+    return Fitted(fit.matrices(best[None])[0] / scale, off / scale)
 
 
 class _Fit:

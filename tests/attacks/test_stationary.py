@@ -77,7 +77,7 @@ def test_a_few_participations_give_the_whole_covariance(problem, algorithm):
     truth = problem.client_data.dense()[3]
     count = len(stationary.participations(trace.transcript, algorithm, 3))
     assert count * 8 * 2 > 36, "enough equations for a symmetric 8 x 8 matrix"
-    found = stationary.fit_runs(trace.transcript, algorithm, 3)
+    found = stationary.fit_runs(trace.transcript, algorithm, 3).matrix
     assert np.linalg.norm(found - truth) < 1e-6 * np.linalg.norm(truth)
 
 
@@ -85,10 +85,10 @@ def test_one_participation_is_not_enough_and_noise_hurts(problem):
     truth = problem.client_data.dense()[3]
     few = run(problem, fp.FedPG(2), 4)
     assert len(stationary.participations(few.transcript, fp.FedPG(2), 3)) == 1
-    found = stationary.fit_runs(few.transcript, fp.FedPG(2), 3)
+    found = stationary.fit_runs(few.transcript, fp.FedPG(2), 3).matrix
     assert 0.2 < np.linalg.norm(found - truth) / np.linalg.norm(truth) < 1
     noisy = run(problem, fp.FedPG(2), 16, channel=fp.Channel(upload_noise=1e-2))
-    found = stationary.fit_runs(noisy.transcript, fp.FedPG(2), 3)
+    found = stationary.fit_runs(noisy.transcript, fp.FedPG(2), 3).matrix
     assert np.linalg.norm(found - truth) > 1e-3 * np.linalg.norm(truth)
 
 
