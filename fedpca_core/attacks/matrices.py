@@ -152,7 +152,8 @@ def _span(
 ) -> Part[list[Belief]]:
     """Eigenvectors without sizes: the first matrix behind them whose records are certified."""
     yield Step(0.0, "Looking for whole records in the span")
-    samples = int(view.samples[client])
+    samples, mean = int(view.samples[client]), deployment.mean
+    total = None if deployment.records is None else deployment.records.records_total
     last = Belief.nothing(view.features)
     for exchange in view.exchanges:
         rows = np.flatnonzero(exchange.participants == client)
@@ -164,11 +165,12 @@ def _span(
         for found in matrices_of_span(
             vectors[:, :samples],
             deployment.steps,
+            mean=mean,
             trace=deployment.trace,
             single_precision=is_single_precision(vectors),
         ):
             whole = replace(Belief.of_factor(found), sure=False)
-            if records(found, deployment.steps, budget=effort.work).certified:
+            if records(found, deployment.steps, mean, total, budget=effort.work).certified:
                 return _at_the_end(whole, len(view.exchanges))
             last = last if last.whole else whole
     return _at_the_end(last, len(view.exchanges))
@@ -332,8 +334,8 @@ def _spanned(deployment: Deployment, client: int) -> str:
         return refused
     if not d.on_a_grid or not d.grid_known:
         return "the records are on no announced grid, which tells them from their span"
-    if d.centring != "none":
-        return "something was subtracted from the records, so they do not lie in the span"
+    if d.centring not in ("none", "announced"):
+        return "the mean that was subtracted is not told, and the records lie beside the span"
     if not d.held(client) <= min(d.components, d.features - 1):
         return f"{d.components} eigenvectors are not the span of {d.held(client)} records"
     return ""
@@ -422,7 +424,7 @@ MATRIX_ATTACKS = (
     MatrixAttack(
         "span",
         "whole numbers in the span",
-        "the grid of the records, their number, and that nothing was subtracted",
+        "the grid of the records, their number, and what was subtracted from them",
         "looks for whole records in the span of eigenvectors that were sent without their sizes",
         _spanned,
         _reducing,

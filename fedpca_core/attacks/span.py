@@ -8,6 +8,8 @@ and whole numbers tell the rest:
 2. ``X X^T = B G B^T`` with whole symmetric G, and V are its eigenvectors: the entries of
    ``V^T B G B^T V`` off the diagonal vanish, which are linear equations in G. Reduction again gives
    their whole solutions.
+   Records centred on a public mean mu lie in the span of V and mu, each with one mu in it, and G
+   has one more row.
 3. Small combinations of these whose eigenvalues are positive and fall as V is ordered are what may
    be behind the message. Where the trace is stated it singles one out; else they are tried by size.
 
@@ -42,6 +44,7 @@ def matrices_of_span(
     vectors: Array,
     steps: Array,
     *,
+    mean: Array | None = None,
     trace: float | None = None,
     single_precision: bool = False,
 ) -> Iterator[Factor]:
@@ -52,20 +55,25 @@ def matrices_of_span(
     vectors : (features, samples) float64
         As many leading eigenvectors as the client has records, the largest eigenvalue first.
     steps : (features,) float64
-        The grid of the records, which nothing was subtracted from.
+        The grid of the records.
+    mean : (features,) float64, optional
+        What was subtracted from every record, in the units of the data; nothing when left out.
     trace : float, optional
         Stated trace of the client's matrix; without it records and their multiples send the same.
     single_precision : bool
         Whether the vectors came as float32.
     """
     error = ROUNDING["float32" if single_precision else "float64"]
-    rows = _telling(vectors, steps)
-    basis = _whole_vectors(vectors[rows] / steps[rows, None], error)
+    count = vectors.shape[1]
+    plane = vectors if mean is None else np.column_stack([vectors, mean])
+    rows = _telling(plane, steps)
+    basis = _whole_vectors(plane[rows] / steps[rows, None], error)
     if basis is None:
         return
-    count = vectors.shape[1]
-    inside = np.linalg.lstsq(vectors[rows], basis * steps[rows, None], rcond=None)[0]
-    sizes = _diagonals(np.asarray(inside, dtype=float), error)
+    inside: Array = np.asarray(
+        np.linalg.lstsq(plane[rows], basis * steps[rows, None], rcond=None)[0], dtype=float
+    )
+    sizes = _diagonals(inside[:count], inside[count:], error)
     if sizes is None:
         return
     if trace is not None:
@@ -110,19 +118,24 @@ def _whole_vectors(span: Array, error: float) -> Array | None:
     return np.asarray(vectors[inside].T)
 
 
-def _diagonals(inside: Array, error: float) -> Array | None:
-    """Eigenvalues of X X^T that whole G allow, (candidates, size) float64, each falling.
+def _diagonals(inside: Array, shares: Array, error: float) -> Array | None:
+    """Eigenvalues of the records' moments that whole G allow, (candidates, records), each falling.
 
-    ``inside`` are the coordinates of the basis in the span, (size, size).
+    Parameters
+    ----------
+    inside : (records, size) float64
+        Coordinates of the basis in the eigenvectors.
+    shares : (0 or 1, size) float64
+        Of the mean in the basis, where something was subtracted.
     """
-    size = len(inside)
+    records, size = inside.shape
     upper = np.triu_indices(size)
     # Column (i, j) of G, with its mirror, in the coordinates of the span.
     left, right = inside[:, upper[0]], inside[:, upper[1]]
     both = np.einsum("an,bn->abn", left, right)
     both = both + np.where(upper[0] == upper[1], 0.0, 1.0) * both.swapaxes(0, 1)
-    apart = np.triu_indices(size, 1)
-    equations, diagonal = both[apart].T, both[np.diag_indices(size)].T
+    apart = np.triu_indices(records, 1)
+    equations, diagonal = both[apart].T, both[np.diag_indices(records)].T
     unknowns = len(upper[0])
     largest = float(np.abs(equations).max(initial=1.0))
     scale = 2.0 ** np.floor(np.log2(1e-3 / (error * largest)))
@@ -141,8 +154,13 @@ def _diagonals(inside: Array, error: float) -> Array | None:
     combined = combined.reshape(-1, len(kept))
     values = combined @ (kept @ diagonal)
     falling = (values > 0).all(axis=1) & (np.diff(values, axis=1) <= 1e-9 * values[:, :1]).all(1)
+    if len(shares):  # every record holds the mean once
+        twice = np.where(upper[0] == upper[1], 1.0, 2.0) * shares[0, upper[0]] * shares[0, upper[1]]
+        falling &= np.abs(combined @ (kept @ twice) - records) < 0.1
     if not falling.any():
         return None
+    if len(shares):
+        return np.asarray(values[falling])
     found = combined[falling] @ kept
     whole = np.zeros((len(found), size, size))
     whole[:, upper[0], upper[1]] = found

@@ -57,6 +57,21 @@ def test_columns_may_have_steps_of_their_own() -> None:
     assert same(found(eigenvectors(block * steps[:, None]), steps), block)
 
 
+@pytest.mark.parametrize("count", [2, 5, 8])
+def test_a_public_mean_hides_nothing(count: int) -> None:
+    everybody = drawn(0, 40, 150)
+    mean = everybody.mean(axis=1)
+    for seed in range(3):
+        block = everybody[:, np.random.default_rng(seed).choice(150, count, replace=False)]
+        sent = block - mean[:, None]
+        vectors, size = eigenvectors(sent)[:, :count], float((sent**2).sum() / count)
+        taken = [
+            attacks.records(factor, 1.0, mean, 150)
+            for factor in matrices_of_span(vectors, np.ones(40), mean=mean, trace=size)
+        ]
+        assert same(next((one for one in taken if one.certified), None), block)
+
+
 def test_real_records_give_nothing() -> None:
     for seed in range(5):
         block = np.random.default_rng(seed).normal(0.0, 5.0, (30, 4))
@@ -82,14 +97,23 @@ def test_the_stated_trace_singles_out_the_sizes() -> None:
 
 
 @pytest.mark.parametrize("components", [4, 6])
-def test_a_run_of_one_shot_averaging_is_open(components: int) -> None:
+@pytest.mark.parametrize("centring", ["none", "announced"])
+def test_a_run_of_one_shot_averaging_is_open(components: int, centring: str) -> None:
     blocks = [drawn(seed, 30, 4) for seed in range(3)]
+    mean = np.hstack(blocks).mean(axis=1) if centring == "announced" else np.zeros(30)
+    sent = [one - mean[:, None] for one in blocks]
     algorithm = fp.OneShot(components)
-    trace = fp.simulate(fp.problems.from_blocks(blocks), algorithm, rounds=1)
-    public = PublicFacts(np.ones(30), None, 12)
-    size = float((blocks[1] ** 2).sum() / 4)
+    trace = fp.simulate(fp.problems.from_blocks(sent), algorithm, rounds=1)
     deployment = Deployment(
-        30, 3, components, 1, np.full(3, 4), algorithm, records=public, trace=size
+        30,
+        3,
+        components,
+        1,
+        np.full(3, 4),
+        algorithm,
+        records=PublicFacts(np.ones(30), mean if centring == "announced" else None, 12),
+        centring=centring,
+        trace=float((sent[1] ** 2).sum() / 4),
     )
     run = outcome(trial(trace.transcript, deployment, 1))
     finding = {one.target: one for one in run.findings}
