@@ -88,7 +88,8 @@ class Figure:
         if math.isnan(self.value):
             return f"no {self.unit}"
         shown = _short(self.value) if self.of is None else f"{self.value:g} of {self.of:g}"
-        spread = self.low is not None and self.high is not None and self.low != self.high
+        ends = (self.low, self.high)
+        spread = None not in ends and _short(self.low) != _short(self.high)
         span = f" ({_short(self.low)}–{_short(self.high)})" if spread else ""
         return f"{self.unit} {shown}{span}" if self.of is None else f"{shown} {self.unit}{span}"
 

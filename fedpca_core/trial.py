@@ -365,7 +365,10 @@ def ranked(estimate: Array, members: Array, strangers: Array) -> float:
 
 
 def _listed(found: Trial, members: Array, strangers: Array) -> tuple[str, float]:
-    """How often a member is among the certified records and a stranger is not; ties count half."""
+    """How often a member is among the certified records and a stranger is not; ties count half.
+
+    Strangers who are equal to a member are none.
+    """
     deployment = found.deployment
     for key, one in found.taken.items():
         if one.whole is None or one.differences or deployment.centring not in ("none", "announced"):
@@ -373,15 +376,22 @@ def _listed(found: Trial, members: Array, strangers: Array) -> tuple[str, float]
         grid = deployment.steps if one.step is None else np.full(deployment.features, one.step)
         mean = np.zeros(deployment.features) if deployment.mean is None else deployment.mean
         have = set(map(tuple, one.whole.T.tolist()))
-        inside, outside = (_among(one, have, mean, grid) for one in (members, strangers))
-        return key, 0.5 + 0.5 * (inside - outside)
+        inside = _among(members, have, mean, grid)
+        held = set(_whole(members, mean, grid))
+        others = [one in have for one in _whole(strangers, mean, grid) if one not in held]
+        return key, 0.5 + 0.5 * (inside - float(np.mean(others or [False])))
     return "", 0.0
 
 
 def _among(some: Array, have: set[tuple[int, ...]], mean: Array, grid: Array) -> float:
     """Share of records that are among others, which are whole numbers before the mean was taken."""
+    return float(np.mean([one in have for one in _whole(some, mean, grid)]))
+
+
+def _whole(some: Array, mean: Array, grid: Array) -> list[tuple[int, ...]]:
+    """Records in units of the grid, before the mean was taken."""
     whole = np.rint((some + mean[:, None]) / grid[:, None]).T.astype(int)
-    return float(np.mean([tuple(record) in have for record in whole.tolist()]))
+    return [tuple(one) for one in whole.tolist()]
 
 
 def _exact(taken: Mapping[str, Taken], records: Array, deployment: Deployment) -> Got:

@@ -225,7 +225,7 @@ class Controls(Generic[S]):
             st.markdown("**The link asks for something that this page cannot do.**")
             for sentence, _ in self._refused.values():
                 st.markdown(f"- {plain(sentence)}")
-            st.caption("Nothing is computed until it does not.")
+            st.caption("Nothing was computed.")
             st.button(
                 f"Use {'; '.join(said)}",
                 key=f"link_fits_{self.settings_class.kind}",

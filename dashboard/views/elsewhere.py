@@ -1,4 +1,4 @@
-"""The Attack page on methods whose uploads are models, not products: FedPG and personalised PCA."""
+"""The Attack page on methods whose uploads are models or eigenvectors, not products."""
 
 from __future__ import annotations
 
@@ -26,15 +26,22 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
     """Choose another method and read its uploads, with the settings its own page explains."""
     layout.section(
         "Methods that send models",
-        "FedPE, FedPG and personalised PCA never answer a basis with a product: clients send "
-        "their own bases. That hides less than it seems.",
+        "FedPE, FedPG, personalised PCA and one-shot averaging never answer a basis with a "
+        "product: clients send their own bases. That hides less than it seems.",
     )
     controls.parameter("elsewhere", as_buttons=True)
     settings = controls.settings()
     if not STUDY.wanted(settings):
         return None
-    _, small = borrowed(settings)
-    if isinstance(small, AnomalySettings):
+    other = borrowed(settings)
+    small = None if other is None else other[1]
+    if small is None:
+        st.markdown(
+            "A client of one-shot averaging sends the leading eigenvectors of its covariance, "
+            "once, and no eigenvalue. With as many of them as records they tell the span in which "
+            "the records lie, less the announced mean; whole numbers tell the rest."
+        )
+    elif isinstance(small, AnomalySettings):
         name = small.parameters()["problem"].text(small.problem)
         st.caption(f"FedPG with {small.clients} clients on {name}.")
         leaks.threat()
@@ -44,7 +51,7 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
     def draw(found: SentModel) -> None:
         if isinstance(found.read, Leaked):
             leaks.draw(found.read, cast(AnomalySettings, small))
-        else:
+        elif found.read is not None:
             exposure.draw(found.read)
         if found.records is not None:
             _records(found.records)
@@ -60,12 +67,15 @@ def _records(found: FromModels) -> None:
     if found.recovered is None:
         layout.sentence(f"The server has no record. {found.note}", kind="note")
         return
+    uploads = "one upload" if size.rounds == 1 else f"{size.rounds} uploads"
+    dense = size.rounds > 1
     st.markdown(
-        f"From {size.rounds} uploads of {size.components} components the server solves for the "
-        f"client's matrix, to {short(found.error, 1)} (simulation only), and takes it apart into "
-        f"**all {size.records} pictures of the client**. {found.note} In truth {found.exact} of "
-        f"{size.records} are exact, to the last grey level (simulation only). The pictures are "
-        "small because every entry of the matrix is an unknown of one dense solve."
+        f"From {uploads} of {size.components} components the server gets the client's matrix, to "
+        f"{short(found.error, 1)} (simulation only), and takes it apart into **all {size.records} "
+        f"pictures of the client**. {found.note} In truth {found.exact} of {size.records} are "
+        "exact, to the last grey level (simulation only)."
+        + " The pictures are small because every entry is an unknown of one dense solve."
+        * dense
     )
     look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
     chart(

@@ -281,7 +281,12 @@ class ConvergeSettings(Settings):
         key="elsewhere",
         label="Read the uploads of",
         help="Methods of the other pages, with small settings of their own.",
-        choices={"none": "None", "fedpg": "FedPG", "personal": "Personalised PCA"},
+        choices={
+            "none": "None",
+            "fedpg": "FedPG",
+            "personal": "Personalised PCA",
+            "one_shot": "One-shot",
+        },
         view=True,
     )
     growth: bool = parameter(

@@ -31,21 +31,23 @@ class SentModel:
 
     Attributes
     ----------
-    read : Leaked or Exposed
-        As on the page of the method.
+    read : Leaked or Exposed or None
+        As on the page of the method, where it has one.
     records : FromModels or None
         Whole records, on digits of few pixels; None while they are worked at.
     """
 
-    read: Leaked | Exposed
+    read: Leaked | Exposed | None
     records: FromModels | None = None
 
 
-def borrowed(settings: AttackSettings) -> tuple[Study[Any, Any], Settings]:
-    """The study of another page that reads the chosen method, and its settings.
+def borrowed(settings: AttackSettings) -> tuple[Study[Any, Any], Settings] | None:
+    """The study of another page that reads the chosen method, and its settings; None without one.
 
     FedPG is shown on IoT-23 where it is found, because its eight features can be fitted whole.
     """
+    if settings.elsewhere == "one_shot":
+        return None
     if settings.elsewhere == "personal":
         return Exposure(), _PERSONAL
     problem = "iot23" if present("iot23") else "synthetic"
@@ -53,7 +55,7 @@ def borrowed(settings: AttackSettings) -> tuple[Study[Any, Any], Settings]:
 
 
 class SentModels(Study[AttackSettings, SentModel]):
-    """What the uploads of FedPG or personalised PCA give away."""
+    """What uploads that are models or eigenvectors give away."""
 
     key: ClassVar[str] = "sent_models"
     title: ClassVar[str] = "Methods that send models"
@@ -66,15 +68,18 @@ class SentModels(Study[AttackSettings, SentModel]):
         return settings.elsewhere != "none"
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[SentModel]:
-        study, small = borrowed(settings)
-        read: Leaked | Exposed = yield from part(study.run(small), 0.0, 0.8)
+        read: Leaked | Exposed | None = None
+        if (other := borrowed(settings)) is not None:
+            study, small = other
+            read = yield from part(study.run(small), 0.0, 0.8)
         yield Step(0.8, "On to whole records", SentModel(read))
         records = yield from part(from_models(settings.elsewhere), 0.8, 1.0)
         return SentModel(read, records)
 
     def tables(self, result: SentModel, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        study, small = borrowed(settings)
-        tables = study.tables(result.read, small)
+        tables = {}
+        if (other := borrowed(settings)) is not None:
+            tables = other[0].tables(result.read, other[1])
         if result.records is not None:
             certified = result.records.found is not None and result.records.found.certified
             row = {**vars(result.records.size), "matrix_error": result.records.error}

@@ -252,7 +252,9 @@ def test_what_has_no_size_to_vary_says_so() -> None:
 @pytest.mark.parametrize(("method", "key"), [("fedpg", "leaks"), ("personal", "exposure")])
 def test_methods_that_send_models_are_read_by_the_studies_of_their_pages(method, key) -> None:
     chosen = replace(SMALL, elsewhere=method)
-    study, small = borrowed(chosen)
+    other = borrowed(chosen)
+    assert other is not None
+    study, small = other
     assert key in study.key and study.wanted(small)
     assert SentModels().wanted(chosen) and not SentModels().wanted(SMALL)
     assert SentModels().identity(chosen) == SentModels().identity(replace(chosen, seed=3))
@@ -265,7 +267,7 @@ def test_what_personalised_uploads_give_away_is_told_in_tables() -> None:
     assert set(SentModels().tables(found, chosen)) == {"frames", "data", "records"}
 
 
-@pytest.mark.parametrize("method", ["fedpg", "personal"])
+@pytest.mark.parametrize("method", ["fedpg", "personal", "one_shot"])
 def test_models_lead_to_the_matrix_and_the_matrix_to_the_records(method: str) -> None:
     found = outcome(from_models(method))
     assert found is not None and found.found is not None and found.found.certified, found

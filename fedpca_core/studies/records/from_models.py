@@ -1,7 +1,7 @@
-"""Models as messages: FedPG's and personalised PCA's uploads, then the matrix, then the records.
+"""Models as messages: uploads, then the matrix, then the records.
 
-On digits of few pixels, because the whole matrix is solved for: a fit to FedPG's local runs has
-features (features + 1)/2 unknowns.
+On digits of few pixels where the whole matrix is solved for: a fit to FedPG's local runs has
+features (features + 1)/2 unknowns. One-shot averaging's eigenvectors are read at full size.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedpca_core.algorithms import FedPG, PersonalizedPCA
+from fedpca_core.algorithms import FedPG, OneShot, PersonalizedPCA
 from fedpca_core.arrays import AnyArray
 from fedpca_core.attacks.records import Records
 from fedpca_core.problems import Problem
@@ -43,12 +43,17 @@ _PLAIN = ConvergeSettings()
 #: How the methods are set up.
 _ALGORITHMS: Mapping[str, Callable[[int, Problem], Algorithm]] = {
     "fedpg": lambda components, problem: FedPG(components),
+    "one_shot": lambda components, problem: OneShot(components),
     "personal": lambda components, problem: PersonalizedPCA(
         components=components, start_from="common"
     ).prepared(problem.client_data),
 }
 #: By method, as `AttackSettings.elsewhere` names them.
-SIZES: Mapping[str, Size] = {"fedpg": Size(4, 8, 3, 12), "personal": Size(6, 12, 4, 15)}
+SIZES: Mapping[str, Size] = {
+    "fedpg": Size(4, 8, 3, 12),
+    "personal": Size(6, 12, 4, 15),
+    "one_shot": Size(8, 10, 10, 1),
+}
 
 
 @dataclass(frozen=True, eq=False)
