@@ -139,6 +139,8 @@ def _refuted(made: Sequence[Attacked]) -> list[str]:
     for one in made:
         for target, theorem in counted(one.trial.deployment, one.trial.client).items():
             got = one.trial.got.get(target)
+            if theorem.open and not one.trial.heard:  # it speaks of clients that take part
+                continue
             if got is None:
                 taken = [key for key, each in one.trial.taken.items() if each.whole is not None]
                 found += [f"{target}: {theorem.basis}; {key}" for key in taken]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
+from fedpca_core.attacks.counts import counted
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
@@ -193,3 +194,12 @@ def test_a_client_centred_on_its_own_mean_gives_every_difference(count: int):
     finding = said(run)[Target.RECORDS]
     assert finding.status is Status.OPEN and finding.attack == "differences", finding.words
     assert finding.figure.unit == "records, less what is common to them"
+
+
+def test_a_count_says_open_of_clients_that_take_part():
+    """One round of which a client may be absent: what it did not send nobody has."""
+    algorithm = fp.OneShot(3)
+    public = Deployment(FEATURES, CLIENTS, 3, 1, np.full(CLIENTS, RECORDS), algorithm)
+    assert not counted(public)[Target.LEADING].basis.startswith("as soon as")
+    partly = replace(public, participation=0.5)
+    assert counted(partly)[Target.LEADING].basis.startswith("as soon as it takes part")

@@ -47,10 +47,13 @@ def _opened(d: Deployment, client: int) -> list[Counted]:
             f"{rank} directions"
         )
     if whole:
+        if d.participation < 1:
+            whole = f"as soon as it takes part: {whole}"
         follows = f"it follows from the covariance: {whole}"
         return [Counted(Target.COVARIANCE, True, whole), Counted(Target.LEADING, True, follows)]
     if d.uploads is Uploads.EIGENVECTORS:
-        return [Counted(Target.LEADING, True, "the client sends its own leading space")]
+        once = "as soon as it takes part: " if d.participation < 1 else ""
+        return [Counted(Target.LEADING, True, f"{once}the client sends its own leading space")]
     return []
 
 
