@@ -37,8 +37,8 @@ _OUTSIDE = 0.05
 _SHARP, _NOISY = 1e-3, 0.03
 #: Where noise moves the basis by less, wrong unit vectors show on the rows themselves.
 _EXACT = 1e-6
-#: Most sets of directions that are listed.
-_SETS = 24
+#: Most sets of directions that are listed, and most beginnings of one that are tried.
+_SETS, _BEGINNINGS = 24, 20_000
 
 
 @dataclass(frozen=True)
@@ -218,21 +218,24 @@ def _on_grid(lattice: Lattice, units: Array) -> Array:
 
 
 def _orthonormal_sets(units: Array) -> list[Array]:
-    """All ways to choose as many orthonormal rows as columns; none where there are too many."""
-    rank = units.shape[1]
+    """All ways to choose as many orthonormal rows as columns; none where there are too many, or
+    more beginnings of them than can be gone through."""
+    rank, left_to_try = units.shape[1], _BEGINNINGS
     apart = np.abs(units @ units.T) < _OBLIQUE
     found: list[Array] = []
 
     def grow(chosen: list[int], left: IntArray) -> None:
+        nonlocal left_to_try
+        left_to_try -= 1
         if len(chosen) == rank:
             found.append(units[chosen])
             return
         for position, unit in enumerate(left):
-            if len(found) > _SETS or len(chosen) + len(left) - position < rank:
+            if len(found) > _SETS or left_to_try < 0 or len(chosen) + len(left) - position < rank:
                 return
             rest = left[position + 1 :]
             grow([*chosen, int(unit)], rest[apart[unit, rest]])
 
     if len(units) <= 4 * rank:
         grow([], np.arange(len(units), dtype=np.int64))
-    return found if len(found) <= _SETS else []
+    return found if len(found) <= _SETS and left_to_try >= 0 else []
