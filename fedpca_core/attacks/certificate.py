@@ -16,7 +16,7 @@ import numpy as np
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.directions import Attempt
 from fedpca_core.attacks.generators import Lattice
-from fedpca_core.attacks.known_error import farthest, nothing_else_fits
+from fedpca_core.attacks.known_error import apart_by, farthest, is_exact, nothing_else_fits
 from fedpca_core.attacks.polish import TOLERANCE, Settled, chance, settle
 from fedpca_core.attacks.sieve import Sieved
 
@@ -43,7 +43,7 @@ class Certificate:
     valid : bool
         The records give the matrix back to its known error, every entry of every feature lies
         within 0.25 of the grid, the lengths are right, and nothing else does: proved (``unique``
-        but for the signs), or with a small chance.
+        but for the signs), or, of a matrix that is known exactly, with a small chance.
     largest_distance : float
         Of an unrounded entry from the grid, in grid units.
     misfit : float
@@ -149,9 +149,11 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
     odds = chance(question.rows, question.mean, lengths, within)
     allowed = farthest(question.rows, question.error)
     misfit = float((settled.distances * lengths / allowed[:, None]).max(initial=0.0))
-    proved = _proved(question, attempt, settled, allowed)
+    proved = _proved(question, attempt, settled)
     note = _fault(question, settled, off, misfit, whole.shape[1], repeats)
-    if not note and not proved and odds > _CHANCE:
+    if not note and not proved and not is_exact(question.rows, question.error):
+        note = "the error of the matrix leaves room for other whole records."
+    elif not note and not proved and odds > _CHANCE:
         note = (
             "a wrong rotation would come as close to the grid with a chance of up to "
             f"10^{odds:.0f}; there are too few informative features."
@@ -270,12 +272,12 @@ def _expanded(settled: Settled, repeats: IntArray, samples: int, nothing_subtrac
     return whole
 
 
-def _proved(question: Question, attempt: Attempt, settled: Settled, allowed: Array) -> bool:
+def _proved(question: Question, attempt: Attempt, settled: Settled) -> bool:
     """Whether no other whole records explain the matrix, up to their order and signs."""
     if question.steps is not None:
         return False
     rank = question.rows.shape[1]
-    off = 2.0 * np.sqrt(rank) * allowed
+    off = apart_by(settled.distances * settled.lengths, question.rows, question.error)
     if attempt.only or not question.lattice.same_length:
         # All directions were listed, or the lattice has an orthogonal basis: to this accuracy.
         apart = _LISTED * np.sqrt(rank)
@@ -308,7 +310,7 @@ def _shown(question: Question, attempt: Attempt, whole: Array, off: Array) -> fl
     units = exact @ whole[chosen].astype(np.int64) - (shifts // question.total)[:, None]
     if not unit_vectors(units):
         return np.inf
-    return float(np.linalg.norm(np.abs(exact.astype(float)) @ off[chosen]))
+    return float(np.linalg.norm(exact.astype(float) * off[chosen]))
 
 
 def unit_vectors(rows: IntArray) -> bool:

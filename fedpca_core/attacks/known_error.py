@@ -68,6 +68,27 @@ def farthest(rows: Array, error: Array) -> Array:
     return FARTHEST * (every + sizes * (turned + squared))
 
 
+def apart_by(distances: Array, rows: Array, error: Array) -> Array:
+    """How far the rows of two explanations of B may lie apart, turned as they are, (features,).
+
+    One explanation lies off B by its ``distances``, (features, size) float64; the other by no more
+    than the known error of an entry, in each of as many entries.
+    """
+    known = error + _ROUNDING * np.linalg.norm(rows, axis=1)
+    other = FARTHEST * known * np.sqrt(distances.shape[1])
+    return np.asarray(np.linalg.norm(distances, axis=1) + other)
+
+
+def is_exact(rows: Array, error: Array) -> bool:
+    """Whether the moments of whole records, which are whole too, are known to less than a half.
+
+    Then records that are nearly right do not explain them.
+    """
+    sizes = np.linalg.norm(rows, axis=1)
+    known = FARTHEST * (error + _ROUNDING * sizes)
+    return bool(2.0 * float(known.max(initial=0.0)) * float(sizes.max(initial=0.0)) < 0.5)
+
+
 def _weights(rows: Array, error: Array) -> Array:
     known = error + _ROUNDING * np.linalg.norm(rows, axis=1)
     return np.asarray(known[known > 0].min(initial=1.0) / np.maximum(known, np.finfo(float).tiny))
@@ -81,13 +102,13 @@ def nothing_else_fits(rows: Array, off: Array, apart: float) -> bool:
     rows : (features, rank) float64
         What explains B: whole records, less what was subtracted, times their lengths.
     off : (features,) float64
-        Farthest that a row of B, turned back, lies from it.
+        `apart_by` of the rows.
     apart : float
         Norm of the difference between the other rotation and a signed permutation, at most.
     """
     sizes = np.linalg.norm(rows, axis=1)
     while True:
-        same: BoolArray = sizes * apart + 2.0 * off < 1.0
+        same: BoolArray = sizes * apart + off < 1.0
         if same.all():
             return True
         smallest = 0.0
@@ -95,7 +116,7 @@ def nothing_else_fits(rows: Array, off: Array, apart: float) -> bool:
             smallest = float(np.linalg.svd(rows[same], compute_uv=False)[-1])
         if smallest <= 0.0:
             return False
-        tighter = 2.0 * float(np.linalg.norm(off[same])) / smallest
+        tighter = float(np.linalg.norm(off[same])) / smallest
         if not tighter < 0.9 * apart:
             return False
         apart = tighter

@@ -157,10 +157,12 @@ def _span(
     last = Belief.nothing(view.features)
     for exchange in view.exchanges:
         rows = np.flatnonzero(exchange.participants == client)
-        sent = None if exchange.uploads is None else exchange.uploads.get("eigenvectors")
-        if sent is None or not len(rows):
+        if not len(rows) or exchange.uploads is None:
             continue
-        vectors = sent[rows[0]]
+        if "eigenvectors" not in exchange.uploads:  # they came with their sizes
+            sent = {name: array[rows[0]] for name, array in exchange.uploads.items()}
+            return _at_the_end(_of_model(sent, view, client) or last, len(view.exchanges))
+        vectors = exchange.uploads["eigenvectors"][rows[0]]
         last = Belief.of_frame(vectors)
         for found in matrices_of_span(
             vectors[:, :samples],

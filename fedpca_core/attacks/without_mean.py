@@ -29,7 +29,9 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.certificate import exact_combinations, unit_vectors
 from fedpca_core.attacks.known_error import (
     SUBTRACTED,
+    apart_by,
     farthest,
+    is_exact,
     nothing_else_fits,
     refitted,
 )
@@ -131,8 +133,10 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
             whole, turn = _polished(stage, turn)
         offset = (rows @ turn.T - whole).mean(axis=1, keepdims=True)
         turn = refitted(whole + offset, rows, turn, error)
-        proved = _proved(sieved, chosen, reduced, whole, allowed, own)
-        found = _judged(rows, whole, turn, allowed, proved)
+        here = rows @ turn.T - whole
+        off = apart_by(here - here.mean(axis=1, keepdims=True), rows, error)
+        proved = _proved(sieved, chosen, reduced, whole, off, own)
+        found = _judged(rows, whole, turn, allowed, proved, is_exact(turned, error))
         if found.certified:
             return found
         if found.largest_distance < best.largest_distance:
@@ -141,7 +145,9 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
     return replace(best, note=f"Not certified: {note} {advice()}".strip())
 
 
-def _judged(rows: Array, whole: Array, turn: Array, allowed: Array, proved: bool) -> Differences:
+def _judged(
+    rows: Array, whole: Array, turn: Array, allowed: Array, proved: bool, exact: bool
+) -> Differences:
     """The differences, and whether they hold."""
     largest = _largest(rows, whole, turn)
     here = rows @ turn.T - whole
@@ -156,6 +162,8 @@ def _judged(rows: Array, whole: Array, turn: Array, allowed: Array, proved: bool
             "the differences do not give the matrix back: an entry is off by "
             f"{misfit:.2g} times what its known error explains."
         )
+    elif not proved and not exact:
+        note = "the error of the matrix leaves room for other differences."
     elif not proved and odds > _CHANCE:
         note = f"a wrong rotation would come as close with a chance of up to 10^{odds:.0f}."
     if note:
@@ -224,7 +232,7 @@ def _largest(rows: Array, whole: Array, turn: Array) -> float:
 
 
 def _proved(
-    sieved: Sieved, chosen: IntArray, reduced: Reduced, whole: Array, allowed: Array, own: bool
+    sieved: Sieved, chosen: IntArray, reduced: Reduced, whole: Array, off: Array, own: bool
 ) -> bool:
     """Whether no other differences explain the matrix; see the top of this module."""
     size = whole.shape[1]
@@ -244,9 +252,7 @@ def _proved(
     last = np.where(np.abs(rows[first:]).sum(axis=0) == 0, 1, 0)  # the ones less all the others
     if rows[:first].any() or not unit_vectors(np.vstack([rows[first:], last])):
         return False
-    off = 2.0 * np.sqrt(size) * allowed
-    combined = np.abs(exact[first:].astype(float)) @ off[sieved.chosen]
-    apart = float(np.linalg.norm(combined))
+    apart = float(np.linalg.norm(exact[first:].astype(float) * off[sieved.chosen]))
     # Two entries of a row move by up to sqrt(2) times what the row does.
     across = np.sqrt(2.0) * (whole - whole.mean(axis=1, keepdims=True)) @ _across(size)
     return apart < _APART and nothing_else_fits(across, np.sqrt(2.0) * off, apart)
