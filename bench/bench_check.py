@@ -12,7 +12,7 @@ import numpy as np
 
 from fedpca_core.attacks.counts import CLOSED_RANKING, counted
 from fedpca_core.errors import InvalidInput
-from fedpca_core.findings import Finding
+from fedpca_core.findings import Finding, Target
 from fedpca_core.shares import Share
 from fedpca_core.streams import Streams
 from fedpca_core.studies.check.settings import CheckSettings
@@ -142,8 +142,9 @@ def _refuted(made: Sequence[Attacked]) -> list[str]:
             if theorem.open and not one.trial.heard:  # it speaks of clients that take part
                 continue
             if got is None:
-                taken = [key for key, each in one.trial.taken.items() if each.whole is not None]
-                found += [f"{target}: {theorem.basis}; {key}" for key in taken]
+                taken = one.trial.newcomers if target is Target.NEWCOMER else one.trial.taken
+                opened = [key for key, each in taken.items() if each.whole is not None]
+                found += [f"{target}: {theorem.basis}; {key}" for key in opened]
             elif target in RANKED:
                 ranks.setdefault(theorem.basis, []).append(got.figure)
             elif got.open != theorem.open:

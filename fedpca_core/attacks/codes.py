@@ -78,16 +78,19 @@ def records_of_codes(factor: Factor, mean: Array | None, work: float) -> Records
     exact = np.rint(counts)
     # An entry of F is known to ``error``, and an entry of m S to as much as its columns are long.
     longest = float(np.linalg.norm(factor.matrix, axis=1).max(initial=0.0))
-    known = FARTHEST * 2.0 * factor.samples * longest * factor.error * np.sqrt(factor.rank or 1)
+    entry = 2.0 * longest * np.sqrt(factor.rank) * factor.error + factor.rank * factor.error**2
+    known = FARTHEST * factor.samples * entry
     off = float(np.abs(counts - exact).max()) if np.isfinite(counts).all() else np.inf
 
     def failed(note: str) -> Records:
         return Records(False, None, None, None, (), f"Not certified: {note}")
 
+    if factor.rank == 0 or not known < 0.5:
+        return failed("the error of the matrix hides its counts.")
     if not off < _WHOLE:
         return failed("the second moments are no counts.")
     if not off <= known + 1e-9 * factor.samples:
-        return failed(f"the counts are off by {off / known:.2g} times what their error explains.")
+        return failed("the counts are off by more than what the error of the matrix explains.")
     if float(np.diag(exact).max(initial=0.0)) > factor.samples or exact.min(initial=0.0) < 0:
         return failed("the second moments are no counts of so many records.")
     sets, whole = sets_of_records(exact.astype(np.int64), factor.samples, int(work * _PER_WORK))

@@ -37,6 +37,8 @@ _SLOW = 1 / 8e9
 #: A search that ends this close is handed on, and the certificate judges it: whole numbers need no
 #: fit to rounding.
 _CLOSE = 1e-6
+#: An estimate that is this far from symmetric, relative to its size, is of no one matrix.
+_NOISY = 1e-3
 
 Read = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
 #: One estimate after every round.
@@ -78,12 +80,16 @@ def _after_each(rounds: Estimates, once: Callable[[Transcript, Deployment, int],
 def _estimated(
     estimate: Array, rank: int, deployment: Deployment, client: int, exact: bool
 ) -> Belief:
-    """An estimate, which is the matrix itself once all directions were asked for."""
+    """An estimate, which is the matrix itself once all directions were asked for.
+
+    The matrix is symmetric, and what an estimate is not shows how far off it is. One that was made
+    symmetric shows nothing.
+    """
     found = Belief(estimate, rank, dense=True)
-    if not exact or rank < deployment.features:
-        return found
-    # The matrix is symmetric, and what an estimate is not shows how far off it is.
     error = float(np.abs(estimate - estimate.T).max())
+    shown = 0.0 < error < _NOISY * float(np.abs(estimate).max(initial=0.0))
+    if not exact or rank < deployment.features or not shown:
+        return found
     return replace(found, whole=factor_of(estimate, deployment.held(client), error=error))
 
 
@@ -125,20 +131,23 @@ def _model(
             rows = np.flatnonzero(exchange.participants == client)
             if len(rows) and exchange.uploads is not None:
                 sent = {name: array[rows[0]] for name, array in exchange.uploads.items()}
-                last = _of_model(sent, view, client) or last
+                last = _of_model(sent, view, deployment, client) or last
             yield last
 
     return (yield from _listed(states(), len(view.exchanges)))
 
 
-def _of_model(sent: dict[str, Array], view: Transcript, client: int) -> Belief | None:
+def _of_model(
+    sent: dict[str, Array], view: Transcript, deployment: Deployment, client: int
+) -> Belief | None:
     n, samples = view.features, int(view.samples[client])
     for array in sent.values():
         if (matrix := unpacked(array, n)) is not None:
             return Belief.of_factor(factor_of(matrix, samples))
     for name, array in sent.items():
         if array.ndim == 2 and array.shape[0] == n:
-            state = Belief.of_frame(array)
+            # Eigenvectors beyond the rank are any: they say nothing of the client.
+            state = Belief.of_frame(array[:, : deployment.rank(client)])
             if name == "scaled_eigenvectors" and array.shape[1] >= samples:
                 # As many directions as records, with their sizes: the matrix itself.
                 error = float(np.finfo(float).eps * np.abs(array).max())
@@ -161,9 +170,10 @@ def _span(
             continue
         if "eigenvectors" not in exchange.uploads:  # they came with their sizes
             sent = {name: array[rows[0]] for name, array in exchange.uploads.items()}
-            return _at_the_end(_of_model(sent, view, client) or last, len(view.exchanges))
+            read = _of_model(sent, view, deployment, client)
+            return _at_the_end(read or last, len(view.exchanges))
         vectors = exchange.uploads["eigenvectors"][rows[0]]
-        last = Belief.of_frame(vectors)
+        last = Belief.of_frame(vectors[:, : deployment.rank(client)])
         for found in matrices_of_span(
             vectors[:, :samples],
             deployment.steps,

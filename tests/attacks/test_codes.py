@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,6 +77,10 @@ def test_what_is_no_table_of_counts_is_refused():
     noise = 1e-3 * np.random.default_rng(1).standard_normal((9, 9))
     moment = truth @ truth.T / 50 + noise + noise.T
     assert not records_of_codes(attacks.factor_of(moment, 50), None, WORK).certified
+    empty = attacks.Factor(np.zeros((9, 0)), 50, 1.0)  # noise buries all of it
+    assert "hides" in records_of_codes(empty, None, WORK).note
+    vague = replace(factor(truth), error=0.1)
+    assert "hides" in records_of_codes(vague, None, WORK).note
     for told in (49, 51):  # a wrong number of records
         wrong = attacks.factor_of(truth @ truth.T / 50, told)
         assert not records_of_codes(wrong, None, WORK).certified
