@@ -130,7 +130,8 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
     if question.steps is not None:
         lengths = measured
     elif not lattice.same_length:
-        repeats = np.maximum(np.rint(measured**2), 1.0).astype(np.int64)
+        # More repetitions than records are wrong, however many they are.
+        repeats = np.clip(np.rint(measured**2), 1, samples + 1).astype(np.int64)
         lengths = np.sqrt(repeats)
     stages = [(lattice.rows, lattice.shifts), (question.rows, question.mean)]
     settled = settle(stages, attempt.directions, lengths, question.error)

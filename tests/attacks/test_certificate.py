@@ -179,3 +179,15 @@ def test_a_wrong_number_of_records_is_refused_or_named(mean: np.ndarray | None) 
                 assert found.certificate is not None and told == 12
                 assert "2 times fewer records" in found.certificate.ambiguity
                 assert not found.certificate.unique
+
+
+def test_a_direction_of_any_length_is_refused_at_once() -> None:
+    """Directions that a lattice suggests may be long beyond all reason."""
+    rows = whole(10) @ turned(10, 5)
+    moment = attacks.factor_of(rows @ rows.T / 7, 7)  # of 7 records, so that two are missing
+    none = np.zeros(40)
+    question = _question(moment, np.ones(40), none, None, 1, False, None)
+    long = 1e6 * turned(10, 5)
+    chosen = np.arange(0, dtype=np.int64)
+    found, _ = certify(question, Attempt(0, 0.0, 0.0, 5, long, None, chosen, ""))
+    assert not found.valid
