@@ -10,6 +10,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Status
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.privacy import Calibration
 from fedpca_core.steps import outcome
@@ -27,6 +28,7 @@ from fedpca_core.studies.private.reconstruction import (
     Reconstruction,
     beats_guess_from,
     best_error,
+    finding,
     public_guesses,
 )
 from fedpca_core.studies.private.settings import PrivacySettings
@@ -206,3 +208,13 @@ def test_the_attacked_client_is_there_whoever_is_drawn() -> None:
     swept = outcome(Reconstruction().run(replace(DISTINCT, draws=2)))
     assert swept is not None and not swept.refusals
     assert np.isfinite(swept.band("exact", "error").middle).all()
+
+
+def test_what_one_attacker_does_not_get_is_not_called_closed() -> None:
+    """The finding names the attacker's error and its budgets, and never says that nothing leaks."""
+    found = outcome(Reconstruction().run(DISTINCT))
+    assert found is not None
+    for kind in ("none", "exact"):
+        one = finding(found, kind)
+        assert one.status in (Status.PARTLY, Status.NOT_OPENED) and one.figure is not None
+        assert one.figure.draws > 1 and one.basis

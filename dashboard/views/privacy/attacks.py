@@ -10,13 +10,13 @@ from dashboard.shell import layout
 from dashboard.views.privacy.noises import COLOURS, NAMES
 from fedpca_core.settings import short
 from fedpca_core.studies.private.membership import TESTS, TESTS_AT_SOURCE, Tested
-from fedpca_core.studies.private.price import BUDGETS, last_value
+from fedpca_core.studies.private.price import last_value
 from fedpca_core.studies.private.reconstruction import (
     CLIENT,
     EVEN,
     PUBLIC,
     RUNS,
-    beats_guess_from,
+    finding,
 )
 from fedpca_core.studies.private.settings import PrivacySettings
 from fedpca_core.studies.sweep import Swept
@@ -77,31 +77,23 @@ def draw_reconstruction(settings: PrivacySettings, result: Swept) -> None:
     st.caption(
         "One attacker throughout: it starts from the pooled S and corrects it by what the messages "
         "say, shrunk by the strength that is best in hindsight; without noise it does not shrink. "
-        "No server using ridge does better. Noise at the source: it has all of Sᵢ + Eᵢ, as any "
+        "No strength that a server could choose does better with ridge. Noise at the source: it "
+        "has all of Sᵢ + Eᵢ, as any "
         f"method may let out in the end. Client {CLIENT}, medians and range of {RUNS} runs; "
         "simulation only."
     )
 
 
 def verdict(result: Swept, settings: PrivacySettings) -> str:
-    """What the server gets without noise, and from which budget on noise lets it gain anything."""
-    guess, quiet = last_value(result, PUBLIC), last_value(result, "none")
+    """What the attacker gets without noise, and at the budgets that were tried."""
+    guess = last_value(result, PUBLIC)
     assert guess is not None
     text = f"Guessing that client {CLIENT} is like the average misses Sᵢ by {_percent(guess)}. "
-    if quiet is not None:
-        text += f"Without noise the server's messages bring that down to {_percent(quiet)}. "
+    if last_value(result, "none") is not None:
+        text += f"Without noise the server {finding(result, 'none').words}. "
     kind = "exact" if "exact" in result.series else "source"
     said = "exact noise" if kind == "exact" else "noise at the source"
-    start, at_the_edge = beats_guess_from(result, kind)
-    if start is None:
-        text += f"With {said} the server gains nothing at any ε up to {BUDGETS[-1]:g}."
-    elif at_the_edge:
-        text += (
-            f"With {said} it still gains something at every ε tried, down to {start:g}: the "
-            "smallest ε here, so where the gain ends lies below this sweep."
-        )
-    else:
-        text += f"With {said} it gains something only from ε = {start:g} on."
+    text += f"With {said} it {finding(result, kind).words}."
     if guess < 0.15 and settings.problem != "distinct":
         text += (
             " Clients here are so alike that a small error proves nothing: choose **Distinct "

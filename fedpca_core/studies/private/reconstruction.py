@@ -14,6 +14,7 @@ import numpy as np
 from fedpca_core.algorithms import FedPower, Noisy
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import ridge
+from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
@@ -127,6 +128,37 @@ def shrunk_error(private: Problem) -> float:
     share = max(0.0, float(((truth - public) * towards).sum() / (towards**2).sum()))
     found = public + min(share, 1.0) * towards
     return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
+
+
+def finding(swept: Swept, kind: str) -> Finding:
+    """What this one attacker gets of the client's matrix, at the budgets that were tried.
+
+    It counts as had in part where it is nearer than the public guess, and as not opened elsewhere:
+    another attacker may do better.
+    """
+    if kind == "none":
+        error, guess = last_value(swept, kind), last_value(swept, PUBLIC)
+        assert error is not None and guess is not None
+        figure = Figure(error, "relative error", draws=RUNS)
+        if error < BEATEN * guess:
+            against = "compared with the truth"
+            return Finding(Target.COVARIANCE, Status.PARTLY, "ridge", figure, against, tried=1)
+        nearer = "a guess without any message is as near, which proves nothing"
+        return Finding(Target.COVARIANCE, Status.NOT_OPENED, figure=figure, basis=nearer, tried=1)
+    band = swept.band(kind, "error")
+    start, at_the_edge = beats_guess_from(swept, kind)
+    least, largest = float(band.middle.min()), float(band.x[-1])
+    figure = Figure(least, "relative error", draws=RUNS)
+    if start is None:
+        basis = (
+            f"at every ε up to {largest:g} a guess without any message is as near, which proves "
+            "nothing"
+        )
+        return Finding(Target.COVARIANCE, Status.NOT_OPENED, figure=figure, basis=basis, tried=1)
+    basis = f"nearer than a guess without any message from ε = {start:g} on"
+    if at_the_edge:
+        basis += ", the smallest ε that was tried"
+    return Finding(Target.COVARIANCE, Status.PARTLY, "ridge", figure, basis, tried=1)
 
 
 def beats_guess_from(swept: Swept, calibration: str) -> tuple[float | None, bool]:
