@@ -31,10 +31,10 @@ from fedpca_core.problems.image_files import SOURCES, load_images
 Array = np.ndarray
 #: Ways to prepare records, formats of messages, and what is wrong for the attacker.
 CENTRINGS = ("raw", "raw", "public mean", "public mean", "own mean")
-FORMATS = (*("float64",) * 4, "float32")
-FLAWS = (*("none",) * 15, "m + 1 records", "2 m records", "coarser grid", "odd grid", "noise")
+FORMATS = ("float64", "float64", "float32")
+FLAWS = (*("none",) * 7, "m + 1 records", "2 m records", "coarser grid", "odd grid", "noise")
 #: Most work of one case, images of a data set, and features of an image that are used.
-BUDGET, IMAGES, PIXELS = 2e8, 3000, (30, 150)
+BUDGET, IMAGES, PIXELS = 3e8, 3000, (30, 150)
 #: Cases between two lines.
 PROGRESS = 1000
 

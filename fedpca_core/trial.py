@@ -367,7 +367,7 @@ def ranked(estimate: Array, members: Array, strangers: Array) -> float:
 def _listed(found: Trial, members: Array, strangers: Array) -> tuple[str, float]:
     """How often a member is among the certified records and a stranger is not; ties count half.
 
-    Strangers who are equal to a member are none.
+    Strangers who are equal to a member are none, and where no other is left nothing is ranked.
     """
     deployment = found.deployment
     for key, one in found.taken.items():
@@ -379,7 +379,8 @@ def _listed(found: Trial, members: Array, strangers: Array) -> tuple[str, float]
         inside = _among(members, have, mean, grid)
         held = set(_whole(members, mean, grid))
         others = [one in have for one in _whole(strangers, mean, grid) if one not in held]
-        return key, 0.5 + 0.5 * (inside - float(np.mean(others or [False])))
+        if others:
+            return key, 0.5 + 0.5 * (inside - float(np.mean(others)))
     return "", 0.0
 
 

@@ -102,14 +102,12 @@ def _unsure(run: Trial) -> dict:
 
 def test_directions_below_the_noise_are_not_had():
     found = said(attacked(fp.SSI(3), noise=0.3))[Target.COVARIANCE]
-    assert found.status is not Status.OPEN or found.figure.value == RECORDS
     assert found.status is Status.PARTLY and found.figure.value < RECORDS == found.figure.of
     assert "noise" in found.basis
 
 
 def test_nothing_is_closed_but_by_counting_or_because_nothing_was_sent():
     """A client that is absent has sent nothing; one that was heard once has."""
-    run = attacked(fp.SSI(2), rounds=1, participation=0.5)
     heard = [attacked(fp.SSI(2), rounds=1, participation=0.5, client=k).heard for k in range(4)]
     assert sorted(heard) == [False, False, True, True]
     for client, present in enumerate(heard):
@@ -203,3 +201,14 @@ def test_a_count_says_open_of_clients_that_take_part():
     assert not counted(public)[Target.LEADING].basis.startswith("as soon as")
     partly = replace(public, participation=0.5)
     assert counted(partly)[Target.LEADING].basis.startswith("as soon as it takes part")
+
+
+def test_a_ranking_of_no_pairs_is_no_figure():
+    """All strangers are equal to members: who has the records tells none of them apart."""
+    held = blocks(5)
+    strangers = {"equal": held[0], "others": blocks(6)[0]}
+    matrix = held[0] @ held[0].T / RECORDS
+    for kind, some in strangers.items():
+        truth = Truth(matrix, 3, held[0], held[0], some)
+        got = attacked(fp.SSI(3), held=held, truth=truth).got[Target.MEMBERSHIP]
+        assert (got.figure == 1.0) == (kind == "others") and not (kind == "equal" and got.open)

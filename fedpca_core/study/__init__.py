@@ -1,1 +1,1 @@
-"""What every question is made of: studies, their results as tables, and figures as plain data."""
+"""Figures as plain data: what a page draws, the bundle prints and the poster plays."""
