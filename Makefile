@@ -17,7 +17,7 @@ install  = $(BIN)/python -m uv pip install --quiet --python $(1)/bin/python $(2)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test test-core test-browser flower lint format bench shots wander posters thumbnails browser clean distclean
+.PHONY: help app test test-core test-browser flower lint format bench shots wander posters thumbnails docs package browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,11 +61,19 @@ posters: $(VENV)/.app ## Every preset and story step as one HTML file that plays
 thumbnails: $(VENV)/.dev ## Draw the front page's thumbnails from the results anew (ARGS=replay for one)
 	$(BIN)/python -m scripts.thumbnails $(ARGS)
 
+docs: $(VENV)/.dev ## The guides and the API reference as a site, into site/, which the dashboard serves under /docs/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+package: $(VENV)/.dev ## Wheel and source archive into dist/, checked
+	rm -rf dist build
+	$(BIN)/python -m build --quiet --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+
 browser: $(VENV)/.dev ## Look for a Chromium for the browser tests, and install one if there is none
 	$(BIN)/python -m scripts.browser
 
 clean: ## Remove caches, builds, screenshots and posters
-	rm -rf shots posters build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf shots posters site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the virtual environment as well

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 
 ROOT = Path(__file__).resolve().parent
 if str(ROOT) not in sys.path:
@@ -28,10 +30,19 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
+def routes() -> list[BaseRoute]:
+    """The status page, and the documentation where ``make docs`` has built it."""
+    built = Path(os.environ.get("FEDPCA_DOCS") or ROOT / "site")
+    served: list[BaseRoute] = [Route("/status", status)]
+    if (built / "index.html").is_file():
+        served.append(Mount("/docs", StaticFiles(directory=built, html=True)))
+    return served
+
+
 app = st.App(
     ROOT / "dashboard" / "main.py",
     lifespan=lifespan,
-    routes=[Route("/status", status)],
+    routes=routes(),
     middleware=[Middleware(Guard), Middleware(Document)],
 )
 

@@ -288,7 +288,7 @@ def epsilons() -> Iterator[str]:
         ),
         (
             "heart, 10 clients of 12",
-            from_table(table.iloc[:120], scaling="centre"),
+            from_table(table.iloc[:120], list(table.columns), scaling="centre", public_schema=True),
             from_messages(3),
         ),
         ("24 of 1,797 digits joined, sums", fp.problems.images("digits", 5), from_sums),

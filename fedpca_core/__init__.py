@@ -1,10 +1,13 @@
 """Federated PCA: algorithms, what crosses the wire, and what a curious server makes of it.
 
 >>> import fedpca_core as fp
->>> problem = fp.problems.from_blocks(blocks)               # features x samples, one per client
+>>> fp.FederatedPCA(n_components=5).fit(X, groups=site)  # rows are records
+>>> problem = fp.problems.from_records(X, site)
 >>> trace = fp.simulate(problem, fp.SSI(components=5), rounds=100, seed=0)
 >>> fp.metrics.frame(trace, problem)
 """
+
+from typing import TYPE_CHECKING, Any
 
 from fedpca_core import attacks, consensus, metrics, privacy, problems
 from fedpca_core.algorithms import (
@@ -28,6 +31,11 @@ from fedpca_core.metrics import admm as progress
 from fedpca_core.metrics import personal as personal_metrics
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation, simulate, stream
+from fedpca_core.version import __version__
+
+if TYPE_CHECKING:
+    from fedpca_core.estimator import FederatedPCA
+    from fedpca_core.own_messages import attack_arrays
 
 __all__ = [
     "FAPS",
@@ -39,6 +47,7 @@ __all__ = [
     "FedPE",
     "FedPG",
     "FedPower",
+    "FederatedPCA",
     "GlobalAveraging",
     "InvalidInput",
     "LocalPower",
@@ -47,6 +56,8 @@ __all__ = [
     "PersonalizedPCA",
     "Simulation",
     "VariableSplitting",
+    "__version__",
+    "attack_arrays",
     "attacks",
     "consensus",
     "metrics",
@@ -57,3 +68,16 @@ __all__ = [
     "simulate",
     "stream",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs scikit-learn and the studies is imported when it is asked for."""
+    if name == "FederatedPCA":
+        from fedpca_core.estimator import FederatedPCA
+
+        return FederatedPCA
+    if name == "attack_arrays":
+        from fedpca_core.own_messages import attack_arrays
+
+        return attack_arrays
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = (
     (
         *("errors", "arrays", "streams", "settings", "remembered", "gaussian_privacy"),
-        *("guarantee", "shares", "findings", "steps"),
+        *("guarantee", "shares", "findings", "steps", "version"),
     ),
     ("linalg",),
     ("problems",),
@@ -24,8 +24,8 @@ FLOORS = (
     ("algorithms",),
     ("attacks", "privacy", "metrics", "consensus", "anomaly"),
     ("trial",),
-    ("studies", "study", "papers"),
-    ("publishers",),
+    ("studies", "study", "papers", "own_messages"),
+    ("publishers", "estimator"),
     ("__init__", "__main__"),
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -27,7 +27,7 @@ figures/       every figure of the page in its last round: SVG, PNG and PDF on w
 tables/        the results of the page's studies, one observation a row
 columns.csv    the unit of every column in tables/
 settings.json  python -m fedpca_core run settings.json --out results{table}
-script.py      the same in a notebook
+script.py      the same as a script; script.ipynb as a notebook
 references.bib the papers, and this software
 ◇ marks what only a simulation can know, because it needs the clients' private data.
 """
@@ -75,10 +75,12 @@ def archive(
         files[f"tables/{title}.csv"] = table.to_csv(index=False).encode()
     bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), software_bibtex()])
     table_option = "" if data is None else f" --table {data.name}"
+    code = script.text(settings, list(results), data)
     texts: dict[str, str] = {
         "columns.csv": described(tables).to_csv(index=False),
         "settings.json": settings.to_json(),
-        "script.py": script.text(settings, list(results), data) + "\n",
+        "script.py": code + "\n",
+        "script.ipynb": script.notebook(below, code),
         "references.bib": bibliography,
         "README.txt": _READ_ME.format(caption=below, link=link, table=table_option),
     }

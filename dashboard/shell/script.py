@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +43,24 @@ def text(
     )
 
 
+def notebook(title: str, code: str) -> str:
+    """The script as a Jupyter notebook (nbformat 4.5): what it is, then the code."""
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title},
+        {
+            "cell_type": "code",
+            "id": "script",
+            "metadata": {},
+            "source": code,
+            "execution_count": None,
+            "outputs": [],
+        },
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, ensure_ascii=False, indent=1)
+
+
 def fold(
     settings: Settings,
     studies: Sequence[Study[Any, Any]],
@@ -56,7 +75,17 @@ def fold(
         return
     with place:
         st.markdown("In a notebook, after `pip install .` in the project's folder:")
-        st.code(text(settings, studies, data), language="python")
+        code = text(settings, studies, data)
+        st.code(code, language="python")
+        st.download_button(
+            "As a notebook",
+            data=notebook(f"# {', '.join(study.title for study in studies)}", code),
+            file_name=f"{settings.kind}.ipynb",
+            mime="application/x-ipynb+json",
+            icon=":material/book:",
+            on_click="ignore",
+            key=f"{key}-notebook",
+        )
 
 
 def _call(kind: str, changed: dict[str, Any]) -> str:

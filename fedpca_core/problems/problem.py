@@ -336,7 +336,9 @@ def from_blocks(
     judged: bool = True,
     announced: PublicFacts | None = None,
 ) -> Problem:
-    """Problem from the clients' own blocks.
+    """Problem from the clients' blocks as they are inside, records as columns.
+
+    Whatever a user hands in has records as rows: `from_records` and `from_table`.
 
     Parameters
     ----------

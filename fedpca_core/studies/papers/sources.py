@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 from fedpca_core.errors import require
-
-#: Version of the software where it runs from a clone that is not installed.
-_UNINSTALLED = "0.1.0"
+from fedpca_core.version import __version__
 
 
 @dataclass(frozen=True)
@@ -155,15 +152,11 @@ def source(key: str) -> Source:
 
 def software_bibtex() -> str:
     """BibTeX entry of this software, with the version that runs."""
-    try:
-        number = version("fedpca-core")
-    except PackageNotFoundError:
-        number = _UNINSTALLED
     fields = {
         "author": "{The federated-PCA laboratory authors}",
         "title": "{The federated-PCA laboratory}",
         "year": "2026",
-        "version": number,
+        "version": __version__,
         "note": "Apache-2.0",
     }
     return _entry("software", "fedpca_laboratory", fields)
