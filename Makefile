@@ -17,7 +17,7 @@ install  = $(BIN)/python -m uv pip install --quiet --python $(1)/bin/python $(2)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test test-core test-browser flower lint format bench shots wander posters thumbnails docs package browser clean distclean
+.PHONY: help peers app other test test-core test-browser flower lint format bench shots wander posters thumbnails docs package browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ test-core: $(VENV)/.dev
 
 test-browser: $(VENV)/.dev $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser $(ARGS) || [ $$? -eq 5 ]
+
+peers: $(VENV)/.app requirements-peers.txt ## Compare with what people would pick instead (diffprivlib, OpenDP), in .venv-peers
+	$(PYTHON) -m venv --clear .venv-peers
+	.venv-peers/bin/python $(PIP) -r requirements-peers.txt
+	$(BIN)/python -m bench peers --python .venv-peers/bin/python $(ARGS)
 
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
 	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)
@@ -77,7 +82,7 @@ clean: ## Remove caches, builds, screenshots and posters
 	find . -name __pycache__ -not -path './$(VENV)*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the virtual environment as well
-	rm -rf $(VENV) $(VENV)-flower
+	rm -rf $(VENV) $(VENV)-flower .venv-other .venv-peers
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here. Install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -108,3 +113,11 @@ $(VENV)-flower/.done: requirements-flower.txt $(VENV)/.uv
 $(VENV)/.browser: scripts/browser.py $(VENV)/.dev
 	$(BIN)/python -m scripts.browser
 	@touch $@
+
+# The core's own tests with another Python, installed by plain pip: make other OTHER=python3.13
+OTHER ?= python3.13
+CORE  := algorithms anomaly attacks consensus metrics privacy problems test_estimator.py test_own_messages.py test_trial.py test_simulate.py
+other: ## Run the core's tests with another Python (OTHER=python3.13), in .venv-other
+	$(OTHER) -m venv --clear .venv-other
+	.venv-other/bin/python $(PIP) -r requirements.txt pytest pytest-xdist hypothesis
+	.venv-other/bin/python -m pytest -n auto --dist loadfile -m "not data" $(addprefix tests/,$(CORE)) $(ARGS)

@@ -15,7 +15,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
 
 #: Only when it is named: takes minutes and the whole machine, or needs Flower's own environment.
-BY_NAME = ("load", "flower", "ways")
+BY_NAME = ("load", "flower", "ways", "peers")
 
 
 def names() -> list[str]:

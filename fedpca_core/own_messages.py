@@ -163,7 +163,7 @@ def attack_arrays(
     records = None
     if whole is not None and whole.whole is not None:
         step = deployment.steps if whole.step is None else whole.step
-        records = whole.whole.T * step
+        records = np.asarray(whole.whole.T * step, dtype=np.float64)
     return Opened(
         findings.frame(found.findings),
         np.asarray(states[-1].matrix, dtype=np.float64) if states else None,

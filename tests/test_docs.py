@@ -11,10 +11,13 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+import fedpca_core as fp
+from fedpca_core.protocol.trace_file import save_trace
 from tests.dashboard.asgi import visit
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TRACE = fp.simulate(fp.problems.images("digits", 3), fp.SSI(3), rounds=2)
 BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -30,6 +33,7 @@ PYTHON = [page for page in PAGES if blocks(page, "python")]
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
+    save_trace(TRACE, tmp_path / "trace.npz")  # what a run on real machines leaves
     names: dict[str, object] = {}
     for text in blocks(page, "python"):
         exec(compile(text, page.name, "exec"), names)

@@ -19,7 +19,12 @@ def visit(
     }  # fmt: skip
     sent: list[Any] = []
 
+    asked: list[bool] = []
+
     async def receive() -> dict[str, Any]:
+        if asked:  # a client that stays on the line
+            await asyncio.Event().wait()
+        asked.append(True)
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Any) -> None:
