@@ -1,8 +1,8 @@
 """What people would pick instead: error and seconds at equal epsilon on the same clipped data.
 
 ``make peers`` builds an environment for them and runs ``python -m bench peers --python
-.venv-peers/bin/python``. Peers run one after the other, each in a process of its own; of one that is
-not installed, or does not end in time, a line says so.
+.venv-peers/bin/python``. Peers run one after the other, each in a process of its own; of one
+that is not installed, or does not end in time, a line says so.
 """
 
 from __future__ import annotations

@@ -182,6 +182,7 @@ def test_the_rooms_import_only_what_the_requirements_name():
     assert undeclared(python_files(*ROOMS), distributions(lines_of("requirements.txt"))) == []
     tools = distributions(lines_of("requirements-dev.txt")) | {"packaging"}  # comes with pytest
     optional = distributions(lines_of("requirements-flower.txt"))
+    optional |= distributions(lines_of("requirements-peers.txt"))
     assert undeclared(python_files(*TOOL_ROOMS), tools | optional) == []
     assert undeclared(python_files("engines"), optional) == []
 
