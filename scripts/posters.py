@@ -3,6 +3,7 @@
 python -m scripts.posters                     all of them, and a gallery
 python -m scripts.posters story-1 uneven      these, and a gallery of what lies in the folder
 python -m scripts.posters --out site --live https://lab.example.org
+python -m scripts.posters --stored anomaly-ton   and its pictures into dashboard/stored
 python -m scripts.posters --check             and open each without a network, in a browser
 
 The page itself is run, without a browser, on results that are computed first; what it would mount
@@ -19,6 +20,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from datetime import date
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -32,18 +34,19 @@ if str(ROOT) not in sys.path:
 
 from streamlit.testing.v1 import AppTest  # noqa: E402
 
-from dashboard.player.poster import document, header, limits, markup, page, views  # noqa: E402
+from dashboard.player.poster import document, header, limits, markup, page, picture, views  # noqa: E402
 from dashboard.shell import earlier, jobs, share  # noqa: E402
 from dashboard.shell.bundle import caption  # noqa: E402
 from dashboard.shell.controls import packed  # noqa: E402
 from dashboard.shell.document import PRODUCT  # noqa: E402
 from dashboard.shell.navigation import ENTRIES  # noqa: E402
 from fedpca_core.errors import InvalidInput  # noqa: E402
+from fedpca_core.problems.data_sets import DATA_SETS  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
 from fedpca_core.studies.catalogue import PRESETS, studies_of  # noqa: E402
 from fedpca_core.studies.files import write_whole  # noqa: E402
-from fedpca_core.studies.here import MissingData, require_here  # noqa: E402
+from fedpca_core.studies.here import MissingData, named, require_here  # noqa: E402
 from fedpca_core.studies.preset import Preset  # noqa: E402
 from fedpca_core.studies.scene.settings import SceneSettings  # noqa: E402
 from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
@@ -288,6 +291,13 @@ def _card(preset: Preset, file: Path) -> str:
     )
 
 
+def _stored(preset: Preset, text: str) -> Path:
+    """Keep the pictures of a poster for machines that have not its data."""
+    pictures = {study.key: picture(text, study.key) for study in studies_of(preset.settings)}
+    title = ", ".join(DATA_SETS[key].title for key in named(preset.settings))
+    return earlier.store(pictures, preset.name, title, date.today().isoformat())
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Make all, or those that are named; returns the exit status."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -295,6 +305,11 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("--out", type=Path, default=ROOT / "posters", help="folder for the files")
     options.add_argument("--check", action="store_true", help="open each in a browser, offline")
     options.add_argument("--live", default="http://localhost:8501", help="address they lead to")
+    options.add_argument(
+        "--stored",
+        action="store_true",
+        help="keep their pictures in dashboard/stored, for machines without their data",
+    )
     asked = options.parse_args(arguments)
     for name in asked.names:
         if name not in PRESETS:
@@ -320,6 +335,8 @@ def main(arguments: list[str] | None = None) -> int:
         file = asked.out / f"{name}.html"
         write_whole(file, text)
         made.append(name)
+        if asked.stored:
+            print(_stored(PRESETS[name], text), flush=True)
         took = time.monotonic() - begun
         print(f"{file}: {file.stat().st_size / 1e6:.2f} MB, {took:.0f} s", flush=True)
     write_whole(asked.out / "index.html", gallery(asked.out))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import streamlit as st
 
+from dashboard.shell import earlier
 from dashboard.shell.controls import packed
 from dashboard.shell.navigation import ENTRIES
 from fedpca_core.settings import Settings
@@ -15,8 +17,11 @@ S = TypeVar("S", bound=Settings)
 
 
 def opened(settings: S) -> S:
-    """What a link to these settings opens: the same, or what comes along in their place."""
-    return instead(settings) or settings
+    """What a link to these settings opens: the same, or what comes along in their place.
+
+    The same too where their data are missing and a result is stored, which is shown then.
+    """
+    return settings if earlier.kept(settings) else instead(settings) or settings
 
 
 def told(text: str, settings: Settings) -> str:
@@ -25,16 +30,29 @@ def told(text: str, settings: Settings) -> str:
     if absent is None:
         return text
     shown = f" Opened with {_title(other)} meanwhile." if other else ""
+    if earlier.kept(settings):
+        shown = " A stored result is shown meanwhile."
     return f"{text} {absent}{shown}"
 
 
-def offer(settings: Settings) -> None:
-    """A link that opens the page with data that come along, where it has such."""
+def offer(settings: Settings, stored: Callable[[], None] | None = None) -> None:
+    """A link that opens the page with data that come along, where it has such, and what is stored.
+
+    Parameters
+    ----------
+    stored : callable, optional
+        Draws the result that is stored for exactly these settings.
+    """
     other = instead(settings)
-    if other is None:
-        return
+    if other is not None:
+        _link(other)
+    if stored is not None:
+        stored()
+
+
+def _link(other: Settings) -> None:
     names = {entry.name for entry in ENTRIES}
-    page = settings.kind if settings.kind in names else ENTRIES[0].name
+    page = other.kind if other.kind in names else ENTRIES[0].name
     st.page_link(
         f"../pages/{page}.py",
         label=f"Show it with {_title(other)}, which is here",

@@ -7,6 +7,9 @@ then updates it in place, and the browser asks for nothing.
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,10 +26,15 @@ from fedpca_core.settings import Settings
 from fedpca_core.studies.catalogue import PRESETS
 from fedpca_core.studies.scene.settings import SceneSettings
 from fedpca_core.studies.study import Study
+from fedpca_core.version import __version__
 
 FOLDER = Path(os.environ.get("FEDPCA_POSTERS") or Path(__file__).resolve().parents[2] / "posters")
 #: What progress says over such a picture.
 MARK = "Computed earlier; the live result follows. "
+
+#: Pictures of presets whose data do not come along, as `python -m scripts.posters --stored` made
+#: them: shown where the data are missing, and marked.
+STORED = Path(__file__).resolve().parents[1] / "stored"
 
 
 def posed(settings: Settings) -> Settings:
@@ -47,6 +55,60 @@ def drawing(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | 
     return (lambda: _draw(parts)) if parts else None
 
 
+def kept(settings: Settings) -> bool:
+    """Whether there is a stored picture of exactly this state."""
+    return (name := _names().get(settings)) is not None and (STORED / f"{name}.json").is_file()
+
+
+def stored(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | None:
+    """What draws the stored picture of a study whose data are missing, if there is one."""
+    if not kept(settings):
+        return None
+    held = json.loads((STORED / f"{_names()[settings]}.json").read_text(encoding="utf-8"))
+    parts = [
+        gzip.decompress(base64.b64decode(part["view"])) if isinstance(part, dict) else part
+        for part in held["pictures"].get(study.key, [])
+        if isinstance(part, dict) or part.startswith("<div>")  # cards look well in a poster only
+    ]
+    told = f"**Stored result**, computed with {held['data']} on {held['made']} by version "
+
+    def draw() -> None:
+        st.info(
+            f"{told}{held['version']}. Nothing was computed now.", icon=":material/inventory_2:"
+        )
+        _draw(parts)
+
+    return draw if parts else None
+
+
+def store(study_parts: Mapping[str, list[str | bytes]], name: str, data: str, made: str) -> Path:
+    """Write the pictures of a preset into `STORED`."""
+    packed = {
+        key: [
+            part
+            if isinstance(part, str)
+            else {"view": base64.b64encode(gzip.compress(part, 9, mtime=0)).decode()}
+            for part in parts
+        ]
+        for key, parts in study_parts.items()
+    }
+    file = STORED / f"{name}.json"
+    STORED.mkdir(exist_ok=True)
+    whole = {"data": data, "made": made, "version": __version__, "pictures": packed}
+    file.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return file
+
+
+def plain(whole: list[str | bytes]) -> list[str | bytes]:
+    """The parts that stand exactly as they will: views and plain sentences.
+
+    From the first other part on (cards, captions, a table) heights differ, and what is in sight
+    would move when the result comes.
+    """
+    parts = list(takewhile(lambda part: isinstance(part, bytes) or part.startswith("<div>"), whole))
+    return parts if any(isinstance(part, bytes) for part in parts) else []
+
+
 @cache
 def _names() -> Mapping[Settings, str]:
     return {posed(preset.settings): name for name, preset in PRESETS.items()}
@@ -54,14 +116,8 @@ def _names() -> Mapping[Settings, str]:
 
 @lru_cache(maxsize=128)
 def _parts(file: Path, changed: int, study: str) -> list[str | bytes]:
-    """The parts that stand exactly as they will; read again where the poster is made anew.
-
-    Those are views and plain sentences. From the first other part on (cards, captions, a table)
-    heights differ, and what is in sight would move when the result comes.
-    """
-    whole = picture(file.read_text(encoding="utf-8"), study)
-    parts = list(takewhile(lambda part: isinstance(part, bytes) or part.startswith("<div>"), whole))
-    return parts if any(isinstance(part, bytes) for part in parts) else []
+    """The plain parts of a poster; read again where it is made anew."""
+    return plain(picture(file.read_text(encoding="utf-8"), study))
 
 
 def _draw(parts: list[str | bytes]) -> None:

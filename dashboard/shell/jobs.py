@@ -323,7 +323,7 @@ def study(
         long = limits.check(study, settings, data).seconds > LONG_SECONDS
     except MissingData as absent:
         refusal = str(absent)
-        way_out = partial(absent_data.offer, settings)
+        way_out = partial(absent_data.offer, settings, earlier.stored(study, settings))
     except InvalidInput as too_large:
         refusal = str(too_large)
     return show(

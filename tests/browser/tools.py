@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -178,6 +179,10 @@ def set_slider(page, key: str, value: float) -> None:
     assert abs(reached - value) < 1e-9, f"slider {key} is at {reached:g}, not at {value:g}"
 
 
+#: Where rich is installed, Streamlit writes exceptions in colours.
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
 class Server(str):
     """The address of a running server, which also knows the server's log."""
 
@@ -187,7 +192,7 @@ class Server(str):
 
     def exceptions(self) -> str:
         """What the log says since the last call, if an exception is in it."""
-        text = self.log.read_text()
+        text = COLOURS.sub("", self.log.read_text())
         news, self.known = text[self.known :], len(text)
         return news if "Traceback" in news else ""
 
