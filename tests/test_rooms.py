@@ -33,7 +33,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 #: What a page may know of the core: settings in, results out.
 OPEN = (
     "studies", "settings", "errors", "arrays", "remembered", "algorithms.registry",
-    "algorithms.method", "attacks.registry", "findings", "steps", "study",
+    "algorithms.method", "attacks.registry", "findings", "steps", "study", "version",
 )  # fmt: skip
 #: Calls that turn numbers into other numbers; they belong into a study.
 COMPUTING = {
