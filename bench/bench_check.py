@@ -13,11 +13,11 @@ import numpy as np
 from fedpca_core.attacks.counts import CLOSED_RANKING, counted
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Finding, Target
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.study import attempts
+from fedpca_core.questions.check.trial import Attacked, attacked, runnable
 from fedpca_core.shares import Share
 from fedpca_core.streams import Streams
-from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.study import attempts
-from fedpca_core.studies.check.trial import Attacked, attacked, runnable
 from fedpca_core.trial import IN_PART, RANKED, Got, findings
 
 DEPLOYMENTS = 1000

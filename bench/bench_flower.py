@@ -56,7 +56,7 @@ def in_this_process(folder: Path) -> None:
 
 def deployed(folder: Path) -> None:
     """FAPS on a SuperLink and three SuperNodes, each with a file of its own."""
-    from fedpca_core.studies.pca_settings import ConvergeSettings
+    from fedpca_core.study.pca_settings import ConvergeSettings
     from tests.engines.deployment import Deployment
     from tests.engines.small_federation import blocks
 

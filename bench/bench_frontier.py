@@ -10,8 +10,8 @@ import os
 import time
 from dataclasses import replace
 
-from fedpca_core.studies.frontier.frontier import Frontier
-from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.questions.which.frontier import Frontier
+from fedpca_core.questions.which.settings import FrontierSettings
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from fedpca_core.questions.converge.convergence import Comparison, Convergence
 from fedpca_core.steps import outcome
-from fedpca_core.studies.convergence import Comparison, Convergence
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 MEASURES = ("relative_error", "kkt", "sin_theta", "consensus_gap")
 

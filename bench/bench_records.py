@@ -23,9 +23,9 @@ from fedpca_core.problems.data_sets import files_of
 from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.questions.attack.records.from_models import SIZES, from_models
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
-from fedpca_core.studies.records.from_models import SIZES, from_models
 
 Array = np.ndarray
 

@@ -10,10 +10,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from fedpca_core.questions.privacy.presets import PRESETS, SIZES
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.spending import WaysToSpend
 from fedpca_core.steps import outcome
-from fedpca_core.studies.private.presets import PRESETS, SIZES
-from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.private.spending import WaysToSpend
 
 #: Medians of 10 runs at 20 clients, epsilon = 1 and delta = 1e-6, for each of `SIZES`; None where
 #: nothing was measured. "single" took the best of T = 4, 5 and 6 in hindsight, ours T = 6. FAPS

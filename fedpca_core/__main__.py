@@ -34,19 +34,19 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.papers.experiment import Size
+from fedpca_core.papers.registry import EXPERIMENTS, experiment, rows_of
+from fedpca_core.papers.reproduce import reproduce
+from fedpca_core.papers.results import commit, provenance, summary, write_results
 from fedpca_core.problems.data_sets import data_folder, require_here
 from fedpca_core.publishers.fetch import provide
 from fedpca_core.publishers.listed import by_name, listing
+from fedpca_core.questions.catalogue import KINDS, PRESETS, read_settings, studies_of
+from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Step, outcome
-from fedpca_core.studies.catalogue import KINDS, PRESETS, read_settings, studies_of
-from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.files import write_whole
-from fedpca_core.studies.own_data import NoFile, OwnData
-from fedpca_core.studies.papers.experiment import Size
-from fedpca_core.studies.papers.registry import EXPERIMENTS, experiment, rows_of
-from fedpca_core.studies.papers.reproduce import reproduce
-from fedpca_core.studies.papers.results import commit, provenance, summary, write_results
+from fedpca_core.study.files import write_whole
+from fedpca_core.study.own_data import NoFile, OwnData
 
 #: Tables with more rows are written, not printed.
 PRINTED_ROWS = 40

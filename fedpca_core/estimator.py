@@ -28,8 +28,8 @@ from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
-from fedpca_core.studies.deployed import deployment_of, truth_of
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.deployed import deployment_of, truth_of
+from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.trial import trial
 
 

@@ -10,10 +10,10 @@ from dashboard.shell import absent_data, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly import VIEWS, privacy
 from dashboard.views.anomaly.data import sidebar
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import fitting, of_iot23, resolve
-from fedpca_core.studies.here import COMMAND
-from fedpca_core.studies.papers.iot import PRESETS
+from fedpca_core.papers.iot import PRESETS
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import fitting, of_iot23, resolve
+from fedpca_core.study.here import COMMAND
 
 controls = Controls(AnomalySettings)
 layout.heading(

@@ -16,9 +16,9 @@ from dashboard.views import (
     recovery,
     replay,
 )
-from fedpca_core.studies.catalogue import studies_of
-from fedpca_core.studies.pca_settings import IMAGES, AttackSettings, ConvergeSettings
-from fedpca_core.studies.reconstruction import ClientReconstruction
+from fedpca_core.questions.attack.reconstruction import ClientReconstruction
+from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.study.pca_settings import IMAGES, AttackSettings, ConvergeSettings
 
 STUDY = ClientReconstruction()
 

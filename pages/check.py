@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import check
-from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.study import LeakCheck
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.study import LeakCheck
 
 STUDY = LeakCheck()
 

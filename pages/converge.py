@@ -10,10 +10,10 @@ from dashboard.shell import formulas, guarantee, jobs, layout, own_table, preset
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import budgets, convergence
-from fedpca_core.studies.catalogue import studies_of
-from fedpca_core.studies.convergence import Convergence
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 STUDY = Convergence()
 

@@ -9,9 +9,9 @@ from dashboard.shell.controls import Controls, itself, packed
 from dashboard.shell.data import own_data
 from dashboard.views import scene, story, ways
 from dashboard.views.findings import offer
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.scene.scene import LivePicture
-from fedpca_core.studies.scene.settings import SceneSettings
+from fedpca_core.questions.home.scene import LivePicture
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 STUDY = LivePicture()
 

@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.papers import experiments, rows, sources
-from fedpca_core.studies.papers.page import PaperExperiment, PaperRows, PapersSettings
-from fedpca_core.studies.study import Study
+from fedpca_core.questions.papers.page import PaperExperiment, PaperRows, PapersSettings
+from fedpca_core.study.study import Study
 
 ROWS, EXPERIMENT = PaperRows(), PaperExperiment()
 

@@ -10,12 +10,12 @@ import streamlit as st
 from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import exposure, personal, personal_sweep
-from fedpca_core.studies.papers.personal import PRESETS
-from fedpca_core.studies.personalised.comparison import Comparison
-from fedpca_core.studies.personalised.exposure import LARGEST, Exposure
-from fedpca_core.studies.personalised.settings import PersonaliseSettings
-from fedpca_core.studies.personalised.sweep import CollaborationSweep
-from fedpca_core.studies.study import Study
+from fedpca_core.papers.personal import PRESETS
+from fedpca_core.questions.personalise.comparison import Comparison
+from fedpca_core.questions.personalise.exposure import LARGEST, Exposure
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.questions.personalise.sweep import CollaborationSweep
+from fedpca_core.study.study import Study
 
 COMPARISON, SWEEP, EXPOSURE = Comparison(), CollaborationSweep(), Exposure()
 

@@ -11,9 +11,9 @@ import streamlit as st
 from dashboard.shell import absent_data, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run, ways
-from fedpca_core.studies.catalogue import studies_of
-from fedpca_core.studies.private.guarantee import promised
-from fedpca_core.studies.private.settings import REAL, PrivacySettings
+from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.questions.privacy.guarantee import promised
+from fedpca_core.questions.privacy.settings import REAL, PrivacySettings
 
 DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
     "private_run": run.draw,

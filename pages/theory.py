@@ -9,12 +9,12 @@ import streamlit as st
 from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import theory, theory_statements, theory_sweeps
-from fedpca_core.studies.study import Study
-from fedpca_core.studies.theory.bridge import Bridge
-from fedpca_core.studies.theory.method import AgainstClaims
-from fedpca_core.studies.theory.settings import TheorySettings
-from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
-from fedpca_core.studies.theory.verdicts import Statements
+from fedpca_core.questions.theory.bridge import Bridge
+from fedpca_core.questions.theory.method import AgainstClaims
+from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
+from fedpca_core.questions.theory.verdicts import Statements
+from fedpca_core.study.study import Study
 
 METHOD, SWEEPS, STATEMENTS, BRIDGE = AgainstClaims(), PenaltyAndSteps(), Statements(), Bridge()
 

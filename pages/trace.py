@@ -8,9 +8,9 @@ from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views import opened
 from dashboard.views.findings import offer
-from fedpca_core.studies.opened.example import EXAMPLE, example
-from fedpca_core.studies.opened.opened import Opened, OpenedRun
-from fedpca_core.studies.opened.settings import OpenedSettings
+from fedpca_core.questions.trace.example import EXAMPLE, example
+from fedpca_core.questions.trace.opened import Opened, OpenedRun
+from fedpca_core.questions.trace.settings import OpenedSettings
 
 STUDY = OpenedRun()
 

@@ -8,10 +8,10 @@ from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.views import frontier
-from fedpca_core.studies.catalogue import studies_of
-from fedpca_core.studies.frontier.frontier import Frontier, Strip
-from fedpca_core.studies.frontier.recommendation import Recommendation, meant
-from fedpca_core.studies.frontier.settings import FrontierSettings
+from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.questions.which.frontier import Frontier, Strip
+from fedpca_core.questions.which.recommendation import Recommendation, meant
+from fedpca_core.questions.which.settings import FrontierSettings
 
 STUDY, STRIP, ADVICE = Frontier(), Strip(), Recommendation()
 

@@ -42,13 +42,13 @@ from dashboard.shell.document import PRODUCT  # noqa: E402
 from dashboard.shell.navigation import ENTRIES  # noqa: E402
 from fedpca_core.errors import InvalidInput  # noqa: E402
 from fedpca_core.problems.data_sets import DATA_SETS  # noqa: E402
+from fedpca_core.questions.catalogue import PRESETS, studies_of  # noqa: E402
+from fedpca_core.questions.home.settings import SceneSettings  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
-from fedpca_core.studies.catalogue import PRESETS, studies_of  # noqa: E402
-from fedpca_core.studies.files import write_whole  # noqa: E402
-from fedpca_core.studies.here import MissingData, named, require_here  # noqa: E402
-from fedpca_core.studies.preset import Preset  # noqa: E402
-from fedpca_core.studies.scene.settings import SceneSettings  # noqa: E402
+from fedpca_core.study.files import write_whole  # noqa: E402
+from fedpca_core.study.here import MissingData, named, require_here  # noqa: E402
+from fedpca_core.study.preset import Preset  # noqa: E402
 from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
 
 LIMIT_BYTES = 2_000_000

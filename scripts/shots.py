@@ -20,7 +20,7 @@ from typing import Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
-from fedpca_core.studies.scene.settings import STEPS
+from fedpca_core.questions.home.settings import STEPS
 from scripts.browser import FLAGS, NoBrowser, find
 from tests.browser.tools import ROOT, drawn, pages, serve
 

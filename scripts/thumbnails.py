@@ -23,12 +23,12 @@ if str(ROOT) not in sys.path:
 import fedpca_core as fp  # noqa: E402
 from dashboard.shell import palette  # noqa: E402
 from fedpca_core.protocol.trace_file import save_trace  # noqa: E402
+from fedpca_core.questions.catalogue import KINDS, PRESETS, STUDIES  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
-from fedpca_core.studies.catalogue import KINDS, PRESETS, STUDIES  # noqa: E402
-from fedpca_core.studies.here import missing  # noqa: E402
-from fedpca_core.studies.own_data import OwnData  # noqa: E402
-from fedpca_core.studies.pca_settings import AttackSettings  # noqa: E402
+from fedpca_core.study.here import missing  # noqa: E402
+from fedpca_core.study.own_data import OwnData  # noqa: E402
+from fedpca_core.study.pca_settings import AttackSettings  # noqa: E402
 
 FOLDER = ROOT / "dashboard" / "static" / "thumbnails"
 WIDTH, HEIGHT, EDGE = 240, 96, 6

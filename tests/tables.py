@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 
 
 def own_file(*, labels: bool = True, flipped: bool = False) -> OwnData:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.catalogue import read_settings
 from fedpca_core.settings import Parameter
-from fedpca_core.studies.catalogue import read_settings
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 
 def values_of(parameter: Parameter) -> st.SearchStrategy:

@@ -27,13 +27,13 @@ from fedpca_core.__main__ import main
 from fedpca_core.consensus import verdicts
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.trace_file import save_trace
+from fedpca_core.questions.anomaly import leaks, poisoned, sweeps, task, trained
+from fedpca_core.questions.attack import defences, recovery
+from fedpca_core.questions.attack.records import at_risk, from_models
+from fedpca_core.questions.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
+from fedpca_core.questions.privacy import membership, price, reconstruction, spending
 from fedpca_core.settings import Settings
-from fedpca_core.studies import defences, recovery
-from fedpca_core.studies.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
-from fedpca_core.studies.detection import leaks, poisoned, sweeps, task, trained
-from fedpca_core.studies.private import membership, price, reconstruction, spending
-from fedpca_core.studies.records import at_risk, from_models
-from fedpca_core.studies.study import Study
+from fedpca_core.study.study import Study
 from tests.tables import own_file
 
 ROOT = Path(__file__).resolve().parents[1]

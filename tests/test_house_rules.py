@@ -404,8 +404,8 @@ def unquoted(source: Path) -> list[str]:
 
 
 def test_numbers_of_papers_come_from_the_registry():
-    """Pages quote by `fedpca_core.studies.papers.registry.quote`; the numbers stand in papers/."""
-    papers = ROOT / "fedpca_core" / "studies" / "papers"
+    """Pages quote by `fedpca_core.papers.registry.quote`; the numbers stand in papers/."""
+    papers = ROOT / "fedpca_core" / "papers"
     shown = [path for path in python_files("dashboard", "pages") if path.exists()]
     shown += [path for path in CORE if not path.is_relative_to(papers)]
     assert [fault for source in shown for fault in unquoted(source)] == []

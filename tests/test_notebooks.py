@@ -9,8 +9,8 @@ import pytest
 from nbclient import NotebookClient
 
 from dashboard.shell import script
-from fedpca_core.studies.convergence import Convergence
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NAMES = sorted(path.name for path in FOLDER.glob("*.ipynb"))

@@ -24,7 +24,8 @@ FLOORS = (
     ("algorithms",),
     ("attacks", "privacy", "metrics", "consensus", "anomaly"),
     ("trial",),
-    ("studies", "study", "papers", "own_messages"),
+    ("study", "own_messages"),
+    ("questions", "papers"),
     ("publishers", "estimator"),
     ("__init__", "__main__"),
 )
@@ -32,7 +33,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 #: What a page may know of the core: settings in, results out.
 OPEN = (
-    "studies", "settings", "errors", "arrays", "remembered", "algorithms.registry",
+    "questions", "papers", "settings", "errors", "arrays", "remembered", "algorithms.registry",
     "algorithms.method", "attacks.registry", "findings", "steps", "study", "version",
 )  # fmt: skip
 #: Calls that turn numbers into other numbers; they belong into a study.

@@ -13,8 +13,8 @@ from fedpca_core.attacks import linear
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.described import describe, restore
 from fedpca_core.protocol.trace_file import load_trace, save_trace
+from fedpca_core.questions.catalogue import KINDS
 from fedpca_core.streams import Streams
-from fedpca_core.studies.catalogue import KINDS
 
 
 def problem():

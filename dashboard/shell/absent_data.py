@@ -11,7 +11,7 @@ from dashboard.shell import earlier
 from dashboard.shell.controls import packed
 from dashboard.shell.navigation import ENTRIES
 from fedpca_core.settings import Settings
-from fedpca_core.studies.here import instead, missing
+from fedpca_core.study.here import instead, missing
 
 S = TypeVar("S", bound=Settings)
 

@@ -11,12 +11,12 @@ import streamlit as st
 
 from dashboard.shell import figures, script
 from dashboard.shell.document import PRODUCT
+from fedpca_core.papers.cited import cited
+from fedpca_core.papers.sources import software_bibtex
 from fedpca_core.settings import Settings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.papers.cited import cited
-from fedpca_core.studies.papers.sources import software_bibtex
-from fedpca_core.studies.study import Study
-from fedpca_core.studies.units import described
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+from fedpca_core.study.units import described
 
 _READ_ME = """{caption}
 

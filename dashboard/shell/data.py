@@ -9,8 +9,8 @@ import streamlit as st
 
 from dashboard.shell import own_table
 from dashboard.shell.controls import Controls, itself
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import IMAGES, ConvergeSettings
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings
 
 C = TypeVar("C", bound=ConvergeSettings)
 

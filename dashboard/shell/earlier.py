@@ -22,10 +22,10 @@ import streamlit as st
 
 from dashboard.player import again
 from dashboard.player.poster import header, picture
+from fedpca_core.questions.catalogue import PRESETS
+from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import PRESETS
-from fedpca_core.studies.scene.settings import SceneSettings
-from fedpca_core.studies.study import Study
+from fedpca_core.study.study import Study
 from fedpca_core.version import __version__
 
 FOLDER = Path(os.environ.get("FEDPCA_POSTERS") or Path(__file__).resolve().parents[2] / "posters")

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls
+from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.settings import short
-from fedpca_core.studies.facts import Facts
-from fedpca_core.studies.opened.opened import Opened
+from fedpca_core.study.facts import Facts
 
 EPSILON, NOTICED = "ε", "noticed by the best test"
 #: Rate at which that test cries out without a cause.

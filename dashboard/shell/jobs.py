@@ -39,9 +39,9 @@ from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, outcome
-from fedpca_core.studies.here import MissingData, require_here
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Study
+from fedpca_core.study.here import MissingData, require_here
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R")

@@ -14,8 +14,8 @@ import pandas as pd
 import streamlit as st
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.papers.cited import reference
-from fedpca_core.studies.papers.sources import source as published
+from fedpca_core.papers.cited import reference
+from fedpca_core.papers.sources import source as published
 
 SentenceKind = Literal["remedy", "note", "good"]
 Protection = Literal["none", "heuristic", "formal"]

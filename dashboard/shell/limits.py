@@ -10,9 +10,9 @@ import streamlit as st
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
-from fedpca_core.studies.limits import Cost, Limits
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Study
+from fedpca_core.study.limits import Cost, Limits
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
 
 #: How to do without this server.
 ELSEWHERE = (

@@ -13,10 +13,10 @@ from dashboard.shell import jobs, layout, limits
 from dashboard.shell.controls import Controls, itself, plain
 from dashboard.shell.upload import upload as uploaded
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.catalogue import OWN_TABLE, TABLE_SUFFIXES
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import OWN_TABLE, TABLE_SUFFIXES
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.own_table import NAMED, TableFacts, fitting
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.own_table import NAMED, TableFacts, fitting
 
 _STATE = "_own_table"
 

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dashboard.shell import layout
 from dashboard.shell.controls import packed
+from fedpca_core.papers.faps import PRESETS, Preset
 from fedpca_core.settings import Value
-from fedpca_core.studies.papers.faps import PRESETS, Preset
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 PAGES = {True: "../pages/attack.py", False: "../pages/converge.py"}
 ICONS = {True: ":material/visibility:", False: ":material/show_chart:"}

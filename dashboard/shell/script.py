@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 
 from fedpca_core.settings import Settings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Study
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
 
 
 def text(
@@ -25,7 +25,7 @@ def text(
     ]
     own = []
     if data is not None:
-        imports += ["from fedpca_core.studies.own_data import OwnData", "from pathlib import Path"]
+        imports += ["from fedpca_core.study.own_data import OwnData", "from pathlib import Path"]
         own = [f"data = OwnData.of(Path({data.name!r}))  # your own file"]
     given = "settings" if data is None else "settings, data"
     names = ", ".join(f"{type(study).__name__}()" for study in studies)

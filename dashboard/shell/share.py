@@ -14,8 +14,8 @@ import streamlit as st
 
 from dashboard.shell import bundle
 from fedpca_core.settings import Settings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Study
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
 
 Parameters = Mapping[str, str | int | float | bool | Sequence[str]]
 

@@ -34,10 +34,10 @@ _BEGUN = threading.Lock()
 def _open_pages() -> None:
     """Compute what the pages with a picture above everything else show when they open."""
     from dashboard.shell import jobs
-    from fedpca_core.studies.pca_settings import AttackSettings
-    from fedpca_core.studies.records.study import ClientRecords
-    from fedpca_core.studies.scene.scene import LivePicture
-    from fedpca_core.studies.scene.settings import SceneSettings
+    from fedpca_core.questions.attack.records.study import ClientRecords
+    from fedpca_core.questions.home.scene import LivePicture
+    from fedpca_core.questions.home.settings import SceneSettings
+    from fedpca_core.study.pca_settings import AttackSettings
 
     jobs.ahead(ClientRecords(), AttackSettings())
     jobs.ahead(LivePicture(), SceneSettings())

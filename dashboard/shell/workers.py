@@ -31,13 +31,13 @@ from typing import Any
 from dashboard.shell import limits
 from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.catalogue import RUNNABLE
 from fedpca_core.remembered import forget_everything
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, outcome
-from fedpca_core.studies.catalogue import RUNNABLE
-from fedpca_core.studies.divided import Divided
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Study
+from fedpca_core.study.divided import Divided
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
 
 #: What is said before the work has begun.
 WAITING = Step[Any](0.0, "Waiting for a free processor")
@@ -81,7 +81,7 @@ class Worker:
 
     def __init__(self, long: bool = False) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["fedpca_core.studies.catalogue"])
+        context.set_forkserver_preload(["fedpca_core.questions.catalogue"])
         self._line, end = context.Pipe()
         self._ended, self._ending = False, threading.Lock()
         memory = limits.LIMITS.megabytes

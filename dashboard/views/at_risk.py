@@ -10,9 +10,7 @@ import streamlit as st
 from dashboard.player import Heat, chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
-from fedpca_core.settings import short
-from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.records.at_risk import (
+from fedpca_core.questions.attack.records.at_risk import (
     ATTACKED,
     CLIENTS,
     NOISY_RECORDS,
@@ -24,8 +22,10 @@ from fedpca_core.studies.records.at_risk import (
     AtRisk,
     NoiseAtRisk,
 )
-from fedpca_core.studies.records.at_risk import NOISE as NOISES
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.questions.attack.records.at_risk import NOISE as NOISES
+from fedpca_core.settings import short
+from fedpca_core.study.pca_settings import AttackSettings
+from fedpca_core.study.sweep import Swept
 
 STUDY, NOISE = AtRisk(), NoiseAtRisk()
 #: Why a row of the map ends.

@@ -10,12 +10,12 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
+from fedpca_core.questions.privacy.budgets import BudgetsAndHeterogeneity, levels, measure_at
 from fedpca_core.settings import short
-from fedpca_core.studies.budgets import BudgetsAndHeterogeneity, levels, measure_at
-from fedpca_core.studies.build import beside_epsilon
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.study.build import beside_epsilon
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.sweep import Swept
 
 STUDY = BudgetsAndHeterogeneity()
 ROUNDING = 1e-16

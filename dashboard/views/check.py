@@ -8,11 +8,11 @@ import streamlit as st
 from dashboard.shell import layout
 from dashboard.views import findings
 from fedpca_core.findings import Status, Target
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.study import Checked
+from fedpca_core.questions.check.trial import meant
+from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
-from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.study import Checked
-from fedpca_core.studies.check.trial import meant
-from fedpca_core.studies.frontier.rules import size
 
 #: Targets as the columns of the table of defences.
 SHORT = {

@@ -13,10 +13,10 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Panel, replay
 from dashboard.shell import guarantee, layout
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.converge.convergence import Comparison, Line
+from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
-from fedpca_core.studies.convergence import Comparison, Line
-from fedpca_core.studies.frontier.rules import size
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 MEASURES: Mapping[str, str] = {
     "relative_error": "relative error of the singular values",

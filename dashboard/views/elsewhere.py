@@ -12,12 +12,12 @@ from dashboard.shell.controls import Controls
 from dashboard.views import exposure
 from dashboard.views.anomaly import leaks
 from dashboard.views.pictures import mosaic
+from fedpca_core.questions.anomaly.leaks import Leaked
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.attack.records.from_models import FromModels
+from fedpca_core.questions.attack.sent_models import SentModel, SentModels, borrowed
 from fedpca_core.settings import short
-from fedpca_core.studies.detection.leaks import Leaked
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.records.from_models import FromModels
-from fedpca_core.studies.sent_models import SentModel, SentModels, borrowed
+from fedpca_core.study.pca_settings import AttackSettings
 
 STUDY = SentModels()
 

@@ -7,8 +7,8 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
+from fedpca_core.questions.personalise.exposure import Exposed
 from fedpca_core.settings import short
-from fedpca_core.studies.personalised.exposure import Exposed
 
 #: Below this a distance is round-off.
 ROUND_OFF = 1e-16

@@ -15,13 +15,13 @@ from dashboard.shell import layout, script, share
 from dashboard.shell.controls import packed
 from dashboard.views.convergence import named_once
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.which.frontier import STRIPS, Front, Frontier, pareto, shown
+from fedpca_core.questions.which.links import destinations, point
+from fedpca_core.questions.which.recommendation import Advice, named, sentences
+from fedpca_core.questions.which.rules import ORDER, RULES, size
+from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.settings import short
-from fedpca_core.studies.frontier.frontier import STRIPS, Front, Frontier, pareto, shown
-from fedpca_core.studies.frontier.links import destinations, point
-from fedpca_core.studies.frontier.recommendation import Advice, named, sentences
-from fedpca_core.studies.frontier.rules import ORDER, RULES, size
-from fedpca_core.studies.frontier.settings import AXES, FrontierSettings
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 
 #: Below these nobody asks how much smaller a number is; it is drawn there.
 FLOORS: Mapping[str, float] = {

@@ -12,10 +12,10 @@ from dashboard.shell.controls import plain
 from dashboard.shell.upload import upload
 from dashboard.views.convergence import ROUNDING
 from fedpca_core.findings import TARGETS, Status, Target
+from fedpca_core.questions.trace.opened import Opened
+from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import short
-from fedpca_core.studies.opened.opened import Opened
-from fedpca_core.studies.opened.settings import OpenedSettings
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 
 _STATE = "_opened_run"
 

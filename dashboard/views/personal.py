@@ -8,16 +8,16 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Heat, Panel, chart, replay
 from dashboard.shell import guarantee, layout
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.settings import short
-from fedpca_core.studies.papers.personal import plateau
-from fedpca_core.studies.personalised.comparison import Collaboration
-from fedpca_core.studies.personalised.settings import (
+from fedpca_core.papers.personal import plateau
+from fedpca_core.questions.personalise.comparison import Collaboration
+from fedpca_core.questions.personalise.settings import (
     ALONE,
     COMPARED,
     PERSONAL,
     SHARED,
     PersonaliseSettings,
 )
+from fedpca_core.settings import short
 
 #: Differences in the error ratio below this are noise of one data set.
 TIE = 0.002

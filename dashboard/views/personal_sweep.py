@@ -11,10 +11,9 @@ from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
 from dashboard.views.personal import TIE, UNCHANGED, error_title, name
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.settings import short
-from fedpca_core.studies.papers.personal import expected_curve
-from fedpca_core.studies.personalised.settings import ALONE, COMPARED, SHARED, PersonaliseSettings
-from fedpca_core.studies.personalised.sweep import (
+from fedpca_core.papers.personal import expected_curve
+from fedpca_core.questions.personalise.settings import ALONE, COMPARED, SHARED, PersonaliseSettings
+from fedpca_core.questions.personalise.sweep import (
     AXES,
     FRESH,
     MOST_CLIENTS,
@@ -22,7 +21,8 @@ from fedpca_core.studies.personalised.sweep import (
     crossing,
     largest_gain,
 )
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.settings import short
+from fedpca_core.study.sweep import Swept
 
 AXIS_TITLES: Mapping[str, str] = {
     "heterogeneity": "heterogeneity (spread of the random step)",

@@ -11,7 +11,7 @@ import numpy as np
 
 from dashboard.player import Images, to_uint8
 from fedpca_core.arrays import AnyArray
-from fedpca_core.studies.pictures import Pictures
+from fedpca_core.study.pictures import Pictures
 
 
 def row(

@@ -10,11 +10,11 @@ from dashboard.shell import guarantee, layout
 from dashboard.views import pictures
 from dashboard.views.convergence import ROUNDING, refusals
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.attack.reconstruction import Reconstructed
+from fedpca_core.questions.home.words import angle
 from fedpca_core.settings import short
-from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.pictures import Pictures
-from fedpca_core.studies.reconstruction import Reconstructed
-from fedpca_core.studies.scene.words import angle
+from fedpca_core.study.pca_settings import AttackSettings
+from fedpca_core.study.pictures import Pictures
 
 #: An answer whose sine is below this is nobody's to improve.
 EXACT = 1e-9

@@ -17,12 +17,17 @@ from dashboard.views.findings import caption, offer
 from dashboard.views.pictures import lasting, mosaic
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.findings import Finding, Status
+from fedpca_core.questions.attack.records.pictures import SHOWN
+from fedpca_core.questions.attack.records.study import (
+    ClientRecords,
+    MethodRecords,
+    Recovered,
+    stand_in,
+)
+from fedpca_core.questions.home.words import things
 from fedpca_core.settings import short
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import FINER, AttackSettings
-from fedpca_core.studies.records.pictures import SHOWN
-from fedpca_core.studies.records.study import ClientRecords, MethodRecords, Recovered, stand_in
-from fedpca_core.studies.scene.words import things
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import FINER, AttackSettings
 
 STUDY = ClientRecords()
 

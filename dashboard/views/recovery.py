@@ -7,10 +7,10 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
+from fedpca_core.questions.attack.recovery import DONE, DRAWS, Recovery
 from fedpca_core.settings import short
-from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.recovery import DONE, DRAWS, Recovery
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.study.pca_settings import AttackSettings
+from fedpca_core.study.sweep import Swept
 
 STUDY = Recovery()
 

@@ -9,11 +9,11 @@ from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import pictures
+from fedpca_core.questions.attack.defences import Defences
+from fedpca_core.questions.attack.replay import ReplayAttack, Replayed
 from fedpca_core.settings import short
-from fedpca_core.studies.defences import Defences
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import AttackSettings
-from fedpca_core.studies.replay import ReplayAttack, Replayed
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import AttackSettings
 
 STUDY = ReplayAttack()
 DEFENCES = Defences()

@@ -29,10 +29,10 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target, in_short
+from fedpca_core.questions.home.scene import LivePicture, Scene
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.words import angle, things, who
 from fedpca_core.settings import short
-from fedpca_core.studies.scene.scene import LivePicture, Scene
-from fedpca_core.studies.scene.settings import SceneSettings
-from fedpca_core.studies.scene.words import angle, things, who
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16

@@ -7,10 +7,10 @@ import streamlit as st
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.doors import PAGE_OF
 from dashboard.views import terms
+from fedpca_core.questions.home.scene import LivePicture, Scene
+from fedpca_core.questions.home.settings import FREE, STEPS, SceneSettings
+from fedpca_core.questions.home.story import CHAPTERS, Chapter
 from fedpca_core.settings import short
-from fedpca_core.studies.scene.scene import LivePicture, Scene
-from fedpca_core.studies.scene.settings import FREE, STEPS, SceneSettings
-from fedpca_core.studies.scene.story import CHAPTERS, Chapter
 
 #: The guess that it does not happen, and a place for it beyond every axis.
 NEVER, BEYOND = "never", 1e9

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart, replay
 from dashboard.shell import layout
+from fedpca_core.questions.theory.method import Measured
+from fedpca_core.questions.theory.settings import LOW, TheorySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.theory.method import Measured
-from fedpca_core.studies.theory.settings import LOW, TheorySettings
 
 #: Colours of this page by role; the methods here are none of the federated PCA.
 CLAIM, OURS, MEASURED = "series 1", "series 0", "series 2"

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
-from fedpca_core.studies.theory.bridge import Exhibit, arrivals
+from fedpca_core.questions.theory.bridge import Exhibit, arrivals
 
 MARKS = {
     "holds": "✓ holds",

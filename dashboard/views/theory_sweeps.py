@@ -7,9 +7,9 @@ import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.views.theory import CLAIM, MEASURED, OURS
+from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.theory.sweeps import Factors
 from fedpca_core.settings import short
-from fedpca_core.studies.theory.settings import TheorySettings
-from fedpca_core.studies.theory.sweeps import Factors
 
 #: Colours for what was computed exactly, by problem.
 EXACT = {"two scalar clients": MEASURED, "this problem": "series 3"}

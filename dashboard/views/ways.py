@@ -19,9 +19,9 @@ from dashboard.shell.controls import packed
 from dashboard.shell.doors import DOORS
 from dashboard.shell.navigation import ENTRIES, address
 from dashboard.shell.presets import ICONS, PAGES
+from fedpca_core.papers.faps import PRESETS
+from fedpca_core.questions.home.story import STORY
 from fedpca_core.settings import Settings
-from fedpca_core.studies.papers.faps import PRESETS
-from fedpca_core.studies.scene.story import STORY
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.data_sets import COMMAND, DataSet, Original
 from fedpca_core.publishers.convert import converted
-from fedpca_core.studies.files import write_whole
+from fedpca_core.study.files import write_whole
 
 #: How often a file is asked for again.
 RETRIES = 3

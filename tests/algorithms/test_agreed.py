@@ -10,8 +10,8 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.lanczos import largest_eigenvalue
 from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.questions.catalogue import KINDS
 from fedpca_core.streams import Streams
-from fedpca_core.studies.catalogue import KINDS
 from tests.algorithms.small_problems import COMPONENTS, FEATURES, mixed
 
 CLIENTS = 4

@@ -17,7 +17,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.algorithms import SSI
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED, METHODS, register
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,7 +13,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks import baselines, scores, simulation_only
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.transcript import Transcript
-from fedpca_core.studies.pca_settings import AttackSettings
+from fedpca_core.study.pca_settings import AttackSettings
 from tests.attacks.runs import problem, relative, transcript, truth
 
 

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from fedpca_core.studies.scene.story import CHAPTERS
+from fedpca_core.questions.home.story import CHAPTERS
 from tests.browser.tools import arrived, settled
 
 SENTENCE = "[data-testid=replay-sentence]"

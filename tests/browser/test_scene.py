@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from fedpca_core.studies.scene.story import CHAPTERS
+from fedpca_core.questions.home.story import CHAPTERS
 from tests.browser.tools import accessible, drawn, fits, listen, set_slider, settled
 
 SENTENCE = "[data-testid=replay-sentence]"

@@ -17,14 +17,14 @@ from dashboard.player import printed as printing
 from dashboard.player.printed import printed
 from dashboard.shell import bundle
 from dashboard.views import convergence
+from fedpca_core.papers.cited import cited, reference
+from fedpca_core.papers.sources import SOURCES
+from fedpca_core.questions.catalogue import PAGES, read_settings
+from fedpca_core.questions.converge.convergence import Convergence
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
-from fedpca_core.studies.catalogue import PAGES, read_settings
-from fedpca_core.studies.convergence import Convergence
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.papers.cited import cited, reference
-from fedpca_core.studies.papers.sources import SOURCES
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import ConvergeSettings
 from tests.test_rooms import ROOT
 
 QUICK = ConvergeSettings(

@@ -12,8 +12,8 @@ from dashboard.player import Curve, Panel
 from dashboard.player.encode import encode
 from dashboard.player.poster import document, limits, picture
 from dashboard.shell import earlier, jobs, workers
-from fedpca_core.studies.catalogue import PRESETS
-from fedpca_core.studies.convergence import Convergence
+from fedpca_core.questions.catalogue import PRESETS
+from fedpca_core.questions.converge.convergence import Convergence
 
 VIEW = encode(
     key="converge_view",
@@ -53,8 +53,8 @@ def held(monkeypatch):
 def page() -> None:
     from dashboard.shell import jobs
     from dashboard.views import convergence
-    from fedpca_core.studies.catalogue import PRESETS
-    from fedpca_core.studies.convergence import Convergence
+    from fedpca_core.questions.catalogue import PRESETS
+    from fedpca_core.questions.converge.convergence import Convergence
 
     chosen = PRESETS["uneven"].settings
     jobs.study(Convergence(), chosen, lambda found: convergence.draw(found, chosen))

@@ -21,10 +21,10 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import limits, workers
 from dashboard.shell.controls import plain
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.catalogue import OWN_TABLE, PAGES, PRESETS, read_settings, studies_of
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
-from fedpca_core.studies.catalogue import OWN_TABLE, PAGES, PRESETS, read_settings, studies_of
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
 

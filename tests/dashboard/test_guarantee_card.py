@@ -7,8 +7,8 @@ from dataclasses import replace
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import guarantee
-from fedpca_core.studies.facts import Facts
-from fedpca_core.studies.personalised.settings import PersonaliseSettings
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.study.facts import Facts
 
 SMALL = PersonaliseSettings(features=8, components=2, clients=3, samples=20)
 
@@ -16,8 +16,8 @@ SMALL = PersonaliseSettings(features=8, components=2, clients=3, samples=20)
 def card(epsilon: float) -> None:
     """The script of a page that holds nothing but the card."""
     from dashboard.shell import guarantee
-    from fedpca_core.studies.facts import Facts
-    from fedpca_core.studies.personalised.settings import PersonaliseSettings
+    from fedpca_core.questions.personalise.settings import PersonaliseSettings
+    from fedpca_core.study.facts import Facts
 
     settings = PersonaliseSettings(features=8, components=2, clients=3, samples=20, epsilon=epsilon)
     guarantee.card(Facts.of(settings.build()))

@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import jobs, workers
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.anomaly.learning import Learnt
 from fedpca_core.steps import Run, Step
-from fedpca_core.studies.detection.learning import Learnt
 
 
 def patient(job: jobs.Job) -> str:

@@ -16,13 +16,13 @@ from dashboard.shell import jobs, limits
 from dashboard.shell import turns as turns_module
 from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.catalogue import PRESETS, STUDIES, studies_of
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.papers.page import PapersSettings
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import PRESETS, STUDIES, studies_of
-from fedpca_core.studies.limits import Cost, Limits, amount
-from fedpca_core.studies.papers.page import PapersSettings
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.scene.settings import SceneSettings
-from fedpca_core.studies.study import Study
+from fedpca_core.study.limits import Cost, Limits, amount
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.study.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,9 +15,9 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import jobs
 from dashboard.shell.navigation import ENTRIES
 from fedpca_core.problems.data_sets import DATA_SETS, MissingData
+from fedpca_core.questions.catalogue import KINDS, PRESETS, studies_of
 from fedpca_core.remembered import forget_everything
-from fedpca_core.studies.catalogue import KINDS, PRESETS, studies_of
-from fedpca_core.studies.here import instead, missing, require_here
+from fedpca_core.study.here import instead, missing, require_here
 
 ROOT = Path(__file__).resolve().parents[2]
 

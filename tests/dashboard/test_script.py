@@ -11,18 +11,18 @@ import pandas as pd
 import pytest
 
 from dashboard.shell import script, share
+from fedpca_core.questions.attack.differencing import OneMoreRecord
+from fedpca_core.questions.attack.reconstruction import ClientReconstruction
+from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.which import frontier
+from fedpca_core.questions.which.frontier import Frontier
+from fedpca_core.questions.which.links import point
+from fedpca_core.questions.which.settings import VALUES, FrontierSettings
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
-from fedpca_core.studies.convergence import Convergence
-from fedpca_core.studies.differencing import OneMoreRecord
-from fedpca_core.studies.frontier import frontier
-from fedpca_core.studies.frontier.frontier import Frontier
-from fedpca_core.studies.frontier.links import point
-from fedpca_core.studies.frontier.settings import VALUES, FrontierSettings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.reconstruction import ClientReconstruction
-from fedpca_core.studies.study import Study
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.study.study import Study
 
 QUICK = ConvergeSettings(
     features=12, components=2, samples=50, clients=4, rounds=30, starts=2, methods=("ssi", "faps")

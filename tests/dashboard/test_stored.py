@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import absent_data, earlier
 from fedpca_core.problems.data_sets import DATA_SETS
-from fedpca_core.studies.catalogue import PRESETS, studies_of
-from fedpca_core.studies.here import missing, named
+from fedpca_core.questions.catalogue import PRESETS, studies_of
+from fedpca_core.study.here import missing, named
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(file.stem for file in earlier.STORED.glob("*.json"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dashboard.shell.doors import DOORS
-from fedpca_core.studies.catalogue import PRESETS
-from fedpca_core.studies.papers import faps
+from fedpca_core.papers import faps
+from fedpca_core.questions.catalogue import PRESETS
 from scripts import thumbnails
 
 

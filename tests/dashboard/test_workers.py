@@ -22,12 +22,12 @@ from dashboard.shell import workers
 from dashboard.shell.limits import LIMITS
 from dashboard.shell.workers import Pieces, Pool, Worker, together
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.catalogue import STUDIES
+from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.remembered import Remembered
 from fedpca_core.steps import Step, outcome
-from fedpca_core.studies.catalogue import STUDIES
-from fedpca_core.studies.frontier.settings import FrontierSettings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = STUDIES["convergence"]
@@ -82,8 +82,8 @@ def test_a_server_that_ends_amid_work_says_nothing():
         "from contextlib import suppress\n"
         "from dashboard.shell import workers\n"
         "from fedpca_core.errors import InvalidInput\n"
-        "from fedpca_core.studies.catalogue import STUDIES\n"
-        "from fedpca_core.studies.pca_settings import ConvergeSettings\n"
+        "from fedpca_core.questions.catalogue import STUDIES\n"
+        "from fedpca_core.study.pca_settings import ConvergeSettings\n"
         "begun = threading.Barrier(2)\n"
         "def follow(pool):\n"
         "    with suppress(InvalidInput):\n"

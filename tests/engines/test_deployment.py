@@ -18,7 +18,7 @@ if not os.environ.get("FEDPCA_DEPLOYMENT"):
 import fedpca_core as fp
 from fedpca_core.problems import Problem, from_blocks
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.pca_settings import ConvergeSettings
 from tests.engines.credentials import certificates, node_key
 from tests.engines.deployment import Deployment
 from tests.engines.small_federation import CLIENTS, in_process, written

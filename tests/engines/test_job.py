@@ -8,8 +8,8 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 import fedpca_core as fp
 from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.build import build_algorithm
-from fedpca_core.studies.pca_settings import ConvergeSettings
+from fedpca_core.study.build import build_algorithm
+from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_flower.job import Job
 from fedpca_flower.records import opened, packed, payload
 

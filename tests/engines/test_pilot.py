@@ -11,10 +11,10 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import from_blocks
 from fedpca_core.problems.data_sets import files_of
 from fedpca_core.protocol.trace_file import save_trace
+from fedpca_core.questions.trace.opened import OpenedRun
+from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.steps import outcome
-from fedpca_core.studies.opened.opened import OpenedRun
-from fedpca_core.studies.opened.settings import OpenedSettings
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 from fedpca_flower.job import Job
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid

@@ -10,7 +10,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 import fedpca_core as fp
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.studies.catalogue import KINDS
+from fedpca_core.questions.catalogue import KINDS
 from tests.engines.small_federation import CLIENTS, grid, over_a_grid, written
 
 PERSONAL = ("personalized", "global_averaging")

@@ -8,8 +8,8 @@ import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.files import PAPERS, paper, read
-from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS
-from fedpca_core.studies.papers.results import shipped
+from fedpca_core.papers.registry import EXPERIMENTS, ROWS
+from fedpca_core.papers.results import shipped
 
 ENTRIES = [entry for key in PAPERS for entry in paper(key).entries]
 SHOWN = [entry for entry in ENTRIES if entry.demonstration]

@@ -22,12 +22,12 @@ from fedpca_core.problems.perturbation import Budget
 from fedpca_core.problems.records import clip, normalise
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.questions.personalise.settings import COMPARED as PERSONAL
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.streams import Streams
-from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.personalised.settings import COMPARED as PERSONAL
-from fedpca_core.studies.personalised.settings import PersonaliseSettings
-from fedpca_core.studies.private import build
-from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 
 @pytest.fixture(scope="module")

@@ -26,18 +26,18 @@ from fedpca_core.problems.perturbation import Budget
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.table import from_table
 from fedpca_core.problems.table_cleaning import CleanTable
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import noisy_task
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.trial import meant as check_meant
+from fedpca_core.questions.privacy import build as private
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.which.recommendation import meant
+from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.streams import Streams
-from fedpca_core.studies import build
-from fedpca_core.studies.check.settings import CheckSettings
-from fedpca_core.studies.check.trial import meant as check_meant
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import noisy_task
-from fedpca_core.studies.frontier.recommendation import meant
-from fedpca_core.studies.frontier.settings import FrontierSettings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.private import build as private
-from fedpca_core.studies.private.settings import PrivacySettings
+from fedpca_core.study import build
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 EPSILON, DELTA, CLIP, RUNS = 5.0, 1e-6, 4.0, 500
 COLUMNS = ("age", "dose", "code", "rare")

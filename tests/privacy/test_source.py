@@ -22,10 +22,10 @@ from fedpca_core.problems.perturbation import symmetric_noise
 from fedpca_core.problems.problem import Problem, without_record
 from fedpca_core.problems.table import from_table
 from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.questions.personalise.settings import COMPARED as PERSONAL_METHODS
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.streams import Streams
-from fedpca_core.studies.pca_settings import ConvergeSettings
-from fedpca_core.studies.personalised.settings import COMPARED as PERSONAL_METHODS
-from fedpca_core.studies.personalised.settings import PersonaliseSettings
+from fedpca_core.study.pca_settings import ConvergeSettings
 
 FEATURES, CLIENTS, COMPONENTS = 12, 5, 2
 

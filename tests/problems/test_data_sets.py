@@ -24,7 +24,7 @@ from fedpca_core.problems.data_sets import (
 from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.image_files import SOURCES, load_images
 from fedpca_core.problems.traffic_schemas import SCHEMAS
-from fedpca_core.studies.world import PROBLEMS
+from fedpca_core.study.world import PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(bundled.__path__[0])

@@ -20,15 +20,15 @@ from dashboard.views.anomaly import (
     sweeps,
 )
 from fedpca_core.problems import traffic
+from fedpca_core.questions.anomaly import task
+from fedpca_core.questions.anomaly.leaks import Leaked
+from fedpca_core.questions.anomaly.poisoned import Course, Courses
+from fedpca_core.questions.anomaly.published import MEASURES
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import TaskFacts
+from fedpca_core.questions.catalogue import STUDIES
 from fedpca_core.steps import outcome
-from fedpca_core.studies.catalogue import STUDIES
-from fedpca_core.studies.detection import task
-from fedpca_core.studies.detection.leaks import Leaked
-from fedpca_core.studies.detection.poisoned import Course, Courses
-from fedpca_core.studies.detection.published import MEASURES
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import TaskFacts
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.study.sweep import Swept
 
 PAGE = Path(__file__).resolve().parents[2] / "pages" / "anomaly.py"
 SETTINGS = AnomalySettings(problem="synthetic", clients=20, components=6, rounds=20)

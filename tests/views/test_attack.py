@@ -13,14 +13,14 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import presets
 from dashboard.shell.controls import packed
 from dashboard.views import differencing, reconstruction, records, replay
+from fedpca_core.papers.faps import PRESETS, preset
+from fedpca_core.questions.attack.defences import DEFENCES
+from fedpca_core.questions.attack.differencing import OneMoreRecord
+from fedpca_core.questions.attack.reconstruction import ClientReconstruction
+from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
-from fedpca_core.studies.defences import DEFENCES
-from fedpca_core.studies.differencing import OneMoreRecord
-from fedpca_core.studies.papers.faps import PRESETS, preset
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.reconstruction import ClientReconstruction
-from fedpca_core.studies.replay import ReplayAttack
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = AttackSettings(features=10, components=2, samples=40, rounds=10)

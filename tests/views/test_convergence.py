@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dashboard.views.convergence import refusals
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.converge.convergence import Convergence
 from fedpca_core.steps import outcome
-from fedpca_core.studies.convergence import Convergence
-from fedpca_core.studies.pca_settings import COMPARED, ConvergeSettings
+from fedpca_core.study.pca_settings import COMPARED, ConvergeSettings
 
 
 def test_with_all_methods_the_one_that_fails_is_named():

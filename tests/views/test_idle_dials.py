@@ -10,14 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import limits
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.catalogue import PAGES
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import PAGES
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.frontier.settings import FrontierSettings
-from fedpca_core.studies.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.scene.settings import SceneSettings
-from fedpca_core.studies.theory.settings import TheorySettings
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from tests.test_headless import script_of
 
 #: Settings in which other parameters have no part than those of the page as it opens.

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.player.poster import header
 from dashboard.shell import jobs, limits, share
 from fedpca_core.errors import InvalidInput
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("patient")

@@ -8,18 +8,18 @@ import pytest
 
 from dashboard.shell.palette import FALLBACKS, style
 from dashboard.views.papers import experiments, rows
-from fedpca_core.steps import outcome
-from fedpca_core.studies.papers.page import (
+from fedpca_core.papers.registry import EXPERIMENTS, ROWS
+from fedpca_core.papers.results import origin, shipped
+from fedpca_core.papers.row import Verdict
+from fedpca_core.papers.sources import SOURCES, software_bibtex, source
+from fedpca_core.questions.papers.page import (
     Judged,
     PaperExperiment,
     PaperRows,
     PapersSettings,
     judged,
 )
-from fedpca_core.studies.papers.registry import EXPERIMENTS, ROWS
-from fedpca_core.studies.papers.results import origin, shipped
-from fedpca_core.studies.papers.row import Verdict
-from fedpca_core.studies.papers.sources import SOURCES, software_bibtex, source
+from fedpca_core.steps import outcome
 
 
 def shown(**changes):

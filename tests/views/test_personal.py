@@ -11,12 +11,12 @@ import pytest
 from dashboard.shell import palette, script
 from dashboard.views import exposure, personal, personal_sweep
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.papers.personal import FIGURES
+from fedpca_core.questions.personalise.comparison import Comparison
+from fedpca_core.questions.personalise.exposure import Exposed, Exposure
+from fedpca_core.questions.personalise.settings import COMPARED, PERSONAL, PersonaliseSettings
+from fedpca_core.questions.personalise.sweep import CollaborationSweep
 from fedpca_core.steps import outcome
-from fedpca_core.studies.papers.personal import FIGURES
-from fedpca_core.studies.personalised.comparison import Comparison
-from fedpca_core.studies.personalised.exposure import Exposed, Exposure
-from fedpca_core.studies.personalised.settings import COMPARED, PERSONAL, PersonaliseSettings
-from fedpca_core.studies.personalised.sweep import CollaborationSweep
 
 SMALL = PersonaliseSettings(
     features=12, components=3, clients=8, samples=10, rounds=100, seed=1, datasets=2

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import limits
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.catalogue import PAGES
 from fedpca_core.settings import Settings
-from fedpca_core.studies.catalogue import PAGES
 from tests.test_headless import script_of
 
 #: Other widgets hang on these values.

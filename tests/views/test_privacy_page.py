@@ -8,11 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.views.privacy import attacks
+from fedpca_core.questions.privacy import membership
+from fedpca_core.questions.privacy.accountants import Accountants
+from fedpca_core.questions.privacy.guarantee import Promise
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import outcome
-from fedpca_core.studies.private import membership
-from fedpca_core.studies.private.accountants import Accountants
-from fedpca_core.studies.private.guarantee import Promise
-from fedpca_core.studies.private.settings import PrivacySettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"features": "20", "clients": "6", "samples": "2000", "repetitions": "2", "delta": "1e-5"}

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import jobs
-from fedpca_core.studies.catalogue import PAGES
+from fedpca_core.questions.catalogue import PAGES
 from tests.test_headless import script_of
 
 KINDS = [page.kind for page in PAGES]

@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import limits
 from dashboard.views import scene
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.home.scene import LivePicture
+from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.steps import outcome
-from fedpca_core.studies.scene.scene import LivePicture
-from fedpca_core.studies.scene.settings import SceneSettings
 
 
 def test_the_stage_and_every_sentence_mean_the_client_of_the_settings() -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from dashboard.views import theory, theory_statements, theory_sweeps
+from fedpca_core.questions.theory.bridge import Bridge
+from fedpca_core.questions.theory.method import AgainstClaims, Measured
+from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
+from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
+from fedpca_core.questions.theory.verdicts import Statements
 from fedpca_core.steps import outcome
-from fedpca_core.studies.theory.bridge import Bridge
-from fedpca_core.studies.theory.method import AgainstClaims, Measured
-from fedpca_core.studies.theory.settings import ITERATIONS, TheorySettings
-from fedpca_core.studies.theory.sweeps import PenaltyAndSteps
-from fedpca_core.studies.theory.verdicts import Statements
 
 SMALL = TheorySettings(clients=4, features=3, rounds=50)
 

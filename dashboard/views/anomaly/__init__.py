@@ -17,10 +17,10 @@ from dashboard.views.anomaly import (
     published,
     sweeps,
 )
-from fedpca_core.studies.catalogue import STUDIES
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.study import Study
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.catalogue import STUDIES
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
 
 Choose = Callable[[Controls[AnomalySettings], OwnData | None], None]
 Draw = Callable[[Any, AnomalySettings], None]

@@ -11,11 +11,11 @@ from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly.common import threshold, written
 from dashboard.views.anomaly.scatter import scatter
+from fedpca_core.questions.anomaly.alarms import Alarmed
+from fedpca_core.questions.anomaly.judged import level
+from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.detection.alarms import Alarmed
-from fedpca_core.studies.detection.judged import level
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 
 #: Features shown of one score.
 LARGEST = 10

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from dashboard.shell.controls import Controls
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.study.own_data import OwnData
 
 #: Colours of what is not a method of the registry.
 _COLOURS: Mapping[str, str] = {

@@ -6,8 +6,8 @@ import streamlit as st
 
 from dashboard.shell import layout
 from dashboard.views.anomaly.common import written
-from fedpca_core.studies.detection.costs import Spent
-from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.questions.anomaly.costs import Spent
+from fedpca_core.questions.anomaly.settings import AnomalySettings
 
 TITLES = {
     "method": "Method",

@@ -6,9 +6,9 @@ import streamlit as st
 
 from dashboard.shell import guarantee, own_table
 from dashboard.shell.controls import Controls
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import NO_LABELS
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import NO_LABELS
+from fedpca_core.study.own_data import OwnData
 
 
 def sidebar(controls: Controls[AnomalySettings]) -> OwnData | None:

@@ -11,11 +11,11 @@ from dashboard.player import Curve, Heat, Panel, chart
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly.common import colour, said, threshold, written
-from fedpca_core.studies.detection.detection import Findings
-from fedpca_core.studies.detection.judged import SHARES, level
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.papers.registry import quote
+from fedpca_core.papers.registry import quote
+from fedpca_core.questions.anomaly.detection import Findings
+from fedpca_core.questions.anomaly.judged import SHARES, level
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.study.own_data import OwnData
 
 __all__ = ["choose", "draw", "explain"]
 

@@ -12,11 +12,11 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Heat, Panel, chart
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls, packed
+from fedpca_core.questions.anomaly.leaks import FITTED_FEATURES, Leaked
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import present
 from fedpca_core.settings import short
-from fedpca_core.studies.detection.leaks import FITTED_FEATURES, Leaked
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import present
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.study.own_data import OwnData
 
 #: What has few enough features.
 SMALL: Mapping[str, Any] = {"problem": "iot23", "components": 4}

@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart, replay
 from dashboard.shell import layout
 from dashboard.views.anomaly.common import colour, floor
-from fedpca_core.studies.detection.learning import FULL_ROUNDS, Learnt
-from fedpca_core.studies.detection.settings import AnomalySettings
+from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learnt
+from fedpca_core.questions.anomaly.settings import AnomalySettings
 
 #: Digits as indices.
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

@@ -8,10 +8,10 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
-from fedpca_core.studies.catalogue import ATTACK_TYPES
-from fedpca_core.studies.detection.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, preferred
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.own_data import OwnData
+from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, preferred
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.catalogue import ATTACK_TYPES
+from fedpca_core.study.own_data import OwnData
 
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:

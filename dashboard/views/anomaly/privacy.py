@@ -10,9 +10,9 @@ import streamlit as st
 
 from dashboard.shell import guarantee, layout
 from dashboard.shell.controls import Controls
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import without_guarantee
 from fedpca_core.settings import short
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.task import without_guarantee
 
 #: What the card's guarantee is about, and what it leaves out.
 COVERED = (

@@ -6,10 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
-from fedpca_core.studies.detection.published import Beside
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.papers import iot
-from fedpca_core.studies.papers.registry import quote
+from fedpca_core.papers import iot
+from fedpca_core.papers.registry import quote
+from fedpca_core.questions.anomaly.published import Beside
+from fedpca_core.questions.anomaly.settings import AnomalySettings
 
 TITLES = {
     "accuracy": "Accuracy",

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.shell.palette import colour
-from fedpca_core.studies.detection.alarms import Cloud
+from fedpca_core.questions.anomaly.alarms import Cloud
 
 
 def scatter(clouds: Mapping[str, Cloud], *, after: bool) -> None:

@@ -9,11 +9,11 @@ from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from dashboard.views.anomaly.common import colour
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.sweeps import best, span
 from fedpca_core.settings import short
-from fedpca_core.studies.detection.settings import AnomalySettings
-from fedpca_core.studies.detection.sweeps import best, span
-from fedpca_core.studies.own_data import OwnData
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.sweep import Swept
 
 
 def choose(controls: Controls[AnomalySettings], data: OwnData | None) -> None:

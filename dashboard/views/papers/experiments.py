@@ -13,10 +13,10 @@ from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import layout, palette
 from dashboard.shell.controls import packed
 from dashboard.views.papers import rows
+from fedpca_core.papers.experiment import Experiment
+from fedpca_core.papers.registry import EXPERIMENTS
+from fedpca_core.questions.papers.page import PapersSettings, Shown
 from fedpca_core.settings import Settings, short
-from fedpca_core.studies.papers.experiment import Experiment
-from fedpca_core.studies.papers.page import PapersSettings, Shown
-from fedpca_core.studies.papers.registry import EXPERIMENTS
 
 SIZES = {"paper": "the paper's size", "live": "live size"}
 #: Measures of a summary, as the page calls them; others keep their names.

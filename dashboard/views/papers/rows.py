@@ -9,10 +9,10 @@ import streamlit as st
 
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls, packed
+from fedpca_core.papers.row import KINDS, Verdict
+from fedpca_core.papers.sources import source
+from fedpca_core.questions.papers.page import NO_ROW, Judged, PapersSettings
 from fedpca_core.settings import short
-from fedpca_core.studies.papers.page import NO_ROW, Judged, PapersSettings
-from fedpca_core.studies.papers.row import KINDS, Verdict
-from fedpca_core.studies.papers.sources import source
 
 #: Pages by the kind of the settings that open an experiment there, with their formulas.
 PAGES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import layout
-from fedpca_core.studies.papers.sources import SOURCES, Source, software_bibtex
+from fedpca_core.papers.sources import SOURCES, Source, software_bibtex
 
 
 def section() -> None:

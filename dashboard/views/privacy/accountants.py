@@ -6,10 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.accountants import Accounts
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.private import build
-from fedpca_core.studies.private.accountants import Accounts
-from fedpca_core.studies.private.settings import PrivacySettings
 
 
 def draw(settings: PrivacySettings, result: Accounts) -> None:

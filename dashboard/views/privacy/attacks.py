@@ -8,18 +8,12 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import layout
 from dashboard.views.privacy.noises import COLOURS, NAMES
+from fedpca_core.questions.privacy.membership import TESTS, TESTS_AT_SOURCE, Tested
+from fedpca_core.questions.privacy.price import last_value
+from fedpca_core.questions.privacy.reconstruction import CLIENT, EVEN, PUBLIC, RUNS, finding
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.private.membership import TESTS, TESTS_AT_SOURCE, Tested
-from fedpca_core.studies.private.price import last_value
-from fedpca_core.studies.private.reconstruction import (
-    CLIENT,
-    EVEN,
-    PUBLIC,
-    RUNS,
-    finding,
-)
-from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.study.sweep import Swept
 
 #: Noise at the source is let out whole, so its error may be smaller than that of messages.
 FLAT = {"none": "messages without noise"}

@@ -7,11 +7,11 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
+from fedpca_core.questions.privacy.error_budget import ABLATION, Budget
+from fedpca_core.questions.privacy.round_identity import RoundIdentity
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.theory_terms import TheoryTerms
 from fedpca_core.settings import short
-from fedpca_core.studies.private.error_budget import ABLATION, Budget
-from fedpca_core.studies.private.round_identity import RoundIdentity
-from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.private.theory_terms import TheoryTerms
 
 _COLOURS = ("series 9", "series 1", "series 7", "formal")
 _ZERO = 1e-14

@@ -6,10 +6,10 @@ import streamlit as st
 
 from dashboard.player import Panel, chart
 from dashboard.views.privacy.run import curve
+from fedpca_core.papers.fedpower import MODELS, figure
+from fedpca_core.questions.privacy.figures import Curves
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.papers.fedpower import MODELS, figure
-from fedpca_core.studies.private.figures import Curves
-from fedpca_core.studies.private.settings import PrivacySettings
 
 
 def draw(settings: PrivacySettings, result: Curves) -> None:

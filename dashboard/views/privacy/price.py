@@ -9,11 +9,11 @@ from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import layout
 from dashboard.views.privacy.noises import COLOURS, NAMES, ROUNDING
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.price import best_length, last_value
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.private import build
-from fedpca_core.studies.private.price import best_length, last_value
-from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.study.sweep import Swept
 
 
 def draw_budgets(settings: PrivacySettings, result: Swept) -> None:

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dashboard.shell import layout
 from dashboard.shell.guarantee import EPSILON, FALSE_ALARMS, NOTICED
+from fedpca_core.questions.privacy.guarantee import Promises, Stated
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.private.guarantee import Promises, Stated
-from fedpca_core.studies.private.settings import PrivacySettings
 
 
 def show_guarantee(promises: Promises, settings: PrivacySettings) -> None:

@@ -9,10 +9,10 @@ from dashboard.player import Baseline, Curve, Panel, chart, replay
 from dashboard.shell import layout
 from dashboard.views.privacy.noises import COLOURS, NAMES, ROUNDING
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.privacy.convergence import PrivateRuns, Spending
+from fedpca_core.questions.privacy.repeated import Repeated
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import short
-from fedpca_core.studies.private.convergence import PrivateRuns, Spending
-from fedpca_core.studies.private.repeated import Repeated
-from fedpca_core.studies.private.settings import PrivacySettings
 
 
 def curve(name: str, run: Repeated, colour: str) -> Curve:

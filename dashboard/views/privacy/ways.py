@@ -10,11 +10,11 @@ from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
 from dashboard.views.convergence import named_once
 from dashboard.views.privacy.noises import ROUNDING
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.spending import RUNS, Spent, Ways
+from fedpca_core.questions.privacy.ways import WAYS
 from fedpca_core.settings import short
-from fedpca_core.studies.private.settings import PrivacySettings
-from fedpca_core.studies.private.spending import RUNS, Spent, Ways
-from fedpca_core.studies.private.ways import WAYS
-from fedpca_core.studies.sweep import Swept
+from fedpca_core.study.sweep import Swept
 
 COLOURS = {
     "published": "series 1",

@@ -19,8 +19,8 @@ from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.described import describe
 from fedpca_core.protocol.run import check_sums
-from fedpca_core.studies.build import build_channel
-from fedpca_core.studies.catalogue import read_settings
+from fedpca_core.questions.catalogue import read_settings
+from fedpca_core.study.build import build_channel
 from fedpca_flower.own import columns
 
 

@@ -1,0 +1,59 @@
+"""Which papers a page's results rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fedpca_core.papers.sources import SOURCES, Source, source
+from fedpca_core.settings import Settings
+
+#: Papers by the kind of settings, whatever is chosen there.
+_OF_PAGE: Mapping[str, tuple[str, ...]] = {
+    "scene": ("faps",),
+    "converge": ("faps",),
+    "attack": ("faps",),
+    "privacy": ("fedpower",),
+    "anomaly": ("iot",),
+    "personalise": ("perpca",),
+    "theory": ("dfl",),
+    "which": ("faps", "fedpower"),
+    "check": ("faps",),
+    "trace": ("faps",),
+    "papers": tuple(SOURCES),
+}
+#: Papers by method.
+OF_METHOD: Mapping[str, str] = {
+    "faps": "faps",
+    "fedpower": "fedpower",
+    "fedpe": "iot",
+    "fedpg": "iot",
+    "personalized": "perpca",
+}
+
+
+def cited(settings: Settings) -> tuple[Source, ...]:
+    """The papers of the page and of the methods that these settings choose, each once."""
+    chosen: list[str] = list(_OF_PAGE.get(settings.kind, ()))
+    values = settings.as_dict()
+    for field in ("method", "methods", "attacked"):
+        given = values.get(field, ())
+        methods = (given,) if isinstance(given, str) else given
+        chosen += [OF_METHOD[method] for method in methods if method in OF_METHOD]
+    return tuple(source(key) for key in dict.fromkeys(chosen))
+
+
+def reference(paper: Source) -> str:
+    """Authors, title, venue, year and identifier in one line of Markdown."""
+    names = [name.split()[-1] for name in paper.authors]
+    who = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    if len(names) > 4:
+        who = f"{names[0]} et al."
+    identifier = f"doi:{paper.doi}" if paper.doi else f"arXiv:{paper.arxiv}"
+    parts = [
+        who,
+        f"*{paper.title}*",
+        paper.venue if not paper.venue.startswith("arXiv") else "",
+        str(paper.year),
+        f"[{identifier}]({paper.link})" if paper.link else "",
+    ]
+    return ", ".join(part for part in parts if part) + (f". {paper.unsure}" * bool(paper.unsure))

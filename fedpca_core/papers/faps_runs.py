@@ -1,0 +1,297 @@
+"""FAPS's experiments as cells: every method from every start, at the live and at the paper's size.
+
+The data are those of seed 0; a cell's seed is that of its random start, on which round counts
+depend. Rounds stream by, nothing but their measures is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedpca_core import metrics
+from fedpca_core.algorithms.block_krylov import BlockKrylov
+from fedpca_core.algorithms.faps.faps import FAPS
+from fedpca_core.algorithms.local_power import LocalPower
+from fedpca_core.algorithms.ssi import SSI
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.faps import Preset, preset
+from fedpca_core.papers.leading import Leading
+from fedpca_core.papers.pooled import Pooled
+from fedpca_core.problems import Problem
+from fedpca_core.problems.data_sets import DATA_SETS
+from fedpca_core.problems.spectrum import singular_values
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import stream
+from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Step
+from fedpca_core.study.build import build_problem
+from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.world import PROBLEMS
+
+#: What is compared, the most telling first: the method's own cells may be all there is time for.
+COMPARED: Mapping[str, Callable[[int], Algorithm]] = {
+    "FAPS, 5 inner steps": lambda p: FAPS(p, inner_rule="fixed", inner_steps=5),
+    "Block Krylov": BlockKrylov,
+    "SSI": SSI,
+    "LocalPower": LocalPower,
+    "LocalPower (decay)": lambda p: LocalPower(p, schedule="decay"),
+    "FAPS, as printed": lambda p: FAPS(p, inner_rule="change"),
+    "FAPS, conditions": lambda p: FAPS(p, inner_rule="conditions"),
+}
+#: Series by the key of the method in the paper's tables.
+PRINTED_AS: Mapping[str, str] = {
+    "ssi": "SSI",
+    "local_power": "LocalPower",
+    "faps": "FAPS, 5 inner steps",
+}
+
+#: What a configuration says of its size.
+_WORDS: Mapping[str, str] = {
+    "problem": "",
+    "features": "features",
+    "clients": "clients",
+    "samples": "records a client",
+    "split": "client sizes",
+    "components": "components",
+    "decay": "decay",
+    "condition": "condition number",
+}
+#: Accuracy at which all methods are compared, near which the paper's tables end.
+MATCHED = 1.07e-7
+#: Stopping rule (27): relative change of the objective, and the most rounds.
+CHANGE, LONGEST = 1e-10, 3000
+#: Rounds after which a bare product is timed once, to compare a method's time with.
+TIMED_EVERY = 10
+#: In runs that are not timed, features with singular values below this share of the largest are
+#: left out: their products are below 1e-17.
+NEGLIGIBLE = 1e-9
+#: Points of a kept curve.
+CURVE_POINTS = 40
+#: See `Experiment.hours`: some 2,000 products a start and value, 0.9 s each at table-1's size.
+HOURS: Mapping[str, float] = {
+    "table-1": 0.5,
+    "vary-features": 1.5,
+    "vary-samples": 2.0,
+    "vary-components": 1.0,
+    "vary-decay": 1.0,
+    "rates": 0.5,
+}
+
+
+class Convergence(Experiment):
+    """Rounds, bytes, products and seconds of every method, as one of FAPS's presets has it."""
+
+    source = "faps"
+    x_title = "communication round"
+    y_title = "relative error"
+
+    def __init__(self, name: str, measure: str = "rounds") -> None:
+        self.preset: Preset = preset(name)
+        self.key, self.title, self.measure = name, self.preset.title, measure
+        self.varied, self.hours = self.preset.varied, HOURS.get(name, 0.0)
+        self._problem: tuple[object, Problem] | None = None
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        return [
+            Cell(self._part(value), series, seed, {**self._fields(size, value), "series": series})
+            for value in self._values(size)
+            for series in COMPARED
+            for seed in range(seeds)
+        ]
+
+    def described(self, size: Size) -> str:
+        fields = self._fields(size, None)
+        fields = {**fields, "problem": PROBLEMS[str(fields["problem"])].lower()}
+        shown = [
+            f"{words} {fields[name]}".strip() for name, words in _WORDS.items() if name in fields
+        ]
+        varied = f"; {self.preset.varied} varied" if self.preset.varied else ""
+        cut = any(self._leading(size, value) for value in self._values(size))
+        left = f"; singular values below {NEGLIGIBLE:g} of the largest count as 0" if cut else ""
+        return ", ".join(shown) + varied + left
+
+    def needs(self, size: Size) -> tuple[str, ...]:
+        problems = {
+            str(self._fields(size, value).get("problem", "")) for value in self._values(size)
+        }
+        return tuple(sorted(problems & DATA_SETS.keys()))
+
+    def live(self) -> ConvergeSettings:
+        return self.preset.configuration()
+
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        yield Step(0.0, f"{cell.name}: preparing the data")
+        value = self._value(cell, size)
+        problem = self._made(size, value)
+        components = int(cell.configuration["components"])
+        algorithm = COMPARED[cell.series](components)
+        printed = self._printed_error(cell.series)
+        counted = size == "paper" and self.preset.counted
+        if counted and isinstance(algorithm, SSI | LocalPower):
+            algorithm = Pooled(algorithm, problem.covariance)
+        features = int(self._fields(size, value)["features"]) if counted else problem.features
+        if problem.features < features:
+            algorithm = Leading(algorithm, features)
+        return (
+            yield from measure_run(
+                problem, algorithm, cell, printed, timed=not counted, features=features
+            )
+        )
+
+    def _printed_error(self, series: str) -> float:
+        """The relative error at which the paper's table gives the KKT violation."""
+        row = "FAPS" if series.startswith("FAPS") else series
+        errors = [
+            one.value
+            for one in self.preset.published
+            if one.row == row and one.measure == "relative_error"
+        ]
+        return errors[0] if errors else MATCHED
+
+    def _leading(self, size: Size, value: Value | None) -> int | None:
+        """How many features are made where the data of others are negligible; None for all.
+
+        Beside those that count there are as many as the start has columns (`Leading`).
+        """
+        if size != "paper" or not self.preset.counted:
+            return None
+        fields = self._fields(size, value)
+        roots = singular_values(fields["features"], fields["decay"], None)
+        kept = int((roots > NEGLIGIBLE).sum()) + int(fields["components"])
+        return kept if kept < len(roots) else None
+
+    # ------------------------------------------------------------------ configurations
+    def _values(self, size: Size) -> Sequence[Value | None]:
+        chosen = self.preset
+        values = chosen.paper_values if size == "paper" else chosen.live_values
+        return values or (None,)
+
+    def _part(self, value: Value | None) -> str:
+        return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    def _value(self, cell: Cell, size: Size) -> Value | None:
+        return next(value for value in self._values(size) if self._part(value) == cell.part)
+
+    def _fields(self, size: Size, value: Value | None) -> dict[str, Any]:
+        """Everything that the data depend on."""
+        varied = {} if value is None else {self.preset.varied: value}
+        if size == "paper":
+            require(
+                len(self.preset.paper) > 0,
+                f"“{self.title}” is not an experiment of the paper; leave --paper-size out.",
+            )
+            return {**self.preset.paper, **varied}
+        settings = self.preset.configuration(value)
+        spectrum = settings.problem.removeprefix("decay_")
+        fields = {"geometric": "decay", "arithmetic": "condition"}
+        names = ["problem", "clients", "components"]
+        if spectrum in fields:
+            names += ["features", "samples", "split", fields[spectrum]]
+        return {name: getattr(settings, name) for name in names}
+
+    def _made(self, size: Size, value: Value | None) -> Problem:
+        """The problem; the last one is kept, since all its cells follow each other."""
+        key = size, value
+        if self._problem is None or self._problem[0] != key:
+            self._problem = None  # before the next one is made: two of them may not fit
+            problem = (
+                self.preset.paper_problem(value, leading=self._leading(size, value))
+                if size == "paper"
+                else build_problem(self.preset.configuration(value))
+            )
+            self._problem = key, problem
+        return self._problem[1]
+
+
+def measure_run(
+    problem: Problem,
+    algorithm: Algorithm,
+    cell: Cell,
+    printed_error: float,
+    *,
+    timed: bool = True,
+    features: int | None = None,
+) -> Part[Sequence[Number]]:
+    """Run a method until it is accurate and its stopping rule has fired; what it needed.
+
+    Measures: rounds, bytes, products (a client) and seconds to the accuracy `MATCHED`; kkt where
+    the relative error reaches ``printed_error``; stop_rounds, stop_relative_error and stop_kkt
+    where rule (27) stops it; time_ratio, its seconds over those of its bare products; linearity,
+    the R² of log error against rounds once it is below a hundredth. From seed 0 the curve of its
+    relative error, too. Without ``timed`` there are neither seconds nor time_ratio.
+    Bytes are those of messages with ``features`` rows, where the problem has leading ones only.
+    """
+    wire = Channel(record="estimates")
+    spent = {"rounds": 0.0, "bytes": 0.0, "products": 0.0, "seconds": 0.0}
+    reached: dict[str, float] = {}
+    stopped: dict[str, float] = {}
+    errors: list[float] = []
+    bare: list[float] = []
+    before = float("nan")
+    rows = 1.0 if features is None else features / problem.features
+    for entry in stream(problem, algorithm, rounds=LONGEST, seed=cell.seed, channel=wire):
+        spent["rounds"] = float(entry.index)
+        spent["bytes"] += rows * (entry.bytes_up + entry.bytes_down)
+        spent["products"] += entry.local_products / problem.clients
+        spent["seconds"] += entry.seconds
+        found = metrics.subspace_errors(entry.estimate[None], problem, algorithm.components)
+        error, kkt, value = (float(found[n][0]) for n in ("relative_error", "kkt", "objective"))
+        errors.append(error)
+        if entry.index > 0:
+            if "rounds" not in reached and error <= MATCHED:
+                reached |= spent
+            if "kkt" not in reached and error <= printed_error:
+                reached["kkt"] = kkt
+            # Krylov's first estimate is the start itself, which is no progress to judge.
+            if not stopped and entry.index > 1 and abs(value - before) <= CHANGE * abs(value):
+                stopped = {"stop_rounds": spent["rounds"], "stop_kkt": kkt}
+                stopped["stop_relative_error"] = error
+        before = value
+        if timed and entry.index % TIMED_EVERY == 1:
+            bare.append(_seconds_of_a_product(problem, entry.estimate))
+        if len(reached) == len(spent) + 1 and stopped:
+            break
+        if entry.index % TIMED_EVERY == 0:
+            yield Step(_share(errors), f"{cell.name}: round {entry.index}, error {error:.1e}")
+    measured = {**reached, **stopped, **_linearity(errors)}
+    if timed:
+        measured["time_ratio"] = spent["seconds"] / (spent["products"] * float(np.median(bare)))
+    else:
+        measured.pop("seconds", None)
+    numbers = [Number(cell.series, measure, value) for measure, value in measured.items()]
+    if cell.seed == 0:
+        kept = np.unique(np.linspace(0, len(errors) - 1, CURVE_POINTS).round().astype(int))
+        numbers += [Number(cell.series, "relative error", errors[i], float(i)) for i in kept]
+    return numbers
+
+
+def _linearity(errors: Sequence[float]) -> dict[str, float]:
+    """R² of a straight line through the logarithms of the errors between 1e-2 and `MATCHED`."""
+    low = np.asarray(errors)
+    rounds = np.flatnonzero((low < 1e-2) & (low > MATCHED))
+    if len(rounds) < 3:
+        return {}
+    correlation = np.corrcoef(rounds, np.log(low[rounds]))[0, 1]
+    return {"linearity": float(correlation**2)}
+
+
+def _seconds_of_a_product(problem: Problem, frame: Array) -> float:
+    """Seconds that one product of every client takes, with a frame each as FAPS's clients have."""
+    frames = np.tile(frame, (problem.clients, 1, 1))
+    data = problem.client_data.metered()
+    began = time.perf_counter()
+    data.apply(frames)
+    return time.perf_counter() - began
+
+
+def _share(errors: Sequence[float]) -> float:
+    """How far a run has come that ends at `MATCHED`, by the logarithm of its error."""
+    first, last = np.log(max(errors[0], MATCHED * 2)), np.log(max(min(errors), MATCHED))
+    return float(np.clip((first - last) / (first - np.log(MATCHED)), 0.0, 0.99))

@@ -1,0 +1,201 @@
+"""FedPower's experiments as cells: its figures, its local steps, and the noise of its theorem.
+
+A cell's seed draws data, start and noise: the paper does not say how many data sets it used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from fedpca_core.algorithms.fedpower import FedPower
+from fedpca_core.errors import require
+from fedpca_core.linalg.stiefel import largest_sine
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.fedpower import (
+    CLIENTS,
+    DELTA,
+    EPSILONS,
+    FIGURES,
+    MODELS,
+    PRODUCTS,
+    Figure,
+    Model,
+    algorithm,
+)
+from fedpca_core.privacy import Calibration
+from fedpca_core.privacy.calibration import (
+    exact_multiplier,
+    published_multiplier,
+    true_epsilon,
+)
+from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.questions.privacy.repeated import traced
+from fedpca_core.questions.privacy.round_identity import largest_drift
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.steps import Part, Step
+
+#: Communications whose geometric mean error says which curve falls first.
+EARLY = slice(1, 4)
+#: Local products of the runs with fixed gaps, and the gaps.
+FIXED_PRODUCTS, GAPS = 12, (1, 2, 4, 12)
+
+
+@lru_cache(maxsize=1)
+def _drawn(model: str, size: Size, seed: int) -> Problem:
+    """The data of one seed; its cells follow each other."""
+    return MODELS[model].draw(MODELS[model].sizes[size], seed)
+
+
+def _ran(problem: Problem, run: FedPower, cell: Cell) -> Part[tuple[Trace, np.ndarray]]:
+    """One run, and the sine of its largest angle after each communication."""
+    wire = Channel(record="estimates")
+    trace = yield from traced(problem, run, run.rounds, cell.seed, wire, cell.name)
+    return trace, largest_sine(trace.estimates, problem.target(run.components))
+
+
+def _words(model: Model, size: Size) -> str:
+    chosen = model.sizes[size]
+    return (
+        f"{CLIENTS} clients with {chosen.samples:,} records of {chosen.features} features each, "
+        f"{model.components} components, T = {PRODUCTS} local products, δ = {DELTA:g}"
+    )
+
+
+class Panels(Experiment):
+    """Panels of Figure 3 or 4: where each curve ends, and how fast it falls."""
+
+    source = "fedpower"
+    x_title = "communication"
+    y_title = "sine of the largest angle"
+    measure, varied = "plateau", "panel"
+
+    def __init__(self, key: str, title: str, panels: Sequence[Figure]) -> None:
+        self.key, self.title, self.panels = key, title, tuple(panels)
+        self.model = self.panels[0].model
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        given = {"model": self.model, "size": str(MODELS[self.model].sizes[size])}
+        return [
+            Cell(panel.key, variant.label, seed, given | {"calibration": panel.calibration})
+            for seed in range(seeds)
+            for panel in self.panels
+            for variant in panel.variants
+        ]
+
+    def described(self, size: Size) -> str:
+        return _words(MODELS[self.model], size)
+
+    def live(self) -> PrivacySettings | None:
+        if self.panels[0] not in FIGURES:
+            return None
+        return PrivacySettings(view="figures", figure=self.panels[0].key)
+
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        yield Step(0.0, f"{cell.name}: drawing the data")
+        problem = _drawn(self.model, size, cell.seed)
+        panel = next(one for one in self.panels if one.key == cell.part)
+        variant = next(one for one in panel.variants if one.label == cell.series)
+        run = algorithm(panel, variant, MODELS[self.model].sizes[size].samples)
+        _, sines = yield from _ran(problem, run, cell)
+        early = float(np.exp(np.log(sines[EARLY]).mean()))
+        numbers = [
+            Number(cell.series, "plateau", float(sines[-1])),
+            Number(cell.series, "early", early),
+        ]
+        if cell.seed == 0:
+            numbers += [
+                Number(cell.series, self.y_title, float(sine), float(index))
+                for index, sine in enumerate(sines)
+            ]
+        return numbers
+
+
+class FixedGaps(Experiment):
+    """Fixed gaps between communications, with and without alignment: where the run ends, and how
+    far the clients drift apart."""
+
+    key, title, source = "fedpower-gaps", "Local steps p = 1 … 12 and alignment", "fedpower"
+    measure, varied = "final", "period"
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        given = {"size": str(MODELS["spiked"].sizes[size]), "products": FIXED_PRODUCTS}
+        return [
+            Cell(str(period), f"ε = {epsilon:g}, {words}", seed, given)
+            for seed in range(seeds)
+            for period in GAPS
+            for epsilon in (*EPSILONS[::2], float("inf"))
+            for words in ("aligned", "not aligned")
+        ]
+
+    def described(self, size: Size) -> str:
+        model = MODELS["spiked"]
+        return _words(model, size).replace(f"T = {PRODUCTS}", f"T = {FIXED_PRODUCTS}")
+
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        yield Step(0.0, f"{cell.name}: drawing the data")
+        problem, model = _drawn("spiked", size, cell.seed), MODELS["spiked"]
+        budget, words = cell.series.split(", ")
+        epsilon = float(budget.removeprefix("ε = "))
+        noise = 0.0
+        if np.isfinite(epsilon):
+            bought = Calibration("published", epsilon, DELTA, FIXED_PRODUCTS, model.columns)
+            noise = float(bought.noise(model.sizes[size].samples))
+        run = FedPower(
+            model.components,
+            columns=model.columns,
+            products=FIXED_PRODUCTS,
+            period=int(cell.part),
+            decay=False,
+            alignment=words == "aligned",
+            noise=noise,
+        )
+        trace, sines = yield from _ran(problem, run, cell)
+        drift = largest_drift(problem, trace)
+        return [
+            Number(cell.series, "final", float(sines[-1])),
+            Number(cell.series, "drift", drift),
+            Number(cell.series, "drift_over_eta", drift / problem.heterogeneity),
+        ]
+
+
+class Noise(Experiment):
+    """The noise of Theorem 6 beside the least that the same guarantee takes; nothing is drawn."""
+
+    key, title, source = "fedpower-noise", "The noise of Theorem 6", "fedpower"
+    measure, varied = "times_exact", "epsilon"
+    sizes = ("paper",)
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        require(size == "paper", "The noise does not depend on the size; use --paper-size.")
+        return [
+            Cell(f"{epsilon:g}", words, 0, {"model": model, "epsilon": epsilon})
+            for words, model in (("Model I", "spiked"), ("Model II", "blocks"))
+            for epsilon in EPSILONS
+        ]
+
+    def described(self, size: Size) -> str:
+        return f"both models at the paper's size, T = {PRODUCTS} local products, δ = {DELTA:g}"
+
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        yield Step(0.0, cell.name)
+        model, epsilon = MODELS[str(cell.configuration["model"])], float(cell.part)
+        samples = model.sizes["paper"].samples
+        bought = Calibration("published", epsilon, DELTA, PRODUCTS, model.columns)
+        published = float(bought.noise(samples))
+        exact = float(replace(bought, kind="exact").noise(samples))
+        true = float(true_epsilon(published, DELTA, PRODUCTS, model.columns, samples))
+        composed = published_multiplier(epsilon, DELTA, PRODUCTS)
+        return [
+            Number(cell.series, "nu", published),
+            Number(cell.series, "times_exact", published / exact),
+            Number(
+                cell.series, "times_composed", composed / exact_multiplier(epsilon, DELTA, PRODUCTS)
+            ),
+            Number(cell.series, "true_over_stated", true / epsilon),
+        ]

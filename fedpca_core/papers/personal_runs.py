@@ -1,0 +1,170 @@
+"""PerPCA's figures as cells: personalised PCA in three variants, training alone, one shared model.
+
+A cell's seed draws its data set. The number that the captions print as a variance is read as a
+standard deviation, unless an experiment says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedpca_core.metrics import personal as metrics
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.personal import FIGURES
+from fedpca_core.problems.personal import PersonalProblem
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import stream
+from fedpca_core.questions.personalise.settings import ALONE, SHARED, PersonaliseSettings
+from fedpca_core.steps import Part, Step
+
+PERSONAL_PCA, ALONE_WORDS, SHARED_WORDS = "Personalised PCA", "Training alone", "One shared model"
+#: Variants of personalised PCA: what is changed in the settings.
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    PERSONAL_PCA: {},
+    f"{PERSONAL_PCA}, gradient as printed": {"gradient": "printed"},
+    f"{PERSONAL_PCA}, calibrated prior": {"prior": "calibrated"},
+}
+BASELINES: Mapping[str, str] = {ALONE_WORDS: ALONE, SHARED_WORDS: SHARED}
+#: Clients of each figure at the paper's size; what varies has its own values.
+PAPER_CLIENTS: Mapping[str, int] = {"1(a)": 200, "1(b)": 200, "1(c)": 100, "2(a)": 50, "2(b)": 50}
+#: Values at live size, and the most clients there.
+LIVE: Mapping[str, tuple[float, ...]] = {
+    "round": (0.2,),
+    "heterogeneity": (0.03, 0.15, 0.25, 0.5, 1.0),
+    "samples": (5, 20, 80, 320),
+    "clients": (5, 20, 50),
+}
+LIVE_CLIENTS = 30
+#: Rounds of a run over rounds, and the most of one that is run until it settles.
+LONG, LONGEST = 600, 400
+#: A run has settled when its error moves by less than this in twenty rounds.
+SETTLED, OVER = 1e-5, 20
+#: Arrived: so much of the way from the first error to the last is left. A share of the way, since
+#: small errors with a slow tail stay far from their end by a share of themselves.
+NEAR = 0.01
+
+
+class Collaborating(Experiment):
+    """One figure: errors against rounds, or where runs end along one axis."""
+
+    source = "perpca"
+    x_title, y_title = "communication round", "error over the unavoidable noise"
+    measure = "fresh"
+
+    def __init__(self, figure: str, reading: str = "std") -> None:
+        self.figure, self.reading = FIGURES[figure], reading
+        literal = reading == "literal"
+        self.key = f"perpca-{figure.replace('(', '').replace(')', '')}" + "-literal" * literal
+        self.title = f"Figure {figure}: {self.figure.title}" + ", read literally" * literal
+        self.varied = "heterogeneity" if self.figure.axis == "round" else self.figure.axis
+        self.measure = self.figure.settings.measure
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        return [
+            Cell(f"{value:g}", series, seed, self._fields(self._settings(size, value, seed)))
+            for value in self._values(size)
+            for series in (*VARIANTS, *BASELINES)
+            for seed in range(seeds)
+        ]
+
+    def described(self, size: Size) -> str:
+        c = self._settings(size, self._values(size)[0], 0)
+        return (
+            f"{c.features} features, {c.components} components, {c.clients} clients with "
+            f"{c.samples} records, heterogeneity {c.heterogeneity:g} as a "
+            f"{'variance' if self.reading == 'literal' else 'standard deviation'}; {self.varied} "
+            f"from {min(self._values(size)):g} to {max(self._values(size)):g}"
+        )
+
+    def live(self) -> PersonaliseSettings:
+        return replace(self.figure.settings, reading=self.reading)
+
+    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
+        yield Step(0.0, f"{cell.name}: drawing the clients")
+        settings = self._settings(size, float(cell.part), cell.seed)
+        problem, rounds = settings.build(), self.figure.axis == "round"
+        if cell.series in BASELINES and not rounds:
+            best = metrics.oracles(problem)["local" if cell.series == ALONE_WORDS else "global"]
+            fresh = float(metrics.fresh_ratios(best, problem).mean())
+            training = float(metrics.training_ratios(best, problem).mean())
+            return [
+                Number(cell.series, "fresh", fresh),
+                Number(cell.series, "training", training),
+            ]
+        if cell.series in BASELINES:
+            algorithm = settings.methods()[BASELINES[cell.series]]
+        else:
+            start = "independent" if rounds else "pooled"
+            chosen = _beyond(settings, start_from=start, **VARIANTS[cell.series])
+            algorithm = chosen.personalised()
+        curves = yield from _followed(problem, algorithm, cell, LONG if rounds else LONGEST, rounds)
+        return self._numbers(cell, curves)
+
+    def _numbers(self, cell: Cell, curves: Mapping[str, Sequence[float]]) -> Sequence[Number]:
+        numbers = []
+        for measure, errors in curves.items():
+            left = np.abs(np.asarray(errors) - errors[-1])
+            arrived = int(np.argmax(left <= NEAR * left[0]))
+            numbers += [
+                Number(cell.series, measure, errors[-1]),
+                Number(cell.series, f"{measure}_rounds", float(arrived)),
+            ]
+        if cell.seed == 0 and self.figure.axis == "round":
+            shown = curves[self.measure]
+            kept = np.unique(np.linspace(0, len(shown) - 1, 60).round().astype(int))
+            numbers += [Number(cell.series, self.y_title, shown[i], float(i)) for i in kept]
+        return numbers
+
+    def _values(self, size: Size) -> tuple[float, ...]:
+        if size == "live" and self.figure.axis != "round":
+            return LIVE[self.figure.axis]
+        return self.figure.values
+
+    def _settings(self, size: Size, value: float, seed: int) -> PersonaliseSettings:
+        """The settings of one value; the paper's clients are beyond what a page offers."""
+        base = replace(self.figure.settings, reading=self.reading, seed=seed)
+        if size == "live":
+            base = replace(base, clients=min(base.clients, LIVE_CLIENTS))
+        whole = int(value) if self.varied in ("samples", "clients") else value
+        clients = PAPER_CLIENTS.get(self.figure.name, base.clients)
+        return _beyond(
+            base,
+            **{"clients": clients if size == "paper" else base.clients, self.varied: whole},
+        )
+
+    @staticmethod
+    def _fields(settings: PersonaliseSettings) -> dict[str, object]:
+        names = ("features", "components", "clients", "samples", "heterogeneity", "reading")
+        return {name: getattr(settings, name) for name in names}
+
+
+def _beyond(settings: PersonaliseSettings, **values: object) -> PersonaliseSettings:
+    """The same settings with values that the page's own limits would not allow."""
+    changed = copy(settings)
+    for name, value in values.items():
+        object.__setattr__(changed, name, value)
+    return changed
+
+
+def _followed(
+    problem: PersonalProblem, algorithm: Algorithm, cell: Cell, rounds: int, whole: bool
+) -> Part[Mapping[str, Sequence[float]]]:
+    """Mean errors after every round; until they settle unless the ``whole`` run is wanted."""
+    wire = Channel(record="estimates")
+    fresh: list[float] = []
+    training: list[float] = []
+    for entry in stream(problem, algorithm, rounds=rounds, seed=cell.seed, channel=wire):
+        fresh.append(float(metrics.fresh_ratios(entry.estimate, problem).mean()))
+        training.append(float(metrics.training_ratios(entry.estimate, problem).mean()))
+        settled = len(fresh) > OVER and abs(fresh[-1] - fresh[-1 - OVER]) < SETTLED
+        if settled and not whole:
+            break
+        if entry.index % 10 == 0:
+            yield Step(entry.index / rounds, f"{cell.name}: round {entry.index}")
+    return {"fresh": fresh, "training": training}

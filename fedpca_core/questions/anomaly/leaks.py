@@ -1,0 +1,178 @@
+"""What the server reads off FedPE and FedPG about one client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core import attacks
+from fedpca_core.arrays import Array
+from fedpca_core.attacks import stationary
+from fedpca_core.errors import check_client
+from fedpca_core.linalg.stiefel import remove_span
+from fedpca_core.problems import Problem, without_record
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.questions import costs
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_task, task, with_noise
+from fedpca_core.questions.anomaly.topic import LEARNING, Topic
+from fedpca_core.questions.anomaly.trained import run
+from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+
+#: Fitting a whole covariance takes seconds up to so many features.
+FITTED_FEATURES = 12
+#: Every message of a run is held for the attack, so long runs are cut.
+MOST_ROUNDS = 500
+#: Participations that are fitted at most.
+FITTED_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Joined:
+    """One record that joined between two runs, read off the difference of two fits.
+
+    Attributes
+    ----------
+    cosine : float
+        Of what was read to the true record (simulation only).
+    purity : float
+        Share of the leading eigenvalue of the difference, which the server sees.
+    """
+
+    cosine: float
+    purity: float
+
+
+@dataclass(frozen=True, eq=False)
+class Leaked:
+    """Errors of the readings, relative to the truth (simulation only).
+
+    Attributes
+    ----------
+    facts : TaskFacts
+    title : str
+        The configured method.
+    rounds, errors : (participations,) int64 and float64
+        After each participation, of the part of S_i Z outside the span of Z.
+    fitted : tuple of float
+        Error of the whole S_i fitted to the first 1, 2, ... participations; empty above
+        `FITTED_FEATURES` features.
+    truth, found : (features, features) float64, or None
+        The last of these and what it should be.
+    joined : Joined or None
+    """
+
+    facts: TaskFacts
+    title: str
+    rounds: np.ndarray
+    errors: Array
+    fitted: tuple[float, ...] = ()
+    truth: Array | None = None
+    found: Array | None = None
+    joined: Joined | None = None
+
+    @property
+    def high(self) -> float:
+        """The largest entry of the true covariance."""
+        assert self.truth is not None
+        return float(np.abs(self.truth).max())
+
+
+class Leaks(Topic[Leaked]):
+    """Replay, read and fit the messages of one client."""
+
+    key: ClassVar[str] = "leaks"
+    title: ClassVar[str] = "Leaks"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "leaks")
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"client"}
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=4, recorded=True)
+
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Leaked]:
+        yield Step(0.0, "Reading the records")
+        on = noisy_task(settings, data)
+        problem, algorithm, client = on.problem, settings.algorithm(), settings.client
+        check_client(client, problem.clients)
+        trace = yield from part(_run(settings, problem), 0.0, 0.3)
+        # What the server is after is the client's own, not the noise on it.
+        held = problem.client_data if problem.source is None else problem.source.clipped
+        truth = held.only(np.array([client])).dense()[0]
+        path = stationary.outside_path(trace.transcript, algorithm, client)
+        rounds = [round_ for round_, _, _ in path]
+        leaked = Leaked(
+            facts=TaskFacts.of(on),
+            title=algorithm.title,
+            rounds=np.array(rounds),
+            errors=np.array([_error(found, remove_span(truth @ z, z)) for _, z, found in path]),
+        )
+        if problem.features > FITTED_FEATURES:
+            return leaked
+        for count in range(1, min(FITTED_RUNS, len(rounds)) + 1):
+            yield Step(0.3 + 0.1 * count, f"Fitting {count} participations", leaked)
+            matrix = stationary.fit_runs(
+                trace.transcript, algorithm, client, rounds[count - 1]
+            ).matrix
+            fitted = (*leaked.fitted, _error(matrix, truth))
+            leaked = replace(leaked, fitted=fitted, truth=truth, found=matrix)
+        yield Step(0.9, "Running once more without one record", leaked)
+        if leaked.found is None:
+            return leaked
+        last = rounds[len(leaked.fitted) - 1]
+        found = leaked.found
+        joined = yield from part(_joined(settings, data, problem, found, last), 0.9, 1.0)
+        return replace(leaked, joined=joined)
+
+    def tables(self, result: Leaked, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+        outside = pd.DataFrame({"round": result.rounds, "error": result.errors})
+        count = np.arange(1, len(result.fitted) + 1)
+        fitted = pd.DataFrame({"participations": count, "error": np.array(result.fitted)})
+        joined = pd.DataFrame([vars(result.joined)] if result.joined else [])
+        tables = {"outside": outside, "fitted": fitted, "joined": joined}
+        return {name: table for name, table in tables.items() if len(table)}
+
+
+def _error(found: Array, truth: Array) -> float:
+    return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
+
+
+def _run(settings: AnomalySettings, problem: Problem) -> Part[Trace]:
+    rounds = min(settings.rounds, MOST_ROUNDS)
+    channel = Channel(dtype="float32")
+    return run(settings, settings.algorithm(), problem, channel, rounds=rounds, record="full")
+
+
+def _joined(
+    settings: AnomalySettings,
+    data: OwnData | None,
+    problem: Problem,
+    found: Array,
+    last_round: int,
+) -> Part[Joined | None]:
+    """The client's first record, read off the run with it and an earlier one without it.
+
+    With noise at the source the earlier run is a release of its own.
+    """
+    client = settings.client
+    assert problem.blocks is not None
+    record = problem.blocks[client][:, 0]
+    held = int(problem.client_data.samples[client])
+    if held < 2 or not record.any():
+        return None  # no earlier run, or a record that leaves no trace
+    earlier = without_record(problem.unperturbed, client, 0)
+    if problem.source is not None:
+        on = replace(task(settings, data), problem=earlier)
+        earlier = with_noise(on, settings, release=1).problem
+    trace = yield from _run(settings, earlier)
+    before = stationary.fit_runs(trace.transcript, settings.algorithm(), client, last_round).matrix
+    read = attacks.differencing(before, found, held - 1, held)
+    sizes = float(np.linalg.norm(read.records) * np.linalg.norm(record))
+    cosine = abs(float(read.records @ record)) / sizes if sizes > 0 else 0.0
+    return Joined(cosine, float(read.purity))

@@ -1,0 +1,268 @@
+"""From settings to traffic and a detection task: what the studies of this room share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+from fedpca_core.anomaly.evaluation import always_alarm
+from fedpca_core.errors import require
+from fedpca_core.problems.problem import check_components
+from fedpca_core.problems.traffic import (
+    DetectionTask,
+    Traffic,
+    available,
+    load,
+    prepare,
+    read_traffic,
+    synthetic,
+)
+from fedpca_core.problems.traffic_schemas import SCHEMAS
+from fedpca_core.problems.traffic_table import NO_LABELS
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.remembered import Remembered
+from fedpca_core.streams import Streams
+from fedpca_core.study import own_table
+from fedpca_core.study.facts import Facts
+from fedpca_core.study.here import FEW_COMPONENTS
+from fedpca_core.study.own_data import NoFile, OwnData
+from fedpca_core.study.own_table import TableFacts
+from fedpca_core.study.study import content_key
+
+#: What pages need besides what is declared here.
+__all__ = ["NO_LABELS"]
+
+#: Rows of a file for each client, where the file decides how many there are.
+ROWS_A_CLIENT = 20
+#: Fields that the raw records depend on, and those that the task does.
+_OWN = frozenset({"problem", "label_column", "normal_value", "columns", "client_column", "seed"})
+_SPLIT = frozenset({"clients", "split", "transform", "standardising"})
+TASK = _OWN | _SPLIT
+#: Fields that noise at the source depends on besides.
+NOISE = frozenset({"epsilon", "delta", "clip_norm", "mean_share", "mean_clip", "seed"})
+# Each entry holds up to a hundred megabytes, hence the few.
+_SOURCES: Remembered[Traffic] = Remembered(3)
+_TASKS: Remembered[DetectionTask] = Remembered(3)
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What a page says of a detection task.
+
+    Attributes
+    ----------
+    name, note : str
+    published_as : str
+        Key of the public data set that these records are, also when a visitor brought them;
+        "" for any other.
+    labelled : bool
+        Whether anybody knows which tested records are attacks.
+    features, clients, training, tested : int
+    attack_share : float
+        Of the tested records; the accuracy of always raising the alarm.
+    dropped : tuple of str
+        Constant features that were left out.
+    promised : Facts or None
+        What noise at the source guarantees, where there is any.
+    """
+
+    name: str
+    note: str
+    published_as: str
+    labelled: bool
+    features: int
+    clients: int
+    training: int
+    tested: int
+    attack_share: float
+    dropped: tuple[str, ...]
+    promised: Facts | None = None
+
+    @classmethod
+    def of(cls, found: DetectionTask) -> TaskFacts:
+        """The facts of a task."""
+        left_out = ", ".join(found.dropped)
+        return cls(
+            name=found.problem.name,
+            note=found.problem.note + (f" Constant, left out: {left_out}." if left_out else ""),
+            published_as=next(
+                (key for key, schema in SCHEMAS.items() if schema.title == found.source.name), ""
+            ),
+            labelled=found.source.labelled,
+            features=found.problem.features,
+            clients=found.problem.clients,
+            training=len(found.source.normal),
+            tested=len(found.attack),
+            attack_share=found.attack_share,
+            dropped=found.dropped,
+            promised=None if found.problem.guarantee is None else Facts.of(found.problem),
+        )
+
+    @property
+    def always_alarm_f1(self) -> float:
+        """F1 of always raising the alarm."""
+        return always_alarm(self.attack_share)["f1"]
+
+
+def present(problem: str) -> bool:
+    """Whether a public data set can be read here."""
+    return problem in available()
+
+
+def of_iot23(settings: AnomalySettings) -> AnomalySettings:
+    """The same on IoT-23, whose eight features have room for few components."""
+    few = min(settings.components, FEW_COMPONENTS)
+    return replace(settings, problem="iot23", components=few)
+
+
+def resolve(problem: str) -> str:
+    """The data set behind "best available": TON-IoT where it is found, else synthetic."""
+    if problem != "auto":
+        return problem
+    return "ton" if present("ton") else "synthetic"
+
+
+def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
+    """The raw records of the settings; remembered, since several studies ask for them.
+
+    Raises
+    ------
+    InvalidInput
+        Data that are not there, or a file that could not be used.
+    """
+    own = settings.problem == "own"
+    if own and data is None:
+        raise NoFile(
+            "There is no file yet: these settings are for a CSV file of your own, which a link "
+            "cannot carry; choose it beside “Traffic”."
+        )
+    chosen = replace(settings, problem=resolve(settings.problem))
+    file = data if own else None
+    key = by_schema(chosen), content_key(chosen, _fields(chosen), file)
+    return _SOURCES.get(key, lambda: _read(chosen, file))
+
+
+def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
+    """The detection task of the settings; remembered.
+
+    Raises
+    ------
+    InvalidInput
+        As `source`; more clients or components than the records allow.
+    """
+    traffic = source(settings, data)
+    found = _TASKS.get(
+        _key(settings, data),
+        lambda: prepare(
+            traffic,
+            clients=settings.clients,
+            split=settings.split,
+            transform=settings.transform,
+            standardising=settings.standardising,
+            seed=settings.seed,
+            public_schema=by_schema(settings),
+        ),
+    )
+    check_components(settings.components, found.problem.features)
+    return found
+
+
+def fitting(settings: AnomalySettings, facts: TableFacts) -> AnomalySettings:
+    """The settings with no more clients and components than a file allows; it may hold labels."""
+    return own_table.fitting(settings, facts, rows_each=ROWS_A_CLIENT, labels=1)
+
+
+def _key(
+    settings: AnomalySettings, data: OwnData | None, more: frozenset[str] = frozenset()
+) -> Hashable:
+    chosen = replace(settings, problem=resolve(settings.problem))
+    drawn = frozenset({"seed"}) if settings.split == "iid" else frozenset()
+    file = data if settings.problem == "own" else None
+    return by_schema(chosen), content_key(chosen, _fields(chosen) | _SPLIT | drawn | more, file)
+
+
+def by_schema(settings: AnomalySettings) -> bool:
+    """Whether nothing may be decided by looking at the records, as under an ε that covers them."""
+    return math.isfinite(settings.epsilon) and not without_guarantee(settings)
+
+
+def without_guarantee(settings: AnomalySettings) -> bool:
+    """Whether a finite ε is asked for records that are divided by deviations of their own."""
+    return math.isfinite(settings.epsilon) and settings.standardising != "centre"
+
+
+def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
+    """The task with the settings' noise at the source; the task itself where ε is infinite.
+
+    Raises
+    ------
+    InvalidInput
+        As `task`; records that are divided by deviations of their own.
+    """
+    found = task(settings, data)
+    if math.isinf(settings.epsilon):
+        return found
+    require(
+        not without_guarantee(settings),
+        "No ε covers records that are divided by deviations of their own: one record changes all "
+        "others. Choose “Mean only” under “Standardising” (in “Corrected or as printed”), for "
+        "which a noisy mean is paid, or switch the noise off (ε = ∞).",
+    )
+    key = _key(settings, data, NOISE)
+    return _TASKS.get(key, lambda: with_noise(found, settings))
+
+
+def with_noise(on: DetectionTask, settings: AnomalySettings, release: int = 0) -> DetectionTask:
+    """The task with the settings' noise at the source; another release draws other noise."""
+    c = settings
+    return on.private(
+        c.epsilon,
+        c.delta,
+        c.clip_norm,
+        Streams(c.seed),
+        mean_share=c.mean_share,
+        mean_clip=c.mean_clip,
+        release=release,
+    )
+
+
+def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> DetectionTask:
+    """The task with its noise, if any, for what cannot be done without labels.
+
+    Raises
+    ------
+    InvalidInput
+        Nobody says which records are attacks.
+    """
+    found = noisy_task(settings, data)
+    require(
+        found.source.labelled,
+        f"{purpose} needs to know which records are attacks, but {found.problem.name} has no "
+        "column of labels; choose one under “Label column”, or other traffic.",
+    )
+    return found
+
+
+def _fields(settings: AnomalySettings) -> frozenset[str]:
+    """What the raw records depend on: a public data set on nothing but its name."""
+    return {"own": _OWN, "synthetic": frozenset({"problem", "seed"})}.get(
+        settings.problem, frozenset({"problem"})
+    )
+
+
+def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
+    if data is not None:
+        return read_traffic(
+            data.content,
+            data.name,
+            label_column=settings.label_column,
+            normal_value=settings.normal_value,
+            columns=settings.columns,
+            client_column=settings.client_column,
+            seed=settings.seed,
+            public_schema=by_schema(settings),
+        )
+    if settings.problem == "synthetic":
+        return synthetic(seed=settings.seed)
+    return load(settings.problem)

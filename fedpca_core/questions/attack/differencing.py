@@ -1,0 +1,221 @@
+"""One record joins, and two runs are subtracted: what secure aggregation does not hide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core import attacks
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.guarantee import Guarantee, together
+from fedpca_core.problems import Problem, without_record
+from fedpca_core.questions import costs
+from fedpca_core.questions.attack.adversary import RUN, Onlooker, attack, onlooker
+from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.study import pictures
+from fedpca_core.study.build import before_noise, with_noise
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import AttackSettings
+from fedpca_core.study.pictures import Pictures
+from fedpca_core.study.study import Study, stacked
+
+#: A difference this nearly of rank one is one record, as far as the server can tell.
+PURE = 0.99
+#: Shares of an eigenvalue that differ by less are the same.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What the server reads off two runs of one method, after each round.
+
+    Attributes
+    ----------
+    records : (rounds + 1, features) float64
+        Signed as the truth is, which two runs leave open.
+    purity : (rounds + 1,) float64
+        Share of the leading eigenvalue in the difference; the server can compute it.
+    sines : (rounds + 1,) float64
+        Sine of the angle to the record (simulation only); 1 where nothing has been read yet.
+    count : int
+        Records behind the reconstruction of the later run.
+    """
+
+    records: Array
+    purity: Array
+    sines: Array
+    count: int
+
+    @property
+    def best(self) -> int:
+        """The round that the server trusts: the first of the purest difference, up to rounding."""
+        return int(np.argmax(self.purity >= self.purity.max() - ROUNDING))
+
+    @property
+    def sure(self) -> bool:
+        """Whether the server can know that it has the record."""
+        return bool(self.purity[self.best] >= PURE)
+
+    @property
+    def cosine(self) -> float:
+        """To the truth, in the round that the server trusts (simulation only)."""
+        return float(np.sqrt(max(1.0 - self.sines[self.best] ** 2, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """The record that joined, and what is read of it.
+
+    Attributes
+    ----------
+    record : (features,) float64
+        Simulation only.
+    found : mapping of method key to Read
+    refusals : mapping of method key to the sentence why it could not be read
+    features : tuple of str
+        Names of the features; empty where they have none.
+    pictures : Pictures or None
+        For image data.
+    everybody : int
+        Records of all clients together.
+    by : Onlooker
+    guarantee : Guarantee or None
+        What the two runs guarantee together, where there is noise at the source.
+    """
+
+    record: Array
+    found: Mapping[str, Read]
+    refusals: Mapping[str, str]
+    features: tuple[str, ...]
+    pictures: Pictures | None
+    everybody: int
+    by: Onlooker
+    guarantee: Guarantee | None
+
+    @property
+    def from_sums(self) -> bool:
+        """Whether the matrix stands for everybody's records."""
+        return any(read.count == self.everybody for read in self.found.values())
+
+
+class OneMoreRecord(Study[AttackSettings, Joined]):
+    """Every method under attack twice, with and without one record, and the difference."""
+
+    key: ClassVar[str] = "differencing"
+    title: ClassVar[str] = "One more record"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("differencing", True)
+    settings: ClassVar[type[AttackSettings]] = AttackSettings
+    reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {"record"}
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
+        return costs.prepare(size).kept(2) + one.kept(2).times(len(settings.attacked))
+
+    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Joined]:
+        require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
+        yield Step(0.0, "Preparing the problem")
+        problem = before_noise(settings, data)
+        earlier = without_record(problem, settings.client, settings.record)
+        assert problem.blocks is not None  # without_record has refused otherwise
+        record = problem.blocks[settings.client][:, settings.record]
+        runs = earlier, problem
+        if not math.isinf(settings.epsilon):  # each run releases once, with noise of its own
+            runs = with_noise(earlier, settings), with_noise(problem, settings, release=1)
+        stated = [run.guarantee for run in runs if run.guarantee is not None]
+        require(
+            bool(record.any()),
+            f"Record {settings.record} is zero throughout and leaves no trace in a covariance; "
+            "choose another record.",
+        )
+        by = best_onlooker(settings, problem.clients)
+        found: dict[str, Read] = {}
+        refusals: dict[str, str] = {}
+        for position, method in enumerate(settings.attacked):
+            ends = (position + np.array([0.0, 1.0])) / len(settings.attacked)
+            try:
+                reading = _read(*runs, method, settings, by, record)
+                found[method] = yield from part(reading, *ends)
+            except InvalidInput as refusal:
+                refusals[method] = str(refusal)
+        shape = problem.image_shape
+        drawn = {method: read.records for method, read in found.items()}
+        return Joined(
+            record,
+            found,
+            refusals,
+            problem.feature_names,
+            None if shape is None else pictures.record(record, drawn, shape, settings.record),
+            int(problem.client_data.samples.sum()),
+            by,
+            together(stated) if stated else None,
+        )
+
+    def tables(self, result: Joined, settings: AttackSettings) -> dict[str, pd.DataFrame]:
+        summary = pd.DataFrame(
+            {
+                "method": [METHODS[method].title for method in result.found],
+                "round": [read.best for read in result.found.values()],
+                "purity": [read.purity[read.best] for read in result.found.values()],
+                "cosine": [read.cosine for read in result.found.values()],
+                "records_behind": [read.count for read in result.found.values()],
+            }
+        )
+        rounds = stacked(
+            {
+                "method": METHODS[method].title,
+                "round": np.arange(len(read.purity)),
+                "purity": read.purity,
+                "sine": read.sines,
+            }
+            for method, read in result.found.items()
+        )
+        return {
+            "summary": summary,
+            "rounds": rounds,
+        }
+
+
+def best_onlooker(settings: AttackSettings, clients: int) -> Onlooker:
+    """The chosen adversary, or where subtracting needs more the best one that only looks on."""
+    chosen = onlooker(settings, clients)
+    return chosen if chosen.key != "linear" else Onlooker("symmetric", note=chosen.note)
+
+
+def _read(
+    earlier: Problem,
+    later: Problem,
+    method: str,
+    settings: AttackSettings,
+    by: Onlooker,
+    record: Array,
+) -> Part[Read]:
+    """Attack both runs of a method and subtract."""
+    alone = replace(settings, starts=1)
+    first = yield from part(attack(earlier, method, alone, by), 0.0, 0.5)
+    second = yield from part(attack(later, method, alone, by), 0.5, 1.0)
+    counts = [attacks.records_behind(run.view, settings.client) for run in (first, second)]
+    before, after = first.path.estimates, second.path.estimates
+    rounds = min(len(before), len(after))  # a method may stop earlier in one of them
+    difference = attacks.differencing(before[:rounds], after[:rounds], *counts)
+    signs = np.where(difference.records @ record < 0, -1.0, 1.0)[:, None]
+    return Read(
+        difference.records * signs, difference.purity, _sines(difference.records, record), counts[1]
+    )
+
+
+def _sines(records: Array, record: Array) -> Array:
+    """Sine of the angle to the record; 1 where nothing has been read yet."""
+    unit = record / np.linalg.norm(record)
+    sizes = np.linalg.norm(records, axis=-1)
+    across = np.linalg.norm(records - (records @ unit)[:, None] * unit, axis=-1)
+    return np.divide(across, sizes, out=np.ones_like(sizes), where=sizes > 0)

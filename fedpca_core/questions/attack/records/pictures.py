@@ -1,0 +1,78 @@
+"""Records as pictures: the private ones, what a server holds of them, and what it received."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from fedpca_core.arrays import AnyArray, Array
+from fedpca_core.problems import Problem
+from fedpca_core.study.deployed import subtracted
+
+#: Records that are shown side by side.
+SHOWN = 60
+
+
+def value_range(problem: Problem) -> tuple[float, float]:
+    """What black and white stand for."""
+    if problem.image_shape is not None:
+        return 0.0, 1.0
+    assert problem.blocks is not None
+    size = max(float(np.abs(block).max(initial=0.0)) for block in problem.blocks)
+    return -size, size
+
+
+def shape_of(problem: Problem) -> tuple[int, int]:
+    """Of the pictures; features that are no pixels fill the most nearly square page."""
+    if problem.image_shape is not None:
+        return problem.image_shape
+    n = problem.features
+    rows = next(r for r in range(math.isqrt(n), 0, -1) if n % r == 0)
+    return rows, n // rows
+
+
+def tiles(records: Array, problem: Problem) -> AnyArray:
+    """Records as they stand in the blocks as pictures in [0, 1], the mean added back."""
+    low, high = value_range(problem)
+    values = (records + subtracted(problem)[:, None] - low) / (high - low)
+    return np.clip(values.T.reshape(-1, *shape_of(problem)), 0.0, 1.0)
+
+
+def eigen_tiles(factor: Array, shown: int, shape: tuple[int, int]) -> AnyArray:
+    """Directions as pictures around grey, the largest first; grey where there is none."""
+    pictures = np.full((shown, *shape), 0.5)
+    if factor.shape[1]:
+        left, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+        kept = min(shown, int((sizes > 1e-9 * sizes[0]).sum())) if sizes[0] > 0 else 0
+        pictures[:kept] = column_tiles(left[:, :kept], shape)
+    return pictures
+
+
+def column_tiles(columns: Array, shape: tuple[int, int]) -> AnyArray:
+    """Columns as pictures around grey, each with its largest value at black or white."""
+    peaks = np.abs(columns).max(axis=0, initial=0.0)
+    scaled = columns / np.where(peaks > 0, peaks, 1.0)
+    return 0.5 + 0.5 * scaled.T.reshape(-1, *shape)
+
+
+def of_either_sign(found: Array, private: Array) -> Array:
+    """Recovered differences in the order and with the common sign that suit the true ones best.
+
+    Both (features, records), above the smallest value of each feature; sign and order are lost, so
+    this is for the eye (simulation only).
+    """
+    signs = (found, found.max(axis=1, keepdims=True) - found)
+    ordered = [in_order_of(one, private) for one in signs]
+    return min(ordered, key=lambda one: float(np.linalg.norm(one - private)))
+
+
+def in_order_of(found: Array, private: Array) -> Array:
+    """Recovered records, (features, records), each put where the true one stands.
+
+    Their order is lost; this is for the eye (simulation only).
+    """
+    cost = ((found[:, :, None] - private[:, None, :]) ** 2).sum(axis=0)
+    rows, columns = linear_sum_assignment(cost.T)
+    return np.asarray(found[:, columns[np.argsort(rows)]])

@@ -1,0 +1,338 @@
+"""The records of one client: received, held round by round, certified, by method under attack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
+from fedpca_core.attacks.belief import unpacked
+from fedpca_core.attacks.records import Records
+from fedpca_core.attacks.scores import above_least
+from fedpca_core.errors import InvalidInput, check_client, require
+from fedpca_core.findings import Finding
+from fedpca_core.problems import Problem
+from fedpca_core.problems.images import FINE_RESOLUTION
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.questions import costs
+from fedpca_core.questions.attack.adversary import RUN
+from fedpca_core.questions.attack.client_trial import ClientTrial, client_trial, problems, said
+from fedpca_core.questions.attack.records import pictures
+from fedpca_core.steps import Run, Step, changed
+from fedpca_core.study.build import before_noise
+from fedpca_core.study.deployed import subtracted
+from fedpca_core.study.facts import Facts
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import IMAGES, AttackSettings
+from fedpca_core.study.study import Study, stacked
+
+#: Records of every client where spectra, which lie on no grid, are replaced by digits.
+FEW = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class MethodRecords:
+    """What one method's messages gave away.
+
+    Attributes
+    ----------
+    directions : (rounds + 1,) int
+        How many the server held.
+    attack : str
+        Key of the one that read the messages.
+    findings : tuple of pairs of Finding
+        After every round: of the client's matrix (or the sum), and of its records.
+    certified : int or None
+        Round after which the records are known and proved.
+    note : str
+        How it ended, in the attack's words.
+    distance, log10_chance : float
+        The certificate: largest distance to the grid in steps of it, and the decimal logarithm of
+        the chance that a wrong rotation passes; NaN without one.
+    unique : bool
+        Whether no other records (or differences) on the grid explain the matrix.
+    step : float or None
+        The step of the grid where the server had to guess it.
+    exact : int
+        Recovered records that are the private ones, value for value (simulation only).
+    differences : bool
+        Whether only differences are known, because the mean is not: shown are the records above
+        the smallest value of each feature.
+    answer : float
+        Sine of the largest angle that the method's own answer is off by (simulation only).
+    columns : (rounds + 1,) int
+        Of what came in a round; the first `pictures.SHOWN` of them are shown.
+    received, held : (rounds + 1, tiles, rows, columns) float32 in [0, 1]
+        What came, and what the server made of it; empty for tables.
+    table : pandas.DataFrame or None
+        Recovered rows of a table, in the order of the true ones.
+    exact_cells : (rows, columns) bool
+        Which of them are the private values (simulation only).
+    """
+
+    directions: IntArray
+    attack: str
+    findings: tuple[tuple[Finding, Finding], ...]
+    certified: int | None
+    note: str
+    distance: float
+    log10_chance: float
+    unique: bool
+    step: float | None
+    exact: int
+    differences: bool
+    answer: float
+    columns: IntArray
+    received: AnyArray
+    held: AnyArray
+    table: pd.DataFrame | None
+    exact_cells: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Recovered:
+    """The section's result.
+
+    Attributes
+    ----------
+    facts : Facts
+    stands_in : bool
+        Whether digits stand in for a synthetic spectrum.
+    records : int
+        How many there are to be found.
+    truth : (shown, rows, columns) float32 in [0, 1]
+        Private (simulation only).
+    rows : pandas.DataFrame or None
+        The private rows of a table (simulation only).
+    found : mapping of method key to MethodRecords
+    refusals : mapping of method key to the sentence why not
+    """
+
+    facts: Facts
+    stands_in: bool
+    records: int
+    truth: AnyArray
+    rows: pd.DataFrame | None
+    found: Mapping[str, MethodRecords]
+    refusals: Mapping[str, str]
+
+
+def stand_in(settings: AttackSettings) -> AttackSettings:
+    """The same run on digits where the problem is a spectrum, whose records lie on no grid."""
+    if not settings.problem.startswith("decay"):
+        return settings
+    few = FEW if math.isinf(settings.records_per_client) else settings.records_per_client
+    return replace(settings, problem="digits", records_per_client=few, components=10)
+
+
+class ClientRecords(Study[AttackSettings, Recovered]):
+    """Every method under attack, from its messages to the attacked client's records."""
+
+    key: ClassVar[str] = "records"
+    title: ClassVar[str] = "The records"
+    settings: ClassVar[type[AttackSettings]] = AttackSettings
+    reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
+        "mean_known", "grid_known", "joined", "once", "fine", "unmask", "seeded", "budget",
+    }  # fmt: skip
+    seconds: ClassVar[float] = 600.0
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        chosen = stand_in(settings)
+        if chosen.fine and chosen.problem in IMAGES:
+            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
+        size = costs.Size.of(chosen, data)
+        one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
+        if settings.unmask and "faps" in settings.attacked:
+            one += costs.replay(size, chosen)
+        return costs.prepare(size) + one.times((1 + (settings.joined > 0)) * len(chosen.attacked))
+
+    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Recovered]:
+        require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
+        yield Step(0.0, "Preparing the records")
+        chosen = stand_in(settings)
+        stands_in = chosen is not settings
+        if chosen.fine and chosen.problem in IMAGES:
+            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
+        honest = before_noise(chosen, data)
+        truth = honest.unperturbed
+        client = chosen.client
+        check_client(client, truth.clients, "an attacked client")
+        if truth.blocks is None or truth.announced is None:
+            raise InvalidInput(
+                "The records of this problem are not kept; choose a smaller problem."
+            )
+        problem, earlier = problems(chosen, data)
+        private = truth.blocks[client][:, -chosen.joined :]
+        found: dict[str, MethodRecords] = {}
+        refusals: dict[str, str] = {}
+
+        def result() -> Recovered:
+            image = truth.image_shape is not None
+            return Recovered(
+                Facts.of(problem),
+                stands_in,
+                private.shape[1],
+                _small(pictures.tiles(private[:, : pictures.SHOWN], truth)),
+                None if image else _rows(private + subtracted(truth)[:, None], truth),
+                dict(found),
+                dict(refusals),
+            )
+
+        methods = (*chosen.attacked, *chosen.once)
+        for position, method in enumerate(methods):
+            begin, end = position / len(methods), (position + 1) / len(methods)
+
+            def news(
+                step: Step[ClientTrial],
+                method: str = method,
+                begin: float = begin,
+                end: float = end,
+            ) -> Step[Recovered]:
+                share = begin + (end - begin) * step.fraction
+                if step.result is None:
+                    return Step(share, step.text)
+                found[method] = _described(step.result, truth, private)
+                return Step(share, step.text, result())
+
+            try:
+                tried = client_trial(problem, method, chosen, earlier)
+                seen = yield from changed(tried, news)
+                found[method] = _described(seen, truth, private)
+            except InvalidInput as refusal:
+                refusals[method] = str(refusal)
+            yield Step(end, METHODS[method].title, result())
+        return result()
+
+    def tables(self, result: Recovered, settings: AttackSettings) -> dict[str, pd.DataFrame]:
+        found = result.found
+        summary = pd.DataFrame(
+            {
+                "method": [METHODS[method].title for method in found],
+                "attack": [one.attack for one in found.values()],
+                "records": result.records,
+                "certified_after_round": [
+                    math.nan if one.certified is None else one.certified for one in found.values()
+                ],
+                "largest_distance": [one.distance for one in found.values()],
+                "log10_chance": [one.log10_chance for one in found.values()],
+                "unique": [one.unique for one in found.values()],
+                "exact": [one.exact for one in found.values()],
+                "differences_only": [one.differences for one in found.values()],
+                "method_sine": [one.answer for one in found.values()],
+            }
+        )
+        rounds = stacked(
+            {
+                "method": METHODS[method].title,
+                "round": np.arange(len(one.directions)),
+                "directions_held": one.directions,
+            }
+            for method, one in found.items()
+        )
+        rows = {
+            f"rows_{method}": one.table for method, one in found.items() if one.table is not None
+        }
+        return {
+            "summary": summary,
+            "rounds": rounds,
+            **rows,
+        }
+
+
+def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecords:
+    """What came of one method, compared with the truth."""
+    assert truth.announced is not None
+    trial, mean = seen.trial, subtracted(truth)[:, None]
+    taken = trial.newcomers if trial.deployment.earlier is not None else trial.taken
+    best = next((one for one in taken.values() if one.whole is not None), None)
+    compared, ordered = private + mean, None
+    if best is not None and best.whole is not None:
+        step = truth.announced.grid if best.step is None else best.step
+        values = best.whole * np.reshape(step, (-1, 1))
+        if best.differences:
+            compared = above_least(private)
+            ordered = pictures.of_either_sign(values, compared)
+        else:
+            ordered = pictures.in_order_of(values, compared)
+    cells = np.zeros(private.shape, dtype=bool)
+    if ordered is not None:
+        # The same point of the grid; pixels kept in single precision are off by 1e-4 of it.
+        cells = np.abs(ordered - compared) < 1e-3 * truth.announced.grid[:, None]
+    image, states = truth.image_shape is not None, trial.shown
+    shape, shown = pictures.shape_of(truth), min(pictures.SHOWN, private.shape[1])
+    held = [pictures.eigen_tiles(state.factor, shown, shape) for state in states]
+    if ordered is not None and best is not None and best.round is not None:
+        last = pictures.tiles(ordered[:, :shown] - mean, truth)
+        held[best.round :] = [last] * (len(held) - best.round)
+    arrived = [_received(seen.view, trial.client, k) for k in range(len(states))]
+    widest = max(1, *(min(one.shape[1], pictures.SHOWN) for one in arrived))
+    came = [
+        _padded(pictures.column_tiles(one[:, : pictures.SHOWN], shape), widest) for one in arrived
+    ]
+    found = next((one.found for one in [best, *taken.values()] if one and one.found), None)
+    judged = found.certificate if isinstance(found, Records) else found
+    return MethodRecords(
+        directions=np.array([state.read for state in states]),
+        attack=trial.best[0],
+        findings=tuple(said(trial, k) for k in range(len(states))),
+        certified=None if best is None else best.round,
+        note="" if found is None else found.note,
+        distance=math.nan if judged is None else judged.largest_distance,
+        log10_chance=math.nan if judged is None else judged.log10_chance,
+        unique=judged is not None and judged.unique,
+        step=None if best is None else best.step,
+        exact=int(cells.all(axis=0).sum()),
+        differences=best is not None and best.differences,
+        answer=float(seen.table["sin_theta"].iloc[-1]),
+        columns=np.array([one.shape[1] for one in arrived]),
+        received=_small(np.stack(came)) if image else np.zeros((0, 0, 0, 0), np.float32),
+        held=_small(np.stack(held)) if image else np.zeros((0, 0, 0, 0), np.float32),
+        table=None if image or ordered is None else _rows(ordered, truth),
+        exact_cells=cells.T,
+    )
+
+
+def _received(view: Transcript, client: int, number: int) -> Array:
+    """What a round brought of the client: its upload, or the sum that it is in."""
+    nothing = np.zeros((view.features, 0))
+    if number == 0:
+        return nothing
+    exchange = view.exchanges[number - 1]
+    rows = np.flatnonzero(exchange.participants == client)
+    if exchange.uploads is None:
+        arrays = list((exchange.sums or {}).values())
+    elif len(rows):
+        arrays = [array[rows[0]] for array in exchange.uploads.values()]
+    else:
+        return nothing
+    for array in arrays:
+        if (matrix := unpacked(array, view.features)) is not None:
+            return matrix
+        if array.ndim == 2 and array.shape[0] == view.features:
+            return array
+    return nothing
+
+
+def _rows(values: Array, problem: Problem) -> pd.DataFrame:
+    """In the units of the file, to six decimals; no negative zeros."""
+    divisor = None if problem.announced is None else problem.announced.divisor
+    own = values if divisor is None else values * divisor[:, None]
+    return pd.DataFrame(own.T.round(6) + 0.0, columns=list(problem.feature_names) or None)
+
+
+def _padded(tiles: AnyArray, count: int) -> AnyArray:
+    """Grey where a message had fewer columns."""
+    grey = np.full((count - len(tiles), *tiles.shape[1:]), 0.5)
+    return np.concatenate([tiles, grey])
+
+
+def _small(tiles: AnyArray) -> AnyArray:
+    """Half the memory; a screen shows 256 shades."""
+    return tiles.astype(np.float32)

@@ -1,0 +1,185 @@
+"""All studies and all kinds of settings: what pages, command line and downloads choose from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.papers import faps, iot
+from fedpca_core.papers import personal as perpca
+from fedpca_core.problems.table_file import SUFFIXES
+from fedpca_core.questions.anomaly.alarms import Alarms
+from fedpca_core.questions.anomaly.costs import Costs
+from fedpca_core.questions.anomaly.detection import Detection
+from fedpca_core.questions.anomaly.leaks import Leaks
+from fedpca_core.questions.anomaly.learning import Learning
+from fedpca_core.questions.anomaly.poisoned import AttackTypes, Poisoned
+from fedpca_core.questions.anomaly.published import Published
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.sweeps import Sweeps
+from fedpca_core.questions.attack.defences import Defences
+from fedpca_core.questions.attack.differencing import OneMoreRecord
+from fedpca_core.questions.attack.reconstruction import ClientReconstruction
+from fedpca_core.questions.attack.records.at_risk import AtRisk, NoiseAtRisk
+from fedpca_core.questions.attack.records.study import ClientRecords
+from fedpca_core.questions.attack.recovery import Recovery
+from fedpca_core.questions.attack.replay import ReplayAttack
+from fedpca_core.questions.attack.sent_models import SentModels
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.study import LeakCheck
+from fedpca_core.questions.converge.convergence import Convergence, FromOneStart
+from fedpca_core.questions.home import story
+from fedpca_core.questions.home.scene import LivePicture
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.papers.page import PaperExperiment, PaperRows, PapersSettings
+from fedpca_core.questions.personalise.comparison import Comparison
+from fedpca_core.questions.personalise.exposure import Exposure
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.questions.personalise.sweep import CollaborationSweep
+from fedpca_core.questions.privacy import presets as spending
+from fedpca_core.questions.privacy.accountants import Accountants
+from fedpca_core.questions.privacy.budgets import BudgetsAndHeterogeneity
+from fedpca_core.questions.privacy.convergence import PrivateRun
+from fedpca_core.questions.privacy.error_budget import ErrorBudget
+from fedpca_core.questions.privacy.figures import PaperFigure
+from fedpca_core.questions.privacy.guarantee import Promise
+from fedpca_core.questions.privacy.membership import RecordMembership
+from fedpca_core.questions.privacy.price import PriceOfBudget, PriceOfProducts
+from fedpca_core.questions.privacy.reconstruction import Reconstruction
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.spending import WaysOverBudget, WaysToSpend
+from fedpca_core.questions.theory.bridge import Bridge
+from fedpca_core.questions.theory.method import AgainstClaims
+from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
+from fedpca_core.questions.theory.verdicts import Statements
+from fedpca_core.questions.trace.opened import OpenedRun
+from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.questions.which.frontier import Frontier, Strip
+from fedpca_core.questions.which.recommendation import Recommendation
+from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.settings import Settings
+from fedpca_core.study.own_table import OwnTable
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.study.preset import Preset
+from fedpca_core.study.study import Study, registered
+
+#: How the names of a visitor's own files may end.
+TABLE_SUFFIXES = SUFFIXES
+
+#: Every study by key; those of one page follow each other in the order in which it shows them.
+STUDIES: Mapping[str, Study[Any, Any]] = registered(
+    LivePicture(),
+    Convergence(),
+    Frontier(),
+    Strip(),
+    Recommendation(),
+    BudgetsAndHeterogeneity(),
+    LeakCheck(),
+    ClientRecords(),
+    AtRisk(),
+    NoiseAtRisk(),
+    ClientReconstruction(),
+    ReplayAttack(),
+    Defences(),
+    OneMoreRecord(),
+    Recovery(),
+    SentModels(),
+    Promise(),
+    PrivateRun(),
+    PriceOfBudget(),
+    PriceOfProducts(),
+    WaysToSpend(),
+    WaysOverBudget(),
+    ErrorBudget(),
+    Reconstruction(),
+    RecordMembership(),
+    Accountants(),
+    PaperFigure(),
+    Comparison(),
+    CollaborationSweep(),
+    Exposure(),
+    AgainstClaims(),
+    PenaltyAndSteps(),
+    Statements(),
+    Bridge(),
+    OpenedRun(),
+    *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
+    PaperRows(),
+    PaperExperiment(),
+)
+
+#: What a page asks before it can offer choices: shown nowhere, but run like a study.
+OWN_TABLE, ATTACK_TYPES = OwnTable(), AttackTypes()
+#: What workers can run, by key.
+RUNNABLE: Mapping[str, Study[Any, Any]] = {
+    **STUDIES,
+    **registered(OWN_TABLE, ATTACK_TYPES, FromOneStart()),
+}
+
+#: The settings class of every page.
+PAGES: tuple[type[Settings], ...] = (
+    SceneSettings,
+    ConvergeSettings,
+    FrontierSettings,
+    CheckSettings,
+    AttackSettings,
+    PrivacySettings,
+    PersonaliseSettings,
+    TheorySettings,
+    AnomalySettings,
+    OpenedSettings,
+    PapersSettings,
+)
+#: Settings classes by the kind that files and links name.
+KINDS: Mapping[str, type[Settings]] = {
+    kind: settings for settings in PAGES for kind in (settings.kind, *settings.former_kinds)
+}
+
+#: Every preset by name, in the order in which they are listed.
+PRESETS: Mapping[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
+        *story.PRESETS,
+        *perpca.PRESETS,
+        *iot.PRESETS,
+        *spending.PRESETS,
+    )
+}
+
+
+def studies_of(settings: Settings) -> list[Study[Any, Any]]:
+    """The studies that the page shows with these settings."""
+    return [
+        study
+        for study in STUDIES.values()
+        if study.settings is type(settings) and study.wanted(settings)
+    ]
+
+
+def read_settings(text: str) -> Settings:
+    """The settings of a configuration file of any kind, strictly.
+
+    Raises
+    ------
+    InvalidInput
+        Not a configuration file, an unknown kind, or a value that does not fit.
+    """
+    try:
+        content = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("kind"), str):
+        raise InvalidInput(
+            "This is not a configuration file: it names no kind; use a file saved by this program "
+            "or printed by “python -m fedpca_core config”."
+        )
+    kind = content["kind"]
+    if kind not in KINDS:
+        raise InvalidInput(
+            f"There are no settings of kind “{kind[:40]}”; use one of {', '.join(KINDS)}."
+        )
+    return KINDS[kind].from_file(text)

@@ -1,0 +1,167 @@
+"""A deployment run on stand-in records, and attacked by everything that fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedpca_core.attacks.attack import Effort, MatrixAttack, RecordsAttack
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.errors import InvalidInput
+from fedpca_core.guarantee import in_words
+from fedpca_core.problems import Problem, without_record
+from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.perturbation import Budget, source_guarantee
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.stand_in import drawn
+from fedpca_core.questions.which.runs import made
+from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.steps import outcome
+from fedpca_core.streams import Streams
+from fedpca_core.study.build import build_algorithm
+from fedpca_core.study.deployed import deployment_of, truth_of
+from fedpca_core.trial import Trial, trial
+
+#: What an ε of these runs takes as public.
+PUBLIC = ("the mean that is subtracted", "the clip norm, though it is read off the random sets")
+#: Sizes up to which a deployment is run here.
+FEATURES, CLIENTS, RECORDS, ROUNDS = 40, 40, 20_000, 200
+#: Longest attack that is run, by its own account: several draws are attacked.
+LONGEST = 8.0
+#: Work for one lattice: a second or two.
+EFFORT = Effort(work=5e8)
+#: What was subtracted, as the attacks name it.
+CENTRINGS = {"none": "none", "own": "own", "pooled": "announced", "secret": "secret"}
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What came of one draw.
+
+    Attributes
+    ----------
+    trial : Trial
+    sine : float
+        How far off the deployment's own answer is.
+    bytes_client : float
+    """
+
+    trial: Trial
+    sine: float
+    bytes_client: float
+
+
+def runnable(settings: CheckSettings) -> bool:
+    """Whether a deployment of this size is run here."""
+    c = settings
+    small = c.features <= FEATURES and c.clients <= CLIENTS and c.samples <= RECORDS
+    fits = c.features * c.clients * c.samples <= 2_000_000 and c.components < c.features
+    return small and fits and c.rounds <= ROUNDS
+
+
+def run_settings(settings: CheckSettings) -> FrontierSettings:
+    """The same channel and method as settings of a run."""
+    there = settings.carried(FrontierSettings)
+    return replace(there, candidates=(settings.method,), vary="none", seeds=1)
+
+
+def meant(settings: CheckSettings) -> str:
+    """What every ε of these runs means: it never stands alone."""
+    return in_words(
+        settings.delta, "the largest norm of the median client in the random sets", PUBLIC
+    )
+
+
+def stated(settings: CheckSettings) -> Deployment:
+    """What counting alone has to go by: the deployment without a run."""
+    c = settings
+    algorithm = build_algorithm(c.method, run_settings(c))
+    mean = np.zeros(c.features) if c.centring in ("pooled", "secret") else None
+    codes = np.tile([0.0, 1.0], (c.features, 1)) if c.values == "codes" else None
+    on_grid = PublicFacts(np.ones(c.features), mean, c.clients * c.samples, bounds=codes)
+    guarantee = None
+    if c.formal:  # its meaning does not hang on the norm at which records are clipped
+        samples = np.full(c.clients, c.samples)
+        budget = Budget(c.epsilon, c.delta, 1.0)
+        guarantee = source_guarantee(samples, samples / samples.sum(), budget)[1]
+    return Deployment(
+        features=c.features,
+        clients=c.clients,
+        components=c.components,
+        rounds=c.rounds,
+        samples=np.full(c.clients, c.samples),
+        algorithm=algorithm,
+        participation=c.participation,
+        sums=c.secure_aggregation,
+        dtype=c.dtype,
+        upload_noise=c.upload_noise,
+        guarantee=guarantee,
+        records=None if c.values == "real" else on_grid,
+        centring=CENTRINGS[c.centring],
+        trace=1.0,
+    )
+
+
+def attacked(settings: CheckSettings, seed: int) -> Attacked:
+    """Run the deployment on records drawn from ``seed`` and attack it.
+
+    Raises
+    ------
+    InvalidInput
+        The method does not run on this channel.
+    """
+    honest, strangers = drawn(settings, seed)
+    there = replace(run_settings(settings), seed=seed % 100_000)
+    problem, clip = honest, _clip(honest)
+    if settings.formal:
+        problem = replace(honest, own_mean=None, public=PUBLIC).private(
+            settings.epsilon, settings.delta, clip, Streams(seed)
+        )
+    run = made(settings.method, there, problem, settings.rounds)
+    assert honest.blocks is not None
+    record = honest.blocks[there.client][:, 0] if settings.repeats else None
+    truth = truth_of(problem, there.client, there.components, strangers=strangers, newcomer=record)
+    deployment = deployment_of(
+        run.problem,
+        run.algorithm,
+        there,
+        there.client,
+        rounds=run.trace.rounds,
+        centring=CENTRINGS[settings.centring],
+        earlier=_before(settings, there, honest, clip) if settings.repeats else None,
+    )
+    deployment = replace(deployment, guarantee=run.guarantee)
+    view = run.trace.transcript
+    found = outcome(
+        trial(view, deployment, there.client, truth=truth, effort=EFFORT, leave=_too_long)
+    )
+    assert found is not None
+    last = run.table.iloc[-1]
+    wire = float(last["bytes_up"] + last["bytes_down"]) / problem.clients
+    return Attacked(found, float(last["sin_theta"]), wire)
+
+
+def _too_long(attack: MatrixAttack | RecordsAttack, seconds: float) -> bool:
+    return attack.searches and seconds > LONGEST
+
+
+def _clip(honest: Problem) -> float:
+    """Norm at which records are clipped under an ε: the longest of the median client."""
+    return float(np.median([np.linalg.norm(one, axis=0).max() for one in honest.blocks or ()]))
+
+
+def _before(
+    settings: CheckSettings, there: FrontierSettings, honest: Problem, clip: float
+) -> Transcript | None:
+    """Messages of a run before a record joined; None where its server cannot be served."""
+    problem = without_record(honest, there.client, 0)
+    try:
+        if settings.formal:  # a release of its own
+            problem = replace(problem, own_mean=None).private(
+                settings.epsilon, settings.delta, clip, Streams(there.seed), release=1
+            )
+        return made(settings.method, there, problem, settings.rounds).trace.transcript
+    except InvalidInput:
+        return None

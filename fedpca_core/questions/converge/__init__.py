@@ -1,0 +1,1 @@
+"""One question of the laboratory: its settings and studies."""

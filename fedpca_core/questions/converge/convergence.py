@@ -1,0 +1,412 @@
+"""How fast does each method converge, and what does it cost: the study of the Converge page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core import metrics
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import AnyArray, Array, IntArray
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.linalg.stiefel import projector_distance
+from fedpca_core.metrics.linearised import predicted
+from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.questions import costs
+from fedpca_core.settings import parameter
+from fedpca_core.steps import Run, Step
+from fedpca_core.study.build import build_problem, simulation
+from fedpca_core.study.divided import Divided
+from fedpca_core.study.facts import Facts
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.study import Study
+
+T = TypeVar("T")
+
+#: Seconds of computing between two partial results of a comparison. Not those of the clock: where
+#: many wait, a quick run would show pictures halfway that keep others waiting longer.
+PARTIAL_SECONDS = 1.0
+
+#: What progress can be charged for, from the columns of a metrics frame.
+COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
+    "round": lambda found: found["round"],
+    "bytes": lambda found: found["bytes_up"] + found["bytes_down"],
+    "local_products": lambda found: found["local_products"],
+    "seconds": lambda found: found["seconds"],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One method's measure along one axis: the median over the starts, and all they span.
+
+    Attributes
+    ----------
+    x, middle, lower, upper : (points,) float64
+    ended : bool
+        Whether the method was done before the others (it keeps its estimate).
+    """
+
+    x: Array
+    middle: Array
+    lower: Array
+    upper: Array
+    ended: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Metrics of every method and start.
+
+    Attributes
+    ----------
+    tables : mapping of method key to a tuple of metrics frames, one for each start
+    refusals : mapping of method key to the sentence why it could not run
+    notes : mapping of method key to what a visitor should know of its run (`Algorithm.notes`)
+    facts : Facts
+    predictions : mapping of method key to a tuple of frames
+        What first-order theory says of each finished run, where it says so
+        (`fedpca_core.metrics.linearised`; simulation only).
+    unpredicted : mapping of method key to the sentence why it says nothing of a finished run
+    complete : bool
+        False when the comparison was stopped early.
+    unfinished : str or None
+        The method whose last table ends in the middle of a run.
+    """
+
+    tables: Mapping[str, tuple[pd.DataFrame, ...]]
+    refusals: Mapping[str, str]
+    notes: Mapping[str, tuple[str, ...]]
+    facts: Facts
+    predictions: Mapping[str, tuple[pd.DataFrame, ...]]
+    unpredicted: Mapping[str, str]
+    complete: bool
+    unfinished: str | None = None
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the longest run."""
+        return max((len(t) - 1 for tables in self.tables.values() for t in tables), default=0)
+
+    def has(self, measure: str) -> bool:
+        """Whether any method has this measure (a consensus gap needs local frames)."""
+        return any(
+            bool(np.isfinite(columns[measure]).any())
+            for method in self.tables
+            for columns in self._columns(method)
+        )
+
+    def _columns(self, method: str) -> list[dict[str, Array]]:
+        """The metrics of every start as numbers."""
+        return self._once(
+            ("columns", method),
+            lambda: [
+                dict(zip(table.columns, table.to_numpy(dtype=float).T, strict=True))
+                for table in self.tables[method]
+            ],
+        )
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was made for this key before: a page asks in every run, and for every visitor."""
+        known: dict[Hashable, T] = self.__dict__.setdefault("_known", {})
+        if key not in known:
+            known[key] = make()
+        return known[key]
+
+    def line(self, method: str, measure: str, axis: str) -> Line | None:
+        """What to draw of one method; None where it does not have the measure."""
+        return self._once(
+            ("line", method, measure, axis), lambda: self._line(method, measure, axis)
+        )
+
+    def _line(self, method: str, measure: str, axis: str) -> Line | None:
+        found = self._columns(method)
+        shortest = min(len(columns["round"]) for columns in found)
+        values = np.stack([columns[measure][:shortest] for columns in found])
+        if not np.isfinite(values).any():
+            return None
+        x = np.median([COSTS[axis](columns)[:shortest] for columns in found], axis=0)
+        ended = shortest <= self.rounds and method != self.unfinished
+        if ended and axis == "round":
+            values = np.pad(values, ((0, 0), (0, self.rounds + 1 - shortest)), mode="edge")
+            x = np.arange(self.rounds + 1.0)
+        return Line(x, np.median(values, axis=0), values.min(axis=0), values.max(axis=0), ended)
+
+    def floor(self, method: str, measure: str) -> float | None:
+        """Where a run ends that never rests: the median of its last fifth."""
+        tables = self.tables[method]
+        if len(tables[0]) <= 2:
+            return None
+        tails = [table[measure].iloc[-max(2, len(table) // 5) :] for table in tables]
+        found = float(np.median(np.concatenate(tails)))
+        return found if np.isfinite(found) else None
+
+    def unguided(self, measure: str) -> dict[str, str]:
+        """Why finished runs have no guide, by method, for those that have the measure."""
+        return {
+            method: self.unpredicted.get(method, TOO_SHORT)
+            for method in self.tables
+            if method != self.unfinished
+            and self.line(method, measure, "round") is not None
+            and self.guide(method, measure) is None
+        }
+
+    def guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
+        """Rounds and values of the predicted run: the median over the starts, as of the curve."""
+        return self._once(("guide", method, measure), lambda: self._guide(method, measure))
+
+    def _guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
+        found = self.predictions.get(method, ())
+        if not found or len(found) < len(self.tables[method]):
+            return None
+        begin = max(int(table["round"].iloc[0]) for table in found)
+        end = min(int(table["round"].iloc[-1]) for table in found)
+        rounds = np.arange(begin, end + 1)
+        columns = [
+            table[measure].to_numpy()[np.isin(table["round"].to_numpy(), rounds)] for table in found
+        ]
+        values = np.median(columns, axis=0)
+        above = int((np.minimum.accumulate(values) > ABOVE_ROUNDING).sum())
+        if above < SHORTEST_GUIDE:
+            return None
+        return rounds[:above].astype(float), values[:above]
+
+    def curves(self) -> pd.DataFrame:
+        """All metrics frames below each other, with columns method and start in front."""
+        parts = [
+            table.assign(method=METHODS[method].title, start=start)
+            for method, tables in self.tables.items()
+            for start, table in enumerate(tables)
+        ]
+        merged = pd.concat(parts, ignore_index=True)
+        return merged[["method", "start", *metrics.COLUMNS]]
+
+    def summary(self, measure: str, accuracy: float) -> pd.DataFrame:
+        """What each method needs to bring ``measure`` below ``accuracy``: medians over starts.
+
+        Methods that lack the measure (no frames at clients, no consensus gap) have no row.
+        Columns: method, reached (starts that got there), starts, round, bytes, local_products,
+        seconds (medians over the starts that got there; NaN if none), final (median last value).
+        """
+        key = "summary", measure, accuracy
+        return self._once(key, lambda: self._summary(measure, accuracy)).copy()
+
+    def _summary(self, measure: str, accuracy: float) -> pd.DataFrame:
+        rows = []
+        for method in self.tables:
+            starts = self._columns(method)
+            if np.isnan(starts[0][measure]).all():
+                continue
+            hits = [
+                (columns, metrics.row_reached(columns["round"], columns[measure], accuracy))
+                for columns in starts
+            ]
+            found = [(columns, row) for columns, row in hits if row is not None]
+            rows.append(
+                {
+                    "method": METHODS[method].title,
+                    "reached": len(found),
+                    "starts": len(starts),
+                    **{
+                        name: float(np.median([cost(columns)[row] for columns, row in found]))
+                        if found
+                        else np.nan
+                        for name, cost in COSTS.items()
+                    },
+                    "final": float(np.median([columns[measure][-1] for columns in starts])),
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+#: Guides end where they come this low: below, rounding plays a part.
+ABOVE_ROUNDING = 1e-11
+#: Fewer rounds than this make no guide.
+SHORTEST_GUIDE = 6
+TOO_SHORT = (
+    f"fewer than {SHORTEST_GUIDE} rounds lie between where it comes close and where rounding takes "
+    "over or the run ends."
+)
+#: Why a run with noise on its uploads has no guide.
+NOISY_UPLOADS = (
+    "every upload carries fresh noise, and the theory of a round has none; switch the noise on "
+    "uploads off."
+)
+
+
+class Rest:
+    """Notices that a run has come to rest: its estimate no longer moves beyond rounding.
+
+    The remaining rounds would repeat the last point of every curve. The patience spans two checks
+    of FAPS's penalty rule, which may set a resting run in motion again. A server that waits for
+    absent clients stands still too (block Krylov until everybody has answered a test matrix), so
+    every client must have taken part twice in the meantime.
+    """
+
+    PATIENCE = 12
+    TURNS = 2
+    MOTION = 1e-13
+    #: Half a squared distance above this is no rounding.
+    PLAIN = 1e-10
+
+    def __init__(self, clients: int) -> None:
+        self._last: Array | None = None
+        self._still = 0
+        self._turns = np.zeros(clients, dtype=np.int64)
+
+    def reached(self, estimate: Array, participants: IntArray) -> bool:
+        """Whether this estimate and those before it say that the run is over."""
+        if self._last is not None:
+            if not self._moved(self._last, estimate):
+                self._still += 1
+                self._turns[participants] += 1
+            elif self._still > 0:
+                self._still = 0
+                self._turns[:] = 0
+        self._last = estimate
+        return self._still >= self.PATIENCE and bool((self._turns >= self.TURNS).all())
+
+    def _moved(self, last: Array, now: Array) -> bool:
+        if last.ndim == 2 and last.shape == now.shape:
+            # p - ||X^T Z||_F^2 is half the squared distance up to rounding, and costs little.
+            along = last.T @ now
+            if now.shape[1] - float(np.vdot(along, along)) > self.PLAIN:
+                return True
+        return float(np.max(projector_distance(last, now))) >= self.MOTION
+
+
+@dataclass(frozen=True)
+class StartSettings(ConvergeSettings):
+    """A comparison from one of its random starts; ``starts`` says nothing here."""
+
+    start: int = parameter(
+        0,
+        key="start",
+        label="Start",
+        help="Which of the random starts, counted from 0.",
+        low=0,
+        high=9,
+        step=1,
+    )
+
+
+class Convergence(Divided[ConvergeSettings, Comparison]):
+    """Every chosen method from every start, each until it rests; a start is a piece."""
+
+    key: ClassVar[str] = "convergence"
+    title: ClassVar[str] = "Convergence and costs"
+    settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
+    seconds: ClassVar[float] = 180.0
+    unit: ClassVar[str] = "starts"
+
+    def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        runs = settings.starts * len(settings.methods)
+        return costs.prepare(size) + costs.run(size, settings).times(runs)
+
+    @property
+    def worker(self) -> FromOneStart:
+        return FromOneStart()
+
+    def pieces(self, settings: ConvergeSettings) -> Sequence[StartSettings]:
+        require(
+            len(settings.methods) > 0,
+            "No method is chosen, so there is nothing to compare; choose at least one.",
+        )
+        one = replace(settings.run_key().carried(StartSettings), starts=1)
+        return [replace(one, start=start) for start in range(settings.starts)]
+
+    def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
+        tables: dict[str, tuple[pd.DataFrame, ...]] = {}
+        predictions: dict[str, tuple[pd.DataFrame, ...]] = {}
+        unpredicted: dict[str, str] = {}
+        for one in found:
+            unpredicted |= one.unpredicted
+            for method, own in one.tables.items():
+                if method != one.unfinished or method not in tables:  # half a run beside whole ones
+                    tables[method] = (*tables.get(method, ()), *own)
+            for method, own in one.predictions.items():
+                predictions[method] = (*predictions.get(method, ()), *own)
+        return Comparison(
+            tables=tables,
+            refusals={name: why for one in found for name, why in one.refusals.items()},
+            notes={name: note for one in found for name, note in one.notes.items()},
+            facts=found[0].facts,
+            predictions=predictions,
+            unpredicted=unpredicted,
+            complete=len(found) == settings.starts and all(one.complete for one in found),
+            unfinished=found[-1].unfinished,
+        )
+
+    def tables(self, result: Comparison, settings: ConvergeSettings) -> dict[str, pd.DataFrame]:
+        return {
+            "summary": result.summary(settings.measure, settings.accuracy),
+            "curves": result.curves(),
+        }
+
+
+class FromOneStart(Study[StartSettings, Comparison]):
+    """Every chosen method from one start, each until it rests."""
+
+    key: ClassVar[str] = "convergence_start"
+    title: ClassVar[str] = "Convergence from one start"
+    settings: ClassVar[type[StartSettings]] = StartSettings
+
+    def cost(self, settings: StartSettings, data: OwnData | None = None) -> Cost:
+        return Convergence().cost(settings, data)
+
+    def run(self, settings: StartSettings, data: OwnData | None = None) -> Run[Comparison]:
+        yield Step(0.0, "Preparing the problem")
+        problem = build_problem(settings, data)
+        facts = Facts.of(problem)
+        tables: dict[str, tuple[pd.DataFrame]] = {}
+        predictions: dict[str, tuple[pd.DataFrame]] = {}
+        unpredicted: dict[str, str] = {}
+        refusals: dict[str, str] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+
+        def result(current: Simulation | None = None, method: str | None = None) -> Comparison:
+            kept = dict(tables)
+            if current is not None and method is not None:
+                kept[method] = (metrics.frame(current.trace(), problem),)
+            so_far = dict(refusals), dict(notes), facts, dict(predictions), dict(unpredicted)
+            return Comparison(kept, *so_far, method is None, method)
+
+        shown = time.process_time()
+        for position, method in enumerate(settings.methods):
+            title = METHODS[method].title
+            try:
+                run = simulation(
+                    problem, method, settings, start=settings.start, record="estimates"
+                )
+                notes[method] = run.algorithm.notes(run.setting)
+                rest = Rest(problem.clients)
+                for entry in run:
+                    if rest.reached(entry.estimate, run.participants):
+                        break
+                    if entry.index % 10 == 0:
+                        share = (position + entry.index / settings.rounds) / len(settings.methods)
+                        late = time.process_time() - shown > PARTIAL_SECONDS
+                        yield Step(share, title, result(run, method) if late else None)
+                        shown = time.process_time() if late else shown
+                trace = run.trace()
+                tables[method] = (metrics.frame(trace, problem),)
+            except InvalidInput as refusal:
+                refusals[method] = str(refusal)
+                continue
+            try:
+                require(settings.upload_noise == 0, NOISY_UPLOADS)
+                predictions[method] = (predicted(trace, problem),)
+            except InvalidInput as refusal:
+                unpredicted[method] = str(refusal)
+        return result()
+
+    def tables(self, result: Comparison, settings: StartSettings) -> dict[str, pd.DataFrame]:
+        return Convergence().tables(result, settings)

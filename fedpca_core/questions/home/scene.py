@@ -1,0 +1,284 @@
+"""One run with everything beside it: its error, its bytes, and the server's picture of a client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.arrays import AnyArray, Array, BoolArray
+from fedpca_core.attacks.attack import Taken
+from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.records import Records
+from fedpca_core.errors import require
+from fedpca_core.findings import Finding
+from fedpca_core.problems import Problem
+from fedpca_core.questions import costs
+from fedpca_core.questions.attack.client_trial import ClientTrial, client_trial, problems, said
+from fedpca_core.questions.attack.records.pictures import (
+    SHOWN,
+    eigen_tiles,
+    in_order_of,
+    shape_of,
+    tiles,
+)
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.story import CHAPTERS
+from fedpca_core.settings import short
+from fedpca_core.steps import Part, Run, Step, changed, part
+from fedpca_core.study.build import attacked_run, build_problem
+from fedpca_core.study.deployed import private_matrix, subtracted
+from fedpca_core.study.facts import Facts
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+
+#: Records of the clients that are not attacked.
+THUMBNAILS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Everything the picture needs.
+
+    Attributes
+    ----------
+    facts : Facts
+    metrics : pandas.DataFrame
+        A row a round, as of `metrics.frame`.
+    upload_bytes : int
+        Of one client in one round.
+    present : (rounds + 1, clients) bool
+    thumbnails : (clients, tiles, rows, columns) float64 in [0, 1]
+        Some private records of every client (simulation only).
+    truth : (shown, rows, columns) float64 in [0, 1]
+        The attacked client's records (simulation only).
+    pictures : (rounds + 1, shown, rows, columns) float64 in [0, 1]
+        What the server holds of them: directions of the client's matrix, or the records.
+    directions : (rounds + 1,) int
+        How many directions it holds.
+    held_error : (rounds + 1,) float64
+        Sine of the angle between the matrix it holds and the client's own (simulation only).
+    findings : tuple of pairs of Finding
+        After every round: of the client's matrix (or the sum), and of its records (or those that
+        joined).
+    certified : int or None
+        Round after whose messages the server has every record exactly, and can prove it.
+    records : int
+        How many the client has.
+    distance : float or None
+        The largest distance of a recovered value from the grid, where certified.
+    prices : pandas.DataFrame or None
+        ε and the sine of the largest angle that the answer has with it, where asked for.
+    """
+
+    facts: Facts
+    metrics: pd.DataFrame
+    upload_bytes: int
+    present: BoolArray
+    thumbnails: Array
+    truth: Array
+    pictures: Array
+    directions: Array
+    held_error: Array
+    findings: tuple[tuple[Finding, Finding], ...]
+    certified: int | None
+    records: int
+    distance: float | None
+    prices: pd.DataFrame | None = None
+
+    @property
+    def beginning(self) -> Scene:
+        """The same before anything has been sent: what a question is asked beside."""
+        return replace(
+            self,
+            metrics=self.metrics.iloc[:1],
+            present=self.present[:1],
+            pictures=self.pictures[:1],
+            directions=self.directions[:1],
+            held_error=self.held_error[:1],
+            findings=self.findings[:1],
+            certified=None,
+            distance=None,
+        )
+
+    @cached_property
+    def sines(self) -> list[float]:
+        """Of the largest angle to the truth, after every round."""
+        return [float(sine) for sine in self.metrics["sin_theta"]]
+
+    @cached_property
+    def uploaded(self) -> list[float]:
+        """Bytes that the clients have sent, after every round."""
+        return [float(size) for size in self.metrics["bytes_up"]]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the run."""
+        return len(self.metrics) - 1
+
+
+class LivePicture(Study[SceneSettings, Scene]):
+    """Run one method, read what crossed the wire, keep both."""
+
+    key: ClassVar[str] = "scene"
+    title: ClassVar[str] = "The live picture"
+    settings: ClassVar[type[SceneSettings]] = SceneSettings
+    seconds: ClassVar[float] = 600.0
+
+    def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
+        size = costs.Size.of(settings, data)
+        runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
+        one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
+        whole = costs.prepare(size) + one.times(runs)
+        if settings.unmask:
+            whole += costs.replay(size, settings)
+        return whole
+
+    def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[Scene]:
+        yield Step(0.0, "Preparing the records")
+        problem, earlier = problems(settings, data)
+        _ = private_matrix(problem, settings.client)  # there is such a client
+        prices = None
+        if settings.price:
+            prices = yield from part(_prices(settings, data), 0.0, 0.3)
+
+        def drawn(step: Step[ClientTrial]) -> Step[Scene]:
+            so_far = step.result
+            scene = None if so_far is None else _scene(problem, so_far, settings, prices)
+            return Step(0.3 + 0.7 * step.fraction, step.text, scene)
+
+        tried = client_trial(problem, settings.method, settings, earlier)
+        found = yield from changed(tried, drawn)
+        return _scene(problem, found, settings, prices)
+
+    def tables(self, result: Scene, settings: SceneSettings) -> dict[str, pd.DataFrame]:
+        rows = result.metrics.assign(
+            directions_held=result.directions,
+            held_error=result.held_error,
+            records_held=[
+                result.records if result.certified is not None and k >= result.certified else 0
+                for k in range(result.rounds + 1)
+            ],
+        )
+        tables = {"rounds": rows}
+        if result.prices is not None:
+            tables["prices"] = result.prices
+        if settings.step in CHAPTERS:
+            chapter = CHAPTERS[settings.step]
+            tables["story"] = pd.DataFrame(
+                {
+                    "step": [chapter.key],
+                    "asked": [chapter.filled(chapter.asked, settings, result.facts)],
+                    "ending": [chapter.ending(tables, settings, result.facts)],
+                }
+            )
+        return tables
+
+
+def _prices(settings: SceneSettings, data: OwnData | None) -> Part[pd.DataFrame]:
+    """The error of the answer at every ε on offer, without noise last."""
+    budgets = settings.parameters()["epsilon"].grid
+    sines = []
+    for position, epsilon in enumerate(budgets):
+        yield Step(position / len(budgets), f"ε = {short(epsilon)}")
+        problem = build_problem(replace(settings, epsilon=epsilon), data)
+        _, frame = yield from part(attacked_run(problem, settings.method, settings), 0.0, 0.0)
+        sines.append(float(frame["sin_theta"].iloc[-1]))
+    return pd.DataFrame({"epsilon": budgets, "sin_theta": sines})
+
+
+def _scene(
+    problem: Problem, found: ClientTrial, settings: SceneSettings, prices: pd.DataFrame | None
+) -> Scene:
+    facts, problem = Facts.of(problem), problem.unperturbed  # whose records are shown
+    require(
+        problem.blocks is not None,
+        "The records of this problem are too many to be shown; choose fewer records per client.",
+    )
+    assert problem.blocks is not None
+    frame, exchanges = found.table, found.transcript.exchanges
+    private = problem.blocks[settings.client][:, -settings.joined :]
+    shown = min(SHOWN, private.shape[1])
+    present = np.zeros((len(frame), problem.clients), dtype=bool)
+    for row, exchange in enumerate(exchanges, 1):
+        present[row, exchange.participants] = True
+    states = found.trial.shown
+    states = states + [states[-1]] * (len(frame) - len(states))
+    scene = Scene(
+        facts=facts,
+        metrics=frame,
+        upload_bytes=max((e.upload_bytes for e in exchanges), default=0),
+        present=present,
+        thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
+        truth=tiles(private[:, :shown], problem),
+        pictures=_pictures(states, shown, shape_of(problem)),
+        directions=np.array([state.read for state in states]),
+        held_error=_held_errors(states, private),
+        findings=tuple(said(found.trial, k) for k in range(len(frame))),
+        certified=None,
+        records=private.shape[1],
+        distance=None,
+        prices=prices,
+    )
+    taken = found.trial.newcomers if settings.joined else found.trial.taken
+    whole = next((one for one in taken.values() if one.whole is not None), None)
+    return scene if whole is None else _with_records(scene, problem, whole, private)
+
+
+def _pictures(states: list[Belief], shown: int, shape: tuple[int, int]) -> Array:
+    """Of what is held after every round; what stays the same is taken apart once."""
+    found: list[AnyArray] = []
+    for k, state in enumerate(states):
+        same = k > 0 and state is states[k - 1]
+        found.append(found[-1] if same else eigen_tiles(state.factor, shown, shape))
+    return np.stack(found)
+
+
+def _held_errors(states: list[Belief], private: Array) -> Array:
+    """Sine of the angle between two matrices, whatever their scale: 1 where nothing is held."""
+    errors: list[float] = []
+    for k, state in enumerate(states):
+        if k and state is states[k - 1]:
+            errors.append(errors[-1])
+            continue
+        errors.append(_sine(state.factor, private))
+    return np.array(errors)
+
+
+def _sine(factor: Array, private: Array) -> float:
+    """Of the angle between factor factorᵀ and private privateᵀ, in the space of all matrices."""
+    sizes = [float(np.abs(one).max(initial=0.0)) for one in (factor, private)]
+    if 0.0 in sizes:
+        return 1.0
+    # In the coordinates of both spans, so that no matrix of features × features is formed; what a
+    # method that diverges sends has no squares.
+    both = np.hstack([factor / sizes[0], private / sizes[1]])
+    small: Array = np.asarray(np.linalg.qr(both, mode="r"))
+    held, own = small[:, : factor.shape[1]], small[:, factor.shape[1] :]
+    held, own = held @ held.T, own @ own.T
+    held, own = held / np.linalg.norm(held), own / np.linalg.norm(own)
+    return min(float(np.linalg.norm(own - float((held * own).sum()) * held)), 1.0)
+
+
+def _thumbnail(block: Array, problem: Problem) -> AnyArray:
+    """The first records of a client; grey where it holds fewer."""
+    found = tiles(block[:, :THUMBNAILS], problem)
+    few = THUMBNAILS - len(found)
+    return np.pad(found, ((0, few), (0, 0), (0, 0)), constant_values=0.5) if few else found
+
+
+def _with_records(scene: Scene, problem: Problem, taken: Taken, private: Array) -> Scene:
+    """The records in the place of the directions, from the round that certifies them."""
+    found = taken.found
+    if not isinstance(found, Records) or found.values is None or taken.round is None:
+        return replace(scene, certified=None)
+    mean = subtracted(problem)[:, None]
+    ordered = in_order_of(found.values, private + mean)
+    pictures = scene.pictures.copy()
+    pictures[taken.round :] = tiles(ordered[:, : len(scene.truth)] - mean, problem)
+    distance = None if found.certificate is None else found.certificate.largest_distance
+    return replace(scene, pictures=pictures, certified=taken.round, distance=distance)

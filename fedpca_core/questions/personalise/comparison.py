@@ -1,0 +1,237 @@
+"""Personalised PCA beside training alone and one shared model, on one problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.metrics.personal import angles_between, fresh_ratios, oracles, training_ratios
+from fedpca_core.problems.personal import PersonalProblem
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import stream
+from fedpca_core.questions import costs
+from fedpca_core.questions.personalise.settings import (
+    ALONE,
+    COMPARED,
+    PERSONAL,
+    SHARED,
+    PersonaliseSettings,
+)
+from fedpca_core.steps import Run, Step
+from fedpca_core.study.facts import Facts
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study, stacked
+
+#: Clients between whom angles are measured; their number grows with the square.
+SHOWN = 60
+#: Seconds between two partial results.
+PARTIAL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Collaboration:
+    """What the three methods reached on one problem (all errors are simulation only).
+
+    Errors are those of records over the noise that no model can explain; 1 is perfect. Of a table
+    of one's own they are the share of the records' energy that is missed; 0 is perfect.
+
+    Attributes
+    ----------
+    fresh, training : mapping of method key to (rounds + 1,) float64
+        Means over the clients after each round.
+    planned : int
+        Rounds that were asked for; fewer have run when somebody stopped it.
+    limits : mapping of baseline key to float
+        Closed-form fresh error to which it converges.
+    centre : float
+        Fresh error of the true common frame: no shared model can do better for ever. NaN where
+        nobody knows it, with a table of one's own.
+    order : (clients,) int64
+        Clients by their gain over training alone, largest first.
+    gains : mapping of baseline key to (clients,) float64
+        By how much each client's fresh error falls with personalised PCA, in that order.
+    better : int
+        Clients that do better than alone.
+    angles, learned : (shown, shown) float64
+        Largest principal angle, in degrees, between every two clients' true subspaces (with a
+        table of one's own: the leading ones of all their records) and between
+        their personalised models; the first `SHOWN` clients where there are more.
+    median_angle : float
+        Of ``angles``, over the pairs.
+    bytes_sent : mapping of method key to int
+        All clients, both directions, rounds so far.
+    facts : Facts
+        Of the problem, with what noise at the source guarantees. Training alone sends nothing and
+        learns from its own records, without noise.
+    """
+
+    fresh: Mapping[str, Array]
+    training: Mapping[str, Array]
+    planned: int
+    limits: Mapping[str, float]
+    centre: float
+    order: IntArray
+    gains: Mapping[str, Array]
+    better: int
+    angles: Array
+    learned: Array
+    median_angle: float
+    bytes_sent: Mapping[str, int]
+    facts: Facts
+
+    @property
+    def own(self) -> bool:
+        """Whether the records are a visitor's own."""
+        return bool(np.isnan(self.centre))
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that have run."""
+        return len(self.fresh[PERSONAL]) - 1
+
+    @property
+    def clients(self) -> int:
+        """How many clients took part."""
+        return len(self.order)
+
+
+class _Meters:
+    """Errors and bytes of the runs so far; no model is kept but the last of each."""
+
+    def __init__(self, problem: PersonalProblem, planned: int) -> None:
+        self._problem = problem
+        self._planned = planned
+        self._facts = Facts.of(problem)
+        best = oracles(problem)
+        self._limits = {
+            ALONE: float(fresh_ratios(best["local"], problem).mean()),
+            SHARED: float(fresh_ratios(best["global"], problem).mean()),
+        }
+        self._centre = (
+            float("nan")
+            if problem.centre is None
+            else float(fresh_ratios(problem.centre, problem).mean())
+        )
+        self._angles = angles_between(problem.frames[:SHOWN])
+        self._fresh: dict[str, list[float]] = {key: [] for key in COMPARED}
+        self._training: dict[str, list[float]] = {key: [] for key in COMPARED}
+        self._bytes = dict.fromkeys(COMPARED, 0)
+        self._latest: dict[str, Array] = {}
+        self._models = problem.frames
+
+    def read(self, key: str, estimate: Array, sent: int) -> None:
+        """Measure one method after one round."""
+        self._latest[key] = fresh_ratios(estimate, self._problem)
+        self._fresh[key].append(float(self._latest[key].mean()))
+        self._training[key].append(float(training_ratios(estimate, self._problem).mean()))
+        self._bytes[key] += sent
+        if key == PERSONAL:
+            self._models = estimate
+
+    def result(self) -> Collaboration:
+        """Everything measured so far."""
+        mine = self._latest[PERSONAL]
+        gains = {key: self._latest[key] - mine for key in (ALONE, SHARED)}
+        order = np.argsort(-gains[ALONE], kind="stable")
+        pairs = self._angles[np.triu_indices(len(self._angles), 1)]
+        return Collaboration(
+            fresh={key: np.array(values) for key, values in self._fresh.items()},
+            training={key: np.array(values) for key, values in self._training.items()},
+            planned=self._planned,
+            limits=self._limits,
+            centre=self._centre,
+            order=order,
+            gains={key: values[order] for key, values in gains.items()},
+            better=int((gains[ALONE] > 0).sum()),
+            angles=self._angles,
+            learned=angles_between(self._models[:SHOWN]),
+            median_angle=float(np.median(pairs)),
+            bytes_sent=dict(self._bytes),
+            facts=self._facts,
+        )
+
+
+class Comparison(Study[PersonaliseSettings, Collaboration]):
+    """The three methods side by side, round by round."""
+
+    key: ClassVar[str] = "personalised"
+    title: ClassVar[str] = "Who should collaborate"
+    settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
+    seconds: ClassVar[float] = 180.0
+
+    def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
+        return costs.personal(settings, data, len(COMPARED))
+
+    def run(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Run[Collaboration]:
+        yield Step(0.0, "Drawing the clients")
+        problem, rounds = settings.build(data), settings.rounds
+        runs = {
+            key: stream(
+                # Who sends nothing needs no noise.
+                problem.unperturbed if key == ALONE else problem,
+                algorithm,
+                rounds=rounds,
+                seed=settings.seed,
+                channel=Channel(record="estimates"),
+            )
+            for key, algorithm in settings.methods().items()
+        }
+        meters = _Meters(problem, rounds)
+        shown = time.monotonic()
+        for entries in zip(*runs.values(), strict=True):
+            for key, entry in zip(runs, entries, strict=True):
+                meters.read(key, entry.estimate, entry.bytes_up + entry.bytes_down)
+            late = time.monotonic() - shown > PARTIAL_SECONDS
+            index = entries[0].index
+            yield Step(
+                index / rounds, f"Round {index} of {rounds}", meters.result() if late else None
+            )
+            shown = time.monotonic() if late else shown
+        return meters.result()
+
+    def tables(
+        self, result: Collaboration, settings: PersonaliseSettings
+    ) -> dict[str, pd.DataFrame]:
+        titles = {key: METHODS[key].title for key in COMPARED}
+        summary = pd.DataFrame(
+            {
+                "method": list(titles.values()),
+                "fresh_ratio": [result.fresh[key][-1] for key in titles],
+                "training_ratio": [result.training[key][-1] for key in titles],
+                "limit": [result.limits.get(key, np.nan) for key in titles],
+                "bytes": [result.bytes_sent[key] for key in titles],
+            }
+        )
+        curves = stacked(
+            {
+                "method": title,
+                "round": np.arange(result.rounds + 1),
+                "fresh_ratio": result.fresh[key],
+                "training_ratio": result.training[key],
+            }
+            for key, title in titles.items()
+        )
+        names = result.facts.client_names
+        who = np.asarray(names, dtype=object) if names else np.arange(result.clients)
+        gains = pd.DataFrame(
+            {"client": who[result.order]}
+            | {f"gain_over_{key}": g for key, g in result.gains.items()}
+        )
+        first, second = np.triu_indices(len(result.angles), 1)
+        angles = pd.DataFrame(
+            {
+                "client": who[first],
+                "other": who[second],
+                "true_degrees": result.angles[first, second],
+                "learned_degrees": result.learned[first, second],
+            }
+        )
+        return {"summary": summary, "curves": curves, "gains": gains, "angles": angles}

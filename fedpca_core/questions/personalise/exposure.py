@@ -1,0 +1,244 @@
+"""What a server recovers from the uploads of a short run of personalised PCA."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms.personalized import PersonalizedPCA
+from fedpca_core.arrays import Array
+from fedpca_core.attacks import personal as attack
+from fedpca_core.attacks import recover_samples
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.linalg.stiefel import projector_distance
+from fedpca_core.problems.personal import PersonalProblem
+from fedpca_core.protocol.simulate import simulate
+from fedpca_core.protocol.trace import Trace
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+
+#: Uploads of more features take minutes to solve.
+LARGEST = attack.LARGEST
+#: The short run: rounds, clients that take part, and clients that are attacked.
+ROUNDS, CLIENTS, ATTACKED = 10, 10, 5
+#: Recovered up to round-off, as far as anybody could use it.
+EXACT = 1e-6
+#: The two starts that are compared; what the first upload tells depends on them.
+STARTS = ("common", "independent")
+
+
+@dataclass(frozen=True, eq=False)
+class Exposed:
+    """What was recovered, and how far from the truth it is (errors are simulation only).
+
+    Attributes
+    ----------
+    errors : mapping of start to (rounds + 1,) float64
+        ‖UUᵀ − RRᵀ‖_F / √(2r) between a client's frame and the recovered one, median over the
+        attacked clients; NaN at the start, when nothing has been sent.
+    baseline : (rounds + 1,) float64
+        The same for a server that takes the common frame for every client's.
+    moment_errors : (attacked,) float64
+        Relative errors of the matrix recovered after a common start, against the one that the
+        client used: S_i, or S_i + E_i but for a multiple of the identity. NaN where that failed.
+    own_errors : (attacked,) float64
+        The same against S_i in any case.
+    record_errors : (attacked,) float64
+        Relative errors of single records (one sample a client); NaN otherwise.
+    noisy : bool
+        Whether the clients used S_i + E_i.
+    """
+
+    errors: Mapping[str, Array]
+    baseline: Array
+    moment_errors: Array
+    own_errors: Array
+    record_errors: Array
+    noisy: bool
+
+    @property
+    def rounds(self) -> Array:
+        """0, 1, ... up to the last round."""
+        return np.arange(len(self.baseline), dtype=float)
+
+    @property
+    def attacked(self) -> int:
+        """How many clients were attacked."""
+        return len(self.moment_errors)
+
+    @property
+    def moments(self) -> int:
+        """Clients whose whole matrix was recovered."""
+        return int((self.moment_errors < EXACT).sum())
+
+    @property
+    def own(self) -> float:
+        """Median distance of the recovered matrices from the clients' S_i; NaN without any."""
+        recovered = self.own_errors[self.moment_errors < EXACT]
+        return float(np.median(recovered)) if len(recovered) else float("nan")
+
+    @property
+    def records(self) -> int | None:
+        """Clients whose single record was recovered; None where they hold more than one."""
+        tried = np.isfinite(self.record_errors).any()
+        return int((self.record_errors < EXACT).sum()) if tried else None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the attack had lost most clients by the last round, after a common start."""
+        return bool(self.errors["common"][-1] > EXACT)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether uploads after independent starts tell little more than the common frame."""
+        return bool(self.errors["independent"][-1] >= self.baseline[-1] / 2)
+
+
+class Exposure(Study[PersonaliseSettings, Exposed]):
+    """Attack the uploads of a few clients, after a common and after independent starts.
+
+    With the safe steps: long ones carry frames past 45 degrees of the common one, where the attack
+    has to choose between branches.
+    """
+
+    key: ClassVar[str] = "personalised-exposure"
+    title: ClassVar[str] = "What the uploads give away"
+    settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
+    most: ClassVar[Cost] = Cost(megabytes=150, seconds=120)
+    reads: ClassVar[frozenset[str] | None] = frozenset(
+        set(PersonaliseSettings.parameters())
+        - {"start_from", "pace", "rounds", "measure", "vary", "datasets", "exposure"}
+    )
+    seconds: ClassVar[float] = 240.0
+
+    def wanted(self, settings: PersonaliseSettings) -> bool:
+        own = settings.problem == "table"  # how many columns it has is known once it is read
+        return settings.exposure and (own or settings.features <= LARGEST)
+
+    def run(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Run[Exposed]:
+        small = replace(settings, clients=min(settings.clients, CLIENTS), pace=1.0)
+        yield Step(0.0, "A short run from either start")
+        problem = small.build(data)
+        require(
+            problem.features <= LARGEST,
+            f"The demonstration solves for up to {LARGEST} features, not {problem.features}; "
+            "choose fewer features.",
+        )
+        errors: dict[str, Array] = {}
+        truth: list[tuple[float, float, float]] = []
+        for index, start in enumerate(STARTS):
+            algorithm = replace(small.personalised(), start_from=start)
+            algorithm = algorithm.prepared(problem.client_data)
+            trace = simulate(problem, algorithm, rounds=ROUNDS, seed=small.seed)
+            followed = yield from part(
+                _follow(algorithm, trace), index / len(STARTS), (index + 1) / len(STARTS)
+            )
+            errors[start] = _distances(followed, trace)
+            if start == "common":
+                baseline = _looking_on(trace, len(followed))
+                for client, tracked in enumerate(followed):
+                    yield Step(0.5, f"Client {client}, covariance")
+                    truth.append(_data_errors(problem, algorithm, trace, client, tracked))
+        moments, own, records = np.array(truth).T
+        noisy = problem.guarantee is not None
+        return Exposed(errors, baseline, moments, own, records, noisy)
+
+    def tables(self, result: Exposed, settings: PersonaliseSettings) -> dict[str, pd.DataFrame]:
+        frames = {f"{start}_start": values for start, values in result.errors.items()}
+        return {
+            "frames": pd.DataFrame(
+                {"round": result.rounds} | frames | {"common_frame_only": result.baseline}
+            ),
+            "data": pd.DataFrame(
+                {
+                    "client": np.arange(result.attacked),
+                    "moment_error": result.moment_errors,
+                    "own_moment_error": result.own_errors,
+                    "record_error": result.record_errors,
+                }
+            ),
+        }
+
+
+def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.Recovered]]]:
+    """The frames recovered from the uploads of every attacked client."""
+    attacked = min(ATTACKED, trace.setting.clients)
+    followed: list[list[attack.Recovered]] = []
+    for client in range(attacked):
+        tracked: list[attack.Recovered] = []
+        for item in attack.track(trace.transcript, algorithm, client):
+            tracked.append(item)
+            done = (client + item.round / ROUNDS) / attacked
+            yield Step(done, f"Client {client}, upload of round {item.round}")
+        followed.append(tracked)
+    return followed
+
+
+def _distances(followed: Sequence[Sequence[attack.Recovered]], trace: Trace) -> Array:
+    """Median distance of the recovered frames from the clients' own, round by round."""
+    found = np.full((len(followed), ROUNDS + 1), np.nan)
+    for client, tracked in enumerate(followed):
+        for item in tracked:
+            true = trace.estimates[item.round, client]
+            found[client, item.round] = _apart(item.frame, true)
+    return np.concatenate([[np.nan], np.median(found[:, 1:], axis=0)])
+
+
+def _looking_on(trace: Trace, attacked: int) -> Array:
+    """Median distance of the common frame of each round from the frames clients then had."""
+    centres = [exchange.downlink["centre"] for exchange in trace.transcript.exchanges]
+    guesses = [
+        [_apart(centre, trace.estimates[row, client]) for client in range(attacked)]
+        for row, centre in enumerate(centres, start=1)
+    ]
+    return np.concatenate([[np.nan], np.median(guesses, axis=1)])
+
+
+def _apart(found: Array, true: Array) -> float:
+    return float(projector_distance(found, true)) / float(np.sqrt(2 * true.shape[1]))
+
+
+def _data_errors(
+    problem: PersonalProblem,
+    algorithm: PersonalizedPCA,
+    trace: Trace,
+    client: int,
+    tracked: Sequence[attack.Recovered],
+) -> tuple[float, float, float]:
+    """Relative errors of what the client used, of S_i, and of a single record; NaN where refused.
+
+    A multiple of the identity is not counted where there is noise: frames say nothing of it.
+    """
+    assert problem.blocks is not None  # `personal` keeps them
+    block, noisy = problem.blocks[client], problem.guarantee is not None
+    try:
+        found = attack.second_moment(
+            trace.transcript, algorithm, client, tracked=tracked, noisy=noisy
+        ).matrix
+    except InvalidInput:
+        return float("nan"), float("nan"), float("nan")
+    own = block @ block.T / block.shape[1]
+    used = problem.client_data.dense()[client]
+    moments = _off(found, used, noisy), _off(found, own, noisy)
+    if block.shape[1] > 1:
+        return *moments, float("nan")
+    record, actual = recover_samples(found, 1)[:, 0], block[:, 0]
+    signed = min(np.linalg.norm(record - actual), np.linalg.norm(record + actual))
+    return *moments, float(signed / np.linalg.norm(actual))
+
+
+def _off(found: Array, true: Array, noisy: bool) -> float:
+    """Relative Frobenius error, of the parts without trace where there is noise."""
+    if noisy:
+        found, true = (
+            matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
+            for matrix in (found, true)
+        )
+    return float(np.linalg.norm(found - true) / np.linalg.norm(true))

@@ -1,0 +1,431 @@
+"""From privacy settings to data, method, noise and guarantee."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from fedpca_core.algorithms import BlockKrylov, DistributedPower, FedPower, Noisy
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.guarantee import CLIENT, RECORD, Unit
+from fedpca_core.privacy import (
+    CALIBRATIONS,
+    Calibration,
+    Guarantee,
+    Refusal,
+    account,
+    accounting,
+    noisy,
+)
+from fedpca_core.privacy.accounting import within
+from fedpca_core.problems import Problem, Trust, block_model, spiked_covariance
+from fedpca_core.problems.images import LIVE_RESOLUTION, images
+from fedpca_core.problems.perturbation import Budget, source_guarantee
+from fedpca_core.protocol.algorithm import Algorithm, Setting
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import task
+from fedpca_core.questions.privacy.distinct import distinct_clients
+from fedpca_core.questions.privacy.settings import REAL, PrivacySettings
+from fedpca_core.remembered import Remembered
+from fedpca_core.streams import Streams
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.own_table import own_problem
+from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings
+
+#: Numbers to draw for one data set; more would take longer than a visitor waits.
+LARGEST_DATA = 250_000_000
+#: Strong directions of the data, whatever number of components is sought.
+DIRECTIONS = 4
+#: Fields that the data depend on.
+_PROBLEM_FIELDS = (
+    "problem", "features", "clients", "samples", "networks", "treatment", "clip_norm", "seed",
+    "client_column", "columns", "scaling",
+)  # fmt: skip
+_PROBLEMS: Remembered[Problem] = Remembered(4)
+
+
+# ---------------------------------------------------------------------- data
+def samples(settings: PrivacySettings) -> int:
+    """Records of each client, where they are drawn."""
+    c = settings
+    return c.features * c.networks if c.problem == "blocks" else c.samples
+
+
+def treatment(settings: PrivacySettings) -> tuple[str, float]:
+    """What is done to records, and at which norm; Model II and "distinct" are normalised."""
+    c = settings
+    if c.problem in REAL:
+        return "clipped", c.clip_norm
+    return (c.treatment, c.clip_norm) if c.problem == "spiked" else ("normalised", 1.0)
+
+
+def centred(settings: PrivacySettings) -> bool:
+    """Whether the records are centred, which a finite ε has to pay for."""
+    c = settings
+    return c.scaling == "centre" if c.problem == "table" else c.problem in REAL
+
+
+def build_problem(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
+    """The data of the settings, as a method with noise on its products meets them.
+
+    Drawn records are bounded where they are made. Real ones are clipped under a finite ε, and
+    centred on a noisy mean, one for all repetitions.
+
+    Raises
+    ------
+    InvalidInput
+        As `records`.
+    """
+    return bounded(settings, records(settings, data), settings.seed)
+
+
+def bounded(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
+    """The records as noise on products needs them; drawn ones are bounded already."""
+    if settings.problem not in REAL or math.isinf(settings.epsilon):
+        return problem
+    return problem.bounded(budget(settings), Streams(seed))
+
+
+def private(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
+    """The problem with noise at the source, drawn from ``seed``."""
+    bought = budget(settings)
+    return problem.private(
+        bought.epsilon,
+        bought.delta,
+        bought.clip,
+        Streams(seed),
+        unit=bought.unit,
+        trust=bought.trust,
+        mean_share=bought.mean_share,
+        mean_clip=bought.mean_clip,
+    )
+
+
+def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
+    """The data of the settings without noise, real ones prepared as a finite ε demands; remembered.
+
+    Raises
+    ------
+    InvalidInput
+        More numbers than a visitor waits for, or no file where the settings ask for one.
+    """
+    c = settings
+    if c.problem in REAL:
+        digest = data.digest if c.problem == "table" and data is not None else ""
+        prepared = digest, math.isfinite(c.epsilon)
+        real = (*prepared, *(getattr(c, name) for name in _PROBLEM_FIELDS))
+        return _PROBLEMS.get(real, lambda: _real(c, data))
+    numbers = c.features * c.clients * samples(c)
+    require(
+        numbers <= LARGEST_DATA,
+        f"{c.clients} clients with {samples(c):,} records of {c.features} features are "
+        f"{numbers:,} numbers to draw; choose fewer clients, samples or features "
+        f"(at most {LARGEST_DATA:,} numbers).",
+    )
+    key = tuple(getattr(c, name) for name in _PROBLEM_FIELDS)
+    return _PROBLEMS.get(key, lambda: _drawn(c))
+
+
+def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
+    if c.problem == "table":
+        return own_problem(c, data)
+    if c.problem in IMAGES:
+        shape = LIVE_RESOLUTION[c.problem]
+        return images(c.problem, clients=c.clients, seed=c.seed, resolution=shape)
+    traffic = replace(c.carried(AnomalySettings), split="iid", standardising="centre")
+    return task(traffic).problem
+
+
+def _drawn(c: PrivacySettings) -> Problem:
+    if c.problem == "blocks":
+        return block_model(c.features, c.clients, c.networks, c.seed)
+    if c.problem == "distinct":
+        return distinct_clients(c.features, c.samples, c.clients, DIRECTIONS, c.seed)
+    kind, norm = treatment(c)
+    return spiked_covariance(
+        c.features, c.samples, c.clients, DIRECTIONS, treatment=kind, clip_norm=norm, seed=c.seed
+    )
+
+
+def public_setting(settings: PrivacySettings, data: OwnData | None = None) -> Setting:
+    """What everybody knows about the run; sizes of real clients are public, the rest is drawn."""
+    c = settings
+    kind, norm = treatment(c)
+    if c.problem in REAL:
+        problem, private = records(c, data), math.isfinite(c.epsilon)
+        sizes = problem.client_data.samples
+        return Setting(
+            problem.features,
+            problem.clients,
+            sizes,
+            problem.client_data.weights,
+            record_norm=norm if private else None,
+            paid_mean=budget(c).paid_mean(sizes) if private else None,
+            public=problem.public,
+        )
+    return even_setting(c.features, c.clients, samples(c), None if kind == "raw" else norm)
+
+
+def even_setting(features: int, clients: int, records: int, norm: float | None) -> Setting:
+    """What everybody knows of clients of one size whose records are bounded by ``norm``."""
+    sizes = np.full(clients, records, dtype=np.int64)
+    weights = np.full(clients, 1.0 / clients)
+    return Setting(features, clients, sizes, weights, record_norm=norm)
+
+
+# ---------------------------------------------------------------------- budget
+def unit(settings: PrivacySettings) -> Unit:
+    """What ε protects."""
+    return {"record": RECORD, "person": Unit(settings.held), "client": CLIENT}[settings.unit]
+
+
+def trust(settings: PrivacySettings) -> Trust | None:
+    """On whom the clients rely; None where each adds all its noise."""
+    shares = settings.trusted == "clients"
+    return Trust(settings.colluding, settings.dropouts) if shares else None
+
+
+def budget(settings: PrivacySettings) -> Budget:
+    """The budget that is set, a noisy mean included where the records are centred."""
+    c = settings
+    return Budget(
+        c.epsilon,
+        c.delta,
+        treatment(c)[1],
+        unit(c),
+        trust(c),
+        c.mean_share if centred(c) else 0.0,
+        c.mean_clip,
+    )
+
+
+# ---------------------------------------------------------------------- method
+def plain(settings: PrivacySettings) -> Algorithm:
+    """The method that is set, without noise of its own."""
+    c = settings
+    if c.method == "fedpower":
+        return FedPower(
+            components=c.components,
+            columns=c.components + c.surplus,
+            products=c.products,
+            period=c.local_steps,
+            decay=c.decaying_gaps,
+            alignment=c.alignment,
+            literal=c.literal,
+            draws=c.draws or None,
+        )
+    made = METHODS[c.method].make(c.carried(ConvergeSettings))
+    if isinstance(made, BlockKrylov):
+        # A basis that never restarts keeps all probes orthogonal: the run costs one product.
+        return replace(made, blocks=max(made.blocks, c.products))
+    return made
+
+
+def method(settings: PrivacySettings, noise: float) -> Algorithm:
+    """The method that is set, with noise nu on every product (0: none).
+
+    Methods that cannot be accounted ignore nu; their noise is the channel's, see `channel`.
+    """
+    made, c = plain(settings), settings
+    shared = c.trusted == "clients" and accountable(c) and noise > 0
+    if shared and isinstance(made, FedPower):
+        require(
+            c.local_steps == 1 and not c.draws,
+            "Shared noise needs a server that sees sums over all clients only, and FedPower with "
+            "local steps or drawn clients reads single uploads; choose p = 1 and everybody, noise "
+            "at the source with a method of sums, or clients that trust nobody.",
+        )
+        made = DistributedPower(made.width, products=c.products)
+    if isinstance(made, FedPower):
+        return replace(made, noise=noise)
+    return noisy(made, noise, c.products, summed=shared) if accountable(c) else made
+
+
+def accountable(settings: PrivacySettings) -> bool:
+    """Whether an epsilon can be stated for the method that is set."""
+    return bool(METHODS[settings.method].accounts)
+
+
+def rounds(settings: PrivacySettings) -> int:
+    """Communications of the run that is set."""
+    run = method(settings, 0.0)
+    return run.rounds if isinstance(run, FedPower) else settings.products
+
+
+def channel(settings: PrivacySettings) -> Channel:
+    """The channel: masking noise for methods that cannot be accounted."""
+    mask = 0.0 if accountable(settings) else settings.upload_noise
+    summed = settings.trusted == "clients" and math.isfinite(settings.epsilon)
+    return Channel(upload_noise=mask, record="estimates", secure_aggregation=summed)
+
+
+# ---------------------------------------------------------------------- noise and guarantee
+def columns(settings: PrivacySettings) -> int:
+    """r, columns of every frame that a client multiplies."""
+    return settings.components + (settings.surplus if settings.method == "fedpower" else 0)
+
+
+def counted(settings: PrivacySettings) -> int:
+    """Releases that count at full sensitivity: one at the source and of orthogonal probes."""
+    if settings.calibration == "source":
+        return 1
+    run = method(settings, 0.0)
+    return 1 if isinstance(run, Noisy) and run.orthogonal else settings.products
+
+
+def kinds(settings: PrivacySettings) -> tuple[str, ...]:
+    """Kinds of noise that the budget can buy for the method, the one that is set first.
+
+    On every product where that is accounted, published only where noise is not shared; at the
+    source for every method.
+    """
+    c = settings
+    if math.isinf(c.epsilon):
+        return ()
+    on_products = CALIBRATIONS if c.trusted == "nobody" else ("exact",)
+    some = (*(on_products if accountable(c) else ()), "source")
+    return tuple(sorted(some, key=lambda kind: kind != c.calibration))
+
+
+def noise_for(
+    settings: PrivacySettings,
+    calibration: str | None = None,
+    epsilon: float | None = None,
+    data: OwnData | None = None,
+) -> float:
+    """nu on every product, of a client with the mean number of records; 0 at ε = ∞.
+
+    By default for the budget and the calibration that are set. What is left of the budget once a
+    noisy mean is paid for is spread over the products.
+    """
+    c = settings if epsilon is None else replace(settings, epsilon=epsilon)
+    kind = calibration or c.calibration
+    if math.isinf(c.epsilon) or kind == "source":
+        return 0.0
+    public, bought = public_setting(c, data), budget(c)
+    several = float(bought.changed(public.samples).max())
+    if c.trusted == "clients":
+        run = method(c, 1.0)
+        assert isinstance(run, Noisy)
+        alone, left = replace(public, paid_mean=None), bought.for_products
+        norm = treatment(c)[1]
+        enough = within(run, alone, left, c.delta, clip_norm=norm, trust=bought.trust)
+        return several * float(enough.noise)
+    count, width = c.products, columns(c)
+    run = method(replace(c, calibration="exact"), 0.0)
+    if kind == "exact" and isinstance(run, Noisy) and run.orthogonal:
+        count, width = 1, 2
+    chosen = Calibration(kind, bought.for_products, c.delta, count, width, treatment(c)[1])
+    return several * float(chosen.noise(public.samples.mean()))
+
+
+def current_noise(settings: PrivacySettings, data: OwnData | None = None) -> float:
+    """nu of the run as it is set: 0 without a budget, or where products carry none."""
+    return noise_for(settings, data=data) if accountable(settings) else 0.0
+
+
+def refusal(settings: PrivacySettings) -> Refusal:
+    """Why no epsilon can be stated for the method that is set."""
+    return accounting.refusal(plain(settings), METHODS[settings.method].title)
+
+
+def stated(
+    settings: PrivacySettings, data: OwnData | None = None, *, towards: Trust | None = None
+) -> Guarantee | Refusal:
+    """The guarantee of the run that is set, or why there is none.
+
+    Parameters
+    ----------
+    towards : Trust, optional
+        Another adversary than the one the shared noise was made for.
+
+    Raises
+    ------
+    InvalidInput
+        Raw records with noise on: their norm has no bound.
+    """
+    c, kind = settings, treatment(settings)[0]
+    public = public_setting(c, data)
+    nu = current_noise(c, data)
+    run = method(c, nu)
+    run.check(public)
+    at_source = c.calibration == "source" and math.isfinite(c.epsilon)
+    if not accountable(c) and not at_source:
+        return refusal(c)
+    if kind == "raw" and np.isfinite(c.epsilon):
+        raise InvalidInput(
+            "The records are left raw, so their norms have no bound and the stated noise protects "
+            "nothing: no ε. Normalise or clip the records, or set ε to ∞."
+        )
+    made_for = trust(c)
+    fewer = 1.0  # noise that hides from the adversary, relative to what it was made for
+    if towards is not None and made_for is not None:
+        fewer = math.sqrt(towards.honest(public.clients) / made_for.honest(public.clients))
+    if at_source:
+        once = source_guarantee(public.samples, public.weights, budget(c), public.public)[1]
+        if fewer == 1 or towards is None:
+            return once
+        return once.with_noise(fewer * once.noise, towards.sentence(public.clients))
+    if public.paid_mean is not None:
+        mean = replace(public.paid_mean, mu=public.paid_mean.mu / fewer)
+        public = replace(public, paid_mean=mean)
+    return accounted(c, run, public, towards or made_for)
+
+
+def accounted(
+    settings: PrivacySettings, run: Algorithm, public: Setting, believed: Trust | None = None
+) -> Guarantee | Refusal:
+    """What noise on the products of a run guarantees the unit that is set."""
+    largest, norm = int(np.argmax(public.samples)), treatment(settings)[1]
+    delta = settings.delta
+    found = account(run, public, delta=delta, clip_norm=norm, client=largest, trust=believed)
+    if isinstance(found, Refusal):
+        return found
+    return found.for_unit(unit(settings), int(public.samples[largest]))
+
+
+def require_budget(settings: PrivacySettings) -> None:
+    """Refuse to speak of budgets where no epsilon can be stated.
+
+    Raises
+    ------
+    InvalidInput
+        A method that cannot be accounted, or raw records.
+    """
+    if not accountable(settings):
+        raise InvalidInput(refusal(settings).reason)
+    require_bound(settings)
+
+
+def require_single_uploads(settings: PrivacySettings) -> None:
+    """Refuse to look at single clients' messages where secure sums hide them.
+
+    Raises
+    ------
+    InvalidInput
+        Clients that share their noise.
+    """
+    require(
+        settings.trusted == "nobody",
+        "Clients that trust each other send sums only, and this view reads single uploads; let "
+        "clients trust nobody here.",
+    )
+
+
+def require_bound(settings: PrivacySettings) -> None:
+    """Refuse records whose norms have no bound.
+
+    Raises
+    ------
+    InvalidInput
+        Raw records.
+    """
+    if treatment(settings)[0] == "raw":
+        raise InvalidInput(
+            "Raw records have no bound on their norms, so no amount of noise has an ε; normalise "
+            "or clip the records."
+        )

@@ -1,0 +1,182 @@
+"""What the runs of a view guarantee, with everything that must stand beside an epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pandas as pd
+
+from fedpca_core.guarantee import Unit, meanings
+from fedpca_core.papers import fedpower
+from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.figures import size_of
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.steps import Run, Step
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The guarantee of one run.
+
+    Attributes
+    ----------
+    label : str
+        Of the curve it belongs to, where a view has several.
+    asked : float
+        Epsilon that was asked for; published noise gives a smaller one.
+    guarantee : Guarantee
+    """
+
+    label: str
+    asked: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What a view guarantees.
+
+    Attributes
+    ----------
+    stated : tuple of Stated
+        Empty where no epsilon can be stated.
+    refusal : str
+        Why not.
+    excess : float or None
+        Published noise over exact noise for the same budget.
+    warning : str
+        What is wrong with delta, if anything.
+    record : str
+        What a record is, where that needs saying.
+    others : mapping of str to Guarantee
+        What the same noise means for other units and towards other adversaries.
+    """
+
+    stated: tuple[Stated, ...]
+    refusal: str = ""
+    excess: float | None = None
+    warning: str = ""
+    record: str = ""
+    others: Mapping[str, Guarantee] = field(default_factory=dict)
+
+    @property
+    def private(self) -> bool:
+        """Whether any epsilon is finite."""
+        return any(each.guarantee.private for each in self.stated)
+
+
+class Promise(Study[PrivacySettings, Promises]):
+    """The guarantee, or why there is none; needs no data and takes a moment."""
+
+    key: ClassVar[str] = "guarantee"
+    title: ClassVar[str] = "What is guaranteed"
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    most: ClassVar[Cost] = Cost(megabytes=50, seconds=10)
+    reads: ClassVar[frozenset[str]] = frozenset(PrivacySettings.parameters())
+
+    def wanted(self, settings: PrivacySettings) -> bool:
+        return settings.view != "ways"  # each way states its own beside its run
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Promises]:
+        yield Step(0.0, "Accounting")
+        return promised(settings, data)
+
+    def tables(self, result: Promises, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        if result.refusal:
+            return {"guarantee": pd.DataFrame([{"epsilon": math.nan, "refusal": result.refusal}])}
+        rows = [
+            {
+                "run": each.label,
+                "asked_epsilon": each.asked,
+                "epsilon": each.guarantee.epsilon,
+                "noise": each.guarantee.noise,
+                "releases": each.guarantee.releases,
+                "counted": each.guarantee.composition,
+                "sensitivity": each.guarantee.sensitivity,
+                **each.guarantee.terms(),
+            }
+            for each in result.stated
+        ]
+        return {"guarantee": pd.DataFrame(rows)}
+
+
+def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises:
+    """What the open view guarantees.
+
+    Raises
+    ------
+    InvalidInput
+        Raw records with noise on, or a run that cannot be made.
+    """
+    return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings, data)
+
+
+def _of_a_run(c: PrivacySettings, data: OwnData | None) -> Promises:
+    found = build.stated(c, data)
+    if isinstance(found, Refusal):
+        return Promises((), found.reason)
+    record = fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
+    stated = (Stated("", c.epsilon, found),)
+    if not found.private:
+        return Promises(stated, record=record)
+    warning = warn_delta(c.delta, build.public_setting(c, data).samples) or ""
+    excess = None
+    if c.trusted == "nobody" and c.calibration != "source":
+        kinds = ("published", "exact")
+        published, exact = (build.noise_for(c, kind, data=data) for kind in kinds)
+        excess = published / exact
+    return Promises(stated, "", excess, warning, record, _others(c, data, found))
+
+
+def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[str, Guarantee]:
+    """The same noise in the eyes of each adversary, and for each unit."""
+    trust, samples = build.trust(c), build.public_setting(c, data).samples
+    neighbour = found
+    if trust is not None and not trust.colluding:
+        knows_its_own = build.stated(c, data, towards=replace(trust, colluding=1))
+        assert isinstance(knows_its_own, Guarantee)
+        neighbour = knows_its_own
+    units = _units(found, build.unit(c), int(samples.max()))
+    if c.calibration == "source" and trust is None:
+        # Noise that fits each client's own unit: one record of a small client has more to lose.
+        small = _units(found, build.unit(c), int(samples.min()))
+        everything = list(small.values())[-1]
+        units = {
+            label: max(row, small.get(label, everything), key=lambda each: each.mu)
+            for label, row in units.items()
+        }
+    return {
+        "towards the server": found,
+        "towards another client, which knows its own noise": neighbour,
+        **units,
+    }
+
+
+def _units(found: Guarantee, unit: Unit, samples: int) -> dict[str, Guarantee]:
+    """What the guarantee of a unit means for other ones at a client of so many records."""
+    return meanings(found.of_one_record(unit, samples), samples)
+
+
+def _of_a_figure(c: PrivacySettings) -> Promises:
+    entry = fedpower.figure(c.figure)
+    model = fedpower.MODELS[entry.model]
+    size = model.sizes[size_of(c)]
+    setting = build.even_setting(size.features, fedpower.CLIENTS, size.samples, 1.0)
+    stated = []
+    for variant in entry.variants:
+        run = fedpower.algorithm(entry, variant, size.samples)
+        found = account(run, setting, delta=fedpower.DELTA, clip_norm=1.0)
+        assert isinstance(found, Guarantee)
+        stated.append(Stated(variant.label, variant.epsilon, found))
+    promises = Promises(tuple(stated), record=model.record)
+    if not promises.private:
+        return promises
+    warning = warn_delta(fedpower.DELTA, setting.samples)
+    return Promises(tuple(stated), warning=warning or "", record=model.record)

@@ -1,0 +1,351 @@
+"""Is one record in the data: the best test there is, against what the guarantee permits.
+
+The real method runs, with the record and with another in its place; the likelihood of the messages
+is known exactly (simulation only).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms import FedPower, Noisy
+from fedpca_core.arrays import Array
+from fedpca_core.attacks import (
+    empirical_auc,
+    matrix_scores,
+    membership_score,
+    membership_separation,
+    permitted_auc,
+    permitted_roc,
+    theoretical_auc,
+)
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.gaussian_privacy import epsilon_of, gaussian_roc, mu_of
+from fedpca_core.privacy import (
+    Audit,
+    Guarantee,
+    gaussian_audit,
+    plain_audit,
+    ranking_audit,
+)
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.perturbation import source_guarantee, symmetric_noise
+from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.questions import costs
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.price import BUDGETS
+from fedpca_core.questions.privacy.reconstruction import CLIENT, noise_of
+from fedpca_core.questions.privacy.repeated import traced
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.streams import Streams
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+
+#: Runs with the record, and as many without it, for one ROC curve.
+TESTS = 120
+#: The same for noise at the source, where a run is one draw.
+TESTS_AT_SOURCE = 1000
+_TESTING = "Testing for one record"
+#: Numbers of the matrices that are drawn at once.
+_RELEASED = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Scores of the best membership test over many runs.
+
+    Attributes
+    ----------
+    first, second : (runs,) float64
+        Log-likelihood ratios when the record is there and when it was replaced.
+    separation : float
+        Mean distance mu of the two hypotheses in these runs.
+    """
+
+    first: Array
+    second: Array
+    separation: float
+
+    @property
+    def auc(self) -> float:
+        """Measured area under the curve."""
+        return empirical_auc(self.first, self.second)
+
+    @property
+    def uncertainty(self) -> float:
+        """Standard error of the measured area, about."""
+        return 1.0 / math.sqrt(6 * len(self.first))
+
+    @property
+    def expected_auc(self) -> float:
+        """``Phi(mu/sqrt(2))`` at the runs' own mu."""
+        return theoretical_auc(self.separation)
+
+    def audits(self, delta: float) -> list[Audit]:
+        """Lower bounds on epsilon that these runs prove: plain, Gaussian, and by ranking."""
+        kinds = plain_audit, gaussian_audit, ranking_audit
+        return [audit(self.first, self.second, delta) for audit in kinds]
+
+    def roc(self) -> tuple[Array, Array]:
+        """False and true positive rates of every threshold, from (0, 0) to (1, 1)."""
+        thresholds = np.sort(np.concatenate([self.first, self.second]))[::-1]
+        true = (self.first[None] >= thresholds[:, None]).mean(axis=1)
+        false = (self.second[None] >= thresholds[:, None]).mean(axis=1)
+        return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
+
+
+def worst_pair(
+    problem: Problem, client: int = CLIENT, clip_norm: float = 1.0
+) -> tuple[Array, Array]:
+    """Two neighbouring S_i that are easiest to tell apart, (features, features) each.
+
+    One record of the client lies along the first leading direction, or along the second: orthogonal
+    records inside the space that the run converges to attain the sensitivity.
+    """
+    samples = int(problem.client_data.samples[client])
+    require(samples >= 2, "A client of one record has no other record to hide among.")
+    target = problem.target(2)
+    rest = problem.client_data.dense()[client] * (samples - 1) / samples
+    first, second = (clip_norm**2 * np.outer(u, u) / samples for u in target.T)
+    return rest + first, rest + second
+
+
+def membership(
+    problem: Problem,
+    run: FedPower | Noisy,
+    *,
+    runs: int,
+    client: int = CLIENT,
+    clip_norm: float = 1.0,
+    seed: int = 0,
+) -> Part[Membership]:
+    """Test for one record in ``runs`` runs with it and as many with its neighbour.
+
+    Raises
+    ------
+    InvalidInput
+        Hidden local products (their answers are not seen), or no noise.
+    """
+    period = run.period if isinstance(run, FedPower) else 1
+    require(
+        period == 1,
+        f"The likelihood of the messages is known exactly at p = 1 only, not at p = {period}: "
+        "hidden products are not seen. Choose p = 1.",
+    )
+    if run.noise == 0:
+        raise InvalidInput(
+            "Without noise one look at the answers decides membership; choose a finite ε."
+        )
+    pair, noise = worst_pair(problem, client, clip_norm), noise_of(problem, run, client)
+    neighbours = [_with(problem, client, matrix) for matrix in pair]
+    scores: list[list[float]] = [[], []]
+    squares: list[float] = []
+    for index in range(runs):
+        share = index / runs, (index + 1) / runs
+        for truth, neighbour in enumerate(neighbours):
+            seen = yield from part(_transcript(neighbour, run, seed + 2 * index + truth), *share)
+            scores[truth].append(membership_score(seen, *pair, noise, client))
+        squares.append(membership_separation(seen, *pair, noise, client) ** 2)
+    return Membership(np.array(scores[0]), np.array(scores[1]), float(np.sqrt(np.mean(squares))))
+
+
+def source_membership(
+    problem: Problem, noise: float, *, runs: int, clip_norm: float, seed: int
+) -> Part[Membership]:
+    """Test for one record from M_i itself, of which any method's messages are made.
+
+    Parameters
+    ----------
+    noise : float
+        nu_i of the attacked client, on the diagonal of E_i.
+    runs : int
+        Releases with the record, and as many with its neighbour.
+    """
+    pair = worst_pair(problem, CLIENT, clip_norm)
+    step = max(1, _RELEASED // problem.features**2)
+    scores: list[Array] = []
+    for truth, matrix in enumerate(pair):
+        parts = []
+        for begin in range(0, runs, step):
+            yield Step(0.5 * (truth + begin / runs), _TESTING)
+            spread = np.full(min(step, runs - begin), noise)
+            drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
+            parts.append(matrix_scores(matrix + drawn, *pair, spread))
+        scores.append(np.concatenate(parts))
+    return Membership(scores[0], scores[1], float(np.linalg.norm(pair[0] - pair[1])) / noise)
+
+
+def _with(problem: Problem, client: int, matrix: Array) -> Problem:
+    grams = problem.client_data.dense().copy()
+    grams[client] = matrix
+    data = problem.client_data
+    return replace(problem, client_data=ClientData.from_grams(grams, data.samples, data.weights))
+
+
+def _transcript(problem: Problem, run: FedPower | Noisy, seed: int) -> Part[Transcript]:
+    rounds = run.rounds if isinstance(run, FedPower) else run.products
+    trace = yield from traced(problem, run, rounds, seed, Channel(), _TESTING)
+    return trace.transcript
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Membership tests at the budget that is set, and what is expected at others.
+
+    Attributes
+    ----------
+    tests : kind of noise -> Membership
+        Empty without noise.
+    promised : kind of noise -> float
+        The epsilon of one record that is stated for these runs.
+    budgets : (budgets,) float64
+    expected : kind of noise -> (budgets,) float64
+        Areas under the curve, ``Phi(mu/sqrt(2))`` at the runs' mu.
+    gaussian, permitted : (budgets,) float64
+        The largest area that Gaussian noise with this guarantee permits, and (epsilon, delta)-DP
+        alone, whatever the mechanism.
+    gaussian_roc, permitted_roc : pair of (points,) float64
+        The same as false alarms and detections, at the budget that is set; empty without noise.
+    """
+
+    tests: Mapping[str, Membership]
+    promised: Mapping[str, float]
+    budgets: Array
+    expected: Mapping[str, Array]
+    gaussian: Array
+    permitted: Array
+    gaussian_roc: tuple[Array, Array]
+    permitted_roc: tuple[Array, Array]
+
+
+class RecordMembership(Study[PrivacySettings, Tested]):
+    """The likelihood-ratio test for the pair of records that is easiest to tell apart."""
+
+    key: ClassVar[str] = "record_membership"
+    title: ClassVar[str] = "Is one record in the data?"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        runs = costs.CALIBRATED * (2 * TESTS + len(BUDGETS))
+        return costs.private(settings, data, runs)
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
+        # Membership has an exact likelihood without hidden products, draws and sums.
+        c = replace(settings, local_steps=1, draws=0)
+        build.require_bound(c)
+        build.require_single_uploads(c)
+        yield Step(0.0, "Drawing the data")
+        problem, public = build.build_problem(c, data), build.public_setting(c, data)
+        norm, held = build.treatment(c)[1], int(public.samples[CLIENT])
+        # The question is about one record, whatever the unit of the budget.
+        share = 1.0 / build.unit(c).changed(held)
+        means = [float(mu_of(epsilon, c.delta)) * share for epsilon in BUDGETS]
+
+        def runs(kind: str, epsilon: float, count: int) -> Part[Membership]:
+            if kind == "source":
+                at = replace(c, epsilon=epsilon)
+                noise, _ = source_guarantee(public.samples, public.weights, build.budget(at))
+                count = TESTS_AT_SOURCE if count > 1 else 1
+                nu = float(noise[CLIENT])
+                return source_membership(problem, nu, runs=count, clip_norm=norm, seed=c.seed)
+            run = build.method(c, build.noise_for(c, kind, epsilon, data))
+            assert isinstance(run, FedPower | Noisy)
+            return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
+
+        def promise(kind: str) -> float:
+            found = build.stated(replace(c, calibration=kind), data)
+            assert isinstance(found, Guarantee)
+            # Noise at the source fits each client's own unit, noise on products the largest one.
+            count = held if kind == "source" else int(public.samples.max())
+            return found.of_one_record(build.unit(c), count).epsilon
+
+        tests: dict[str, Membership] = {}
+        kinds = build.kinds(c)
+        promised = {kind: promise(kind) for kind in kinds}
+        expected = {kind: np.full(len(BUDGETS), np.nan) for kind in kinds}
+        budgets, nothing = np.array(BUDGETS), (np.empty(0), np.empty(0))
+        gaussian = np.array([theoretical_auc(mu) for mu in means])
+        permitted = np.array(
+            [permitted_auc(float(epsilon_of(mu, c.delta)), c.delta) for mu in means]
+        )
+        rocs = nothing, nothing
+        if kinds:
+            mu = float(mu_of(c.epsilon, c.delta)) * share
+            epsilon = float(epsilon_of(mu, c.delta))
+            alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), _corners(epsilon, c.delta))
+            rocs = (
+                (alarms, gaussian_roc(mu, alarms)),
+                (alarms, permitted_roc(epsilon, c.delta, alarms)),
+            )
+        for position, kind in enumerate(kinds):
+            begin, end = position / len(kinds), (position + 1) / len(kinds)
+            most = 0.8 * end + 0.2 * begin
+            tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, most)
+            for index, epsilon in enumerate(BUDGETS):
+                yield Step(most, f"Expected at ε = {epsilon:g}")
+                single = yield from part(runs(kind, epsilon, 1), most, end)
+                expected[kind][index] = single.expected_auc
+            found = Tested(
+                dict(tests), promised, budgets, dict(expected), gaussian, permitted, *rocs
+            )
+            yield Step(end, "", found)
+        return Tested(tests, promised, budgets, expected, gaussian, permitted, *rocs)
+
+    def tables(self, result: Tested, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        rocs = [
+            pd.DataFrame({"noise": kind, "false_alarms": false, "detections": true})
+            for kind, test in result.tests.items()
+            for false, true in [test.roc()]
+        ]
+        areas = {f"expected_{kind}": area for kind, area in result.expected.items()}
+        tables = {
+            "areas": pd.DataFrame(
+                {
+                    "epsilon": result.budgets,
+                    **areas,
+                    "gaussian_ceiling": result.gaussian,
+                    "permitted": result.permitted,
+                }
+            )
+        }
+        if rocs:
+            tables["measured"] = pd.DataFrame(
+                [
+                    {
+                        "noise": kind,
+                        "epsilon": settings.epsilon,
+                        "area": test.auc,
+                        "expected_area": test.expected_auc,
+                        "separation": test.separation,
+                        "runs": len(test.first),
+                    }
+                    for kind, test in result.tests.items()
+                ]
+            )
+            tables["audits"] = pd.DataFrame(
+                [
+                    {"noise": kind, "promised": result.promised[kind], **vars(audit)}
+                    for kind, test in result.tests.items()
+                    for audit in test.audits(settings.delta)
+                ]
+            )
+            tables["roc"] = pd.concat(rocs, ignore_index=True)
+        return tables
+
+
+def _corners(epsilon: float, delta: float) -> list[float]:
+    """False alarms at which what (epsilon, delta) permits has corners."""
+    return [(1.0 - delta) / (1.0 + math.exp(epsilon)), 1.0 - delta]

@@ -1,0 +1,152 @@
+"""What a page must know of a visitor's file to offer its columns; read where runs are computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import pandas as pd
+
+from fedpca_core.problems import Problem, from_table
+from fedpca_core.problems.table_cleaning import NAMED, distinctly_named
+from fedpca_core.problems.traffic_table import label_columns
+from fedpca_core.settings import Settings
+from fedpca_core.steps import Run, Step
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import NoFile, OwnData
+from fedpca_core.study.study import Study
+
+#: What pages need besides what is declared here.
+__all__ = ["NAMED"]
+
+#: Fields that say how a table is read.
+TABLE_FIELDS = ("client_column", "columns", "scaling")
+S = TypeVar("S", bound=Settings)
+#: A column of more distinct values names nobody's client and no label.
+_MOST_VALUES = 200
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What a file holds.
+
+    Attributes
+    ----------
+    rows, columns : int
+    numeric : tuple of str
+        Columns that could be features: neither text nor constant.
+    clients : tuple of str
+        Columns that could name clients: few distinct values, each on several rows.
+    labels : mapping of str to tuple of str
+        Columns that could hold labels, the likely ones first, and their values.
+    """
+
+    rows: int
+    columns: int
+    numeric: tuple[str, ...]
+    clients: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> TableFacts:
+        """The facts of a table."""
+        most = min(max(2, len(table) // 2), _MOST_VALUES)
+        distinct = {str(name): int(table[name].nunique()) for name in table.columns}
+        return cls(
+            len(table),
+            table.shape[1],
+            tuple(
+                str(c)
+                for c in table.columns
+                if pd.api.types.is_numeric_dtype(table[c]) and distinct[str(c)] > 1
+            ),
+            tuple(name for name, count in distinct.items() if 2 <= count <= most),
+            {
+                name: tuple(str(value) for value in table[name].dropna().unique())
+                for name in label_columns(table)
+            },
+        )
+
+
+def fitting(settings: S, facts: TableFacts, *, rows_each: int = 1, labels: int = 0) -> S:
+    """The settings with no more clients and components than a file has rows and columns for.
+
+    Parameters
+    ----------
+    settings : Settings
+        With ``client_column``, ``columns`` and ``clients``; ``components`` where there are any.
+    facts : TableFacts
+    rows_each : int
+        Rows that a client needs.
+    labels : int
+        Numeric columns that may be no features.
+    """
+    given: Any = settings
+    features = len(given.columns) or len(set(facts.numeric) - {given.client_column}) - labels
+    most = max(2, facts.rows // rows_each)
+    fits = {} if given.client_column else {"clients": min(given.clients, most)}
+    if hasattr(settings, "components"):
+        fits["components"] = min(given.components, max(1, features - 1))
+    return replace(settings, **fits)
+
+
+class OwnTable(Study[Settings, TableFacts]):
+    """Read a file and say what its columns are."""
+
+    key: ClassVar[str] = "own-table"
+    title: ClassVar[str] = "Reading your file"
+    settings: ClassVar[type[Settings]] = Settings
+    most: ClassVar[Cost] = Cost(megabytes=500, seconds=4)
+
+    def run(self, settings: Settings, data: OwnData | None = None) -> Run[TableFacts]:
+        yield Step(0.0, "Reading your file")
+        if data is None:
+            raise NoFile("There is no file to read; choose one.")
+        table = distinctly_named(data.table)
+        yield Step(0.8, "Looking at its columns")
+        return TableFacts.of(table)
+
+    def tables(self, result: TableFacts, settings: Settings) -> dict[str, pd.DataFrame]:
+        return {"columns": pd.DataFrame({"column": result.numeric})}
+
+
+def own_problem(
+    settings: Any, data: OwnData | None, also: tuple[str, ...] = (), **how: Any
+) -> Problem:
+    """The problem of a visitor's table, read as the settings say; under an ε by its schema alone.
+
+    Parameters
+    ----------
+    settings : Settings
+        With `TABLE_FIELDS`, ``clients`` and ``seed``.
+    data : OwnData or None
+    also : tuple of str
+        Columns that are needed besides those that were chosen.
+    **how
+        Further arguments of `from_table`.
+
+    Raises
+    ------
+    NoFile
+        There is none.
+    InvalidInput
+        One that does not fit.
+    """
+    if data is None:
+        raise NoFile(
+            "These settings are for a table of your own, which a link cannot carry; choose a CSV, "
+            "Parquet or NumPy file under “Your file”, where the problem is chosen."
+        )
+    return from_table(
+        data.table,
+        tuple(dict.fromkeys((*settings.columns, *also))) if settings.columns else None,
+        client_column=settings.client_column or None,
+        clients=settings.clients,
+        scaling=settings.scaling,
+        seed=settings.seed,
+        name=data.name,
+        public_schema=math.isfinite(getattr(settings, "epsilon", math.inf)),
+        **how,
+    )

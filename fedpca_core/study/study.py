@@ -1,0 +1,121 @@
+"""A study: settings in, results out, step by step.
+
+Everything that a page computes is a study, and a study serves everything: the page draws its
+result while it grows, the command line prints its tables, the download writes them, the cache
+knows it by what it reads. A study is a generator, so whoever runs it may stop at every step and
+keep what there is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pandas as pd
+
+from fedpca_core.settings import Settings, Value
+from fedpca_core.steps import Run
+from fedpca_core.study.here import named
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+
+S = TypeVar("S", bound=Settings)
+R = TypeVar("R")
+
+
+class Study(ABC, Generic[S, R]):
+    """One computation of the laboratory.
+
+    Class attributes
+    ----------------
+    key : str
+        Unique among all studies; names files and cache entries.
+    title : str
+    settings : type of Settings
+        What it runs from; several studies of a page share one class.
+    opened_by : tuple of str and value, or None
+        The field of the settings that opens it on its page, and the value that does; None: it is
+        always shown.
+    seconds : float
+        When a page gives up on it.
+    most : Cost
+        What it takes at the most, where its settings make no great difference; others override
+        `cost`.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    settings: ClassVar[type[Settings]]
+    #: Fields that the run reads; None stands for all that are not of the view.
+    reads: ClassVar[frozenset[str] | None] = None
+    opened_by: ClassVar[tuple[str, Value] | None] = None
+    seconds: ClassVar[float] = 120.0
+    most: ClassVar[Cost]
+
+    def wanted(self, settings: S) -> bool:
+        """Whether the page shows this study with these settings."""
+        if self.opened_by is None:
+            return True
+        name, value = self.opened_by
+        return bool(getattr(settings, name) == value)
+
+    def cost(self, settings: S, data: OwnData | None = None) -> Cost:
+        """What a run from these settings will take, estimated without running anything."""
+        return self.most
+
+    def needs(self, settings: S) -> tuple[str, ...]:
+        """Keys of the public data sets that a run reads: it is refused before it begins where one
+        is not on this machine."""
+        return named(settings) if self.reads is None or "problem" in self.reads else ()
+
+    @abstractmethod
+    def run(self, settings: S, data: OwnData | None = None) -> Run[R]:
+        """Compute, yielding a `Step` now and then and returning the result.
+
+        Raises
+        ------
+        InvalidInput
+            Settings or data that do not fit; the sentence names the remedy.
+        """
+
+    @abstractmethod
+    def tables(self, result: R, settings: S) -> dict[str, pd.DataFrame]:
+        """The result as tidy tables by name: what the page offers as CSV, the command line
+        prints and writes, and a test compares."""
+
+    def identity(self, settings: S, data: OwnData | None = None) -> Hashable:
+        """What the result depends on: the cache key, made here and nowhere else."""
+        described = settings.parameters()
+        fields = self.reads or {n for n, parameter in described.items() if not parameter.view}
+        return self.key, *content_key(settings, fields, data)
+
+
+def content_key(
+    settings: Settings, fields: Collection[str], data: OwnData | None = None
+) -> tuple[Hashable, ...]:
+    """Some fields of settings and the content of a file: the key of whatever depends on these."""
+    kept = tuple(
+        (name, getattr(settings, name)) for name in settings.parameters() if name in fields
+    )
+    return kept, None if data is None else data.digest
+
+
+def stacked(parts: Iterable[Mapping[str, Any] | pd.DataFrame]) -> pd.DataFrame:
+    """Tables, or their columns by name, below each other; no columns where there are none."""
+    tables = [pd.DataFrame(one) for one in parts]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def registered(*studies: Study[Any, Any]) -> Mapping[str, Study[Any, Any]]:
+    """Studies by key, in order.
+
+    Raises
+    ------
+    ValueError
+        Two with the same key.
+    """
+    found = {study.key: study for study in studies}
+    if len(found) < len(studies):
+        raise ValueError("Two studies share a key.")
+    return found

@@ -1,0 +1,88 @@
+"""Large runs that are counted: what is left out changes neither counts nor errors."""
+
+import numpy as np
+import pytest
+
+from fedpca_core.algorithms.block_krylov import BlockKrylov
+from fedpca_core.algorithms.faps.faps import FAPS
+from fedpca_core.algorithms.local_power import LocalPower
+from fedpca_core.algorithms.ssi import SSI
+from fedpca_core.linalg.stiefel import uniform_frame
+from fedpca_core.papers.experiment import Cell
+from fedpca_core.papers.faps_runs import NEGLIGIBLE, measure_run
+from fedpca_core.papers.leading import Leading, turned
+from fedpca_core.papers.pooled import Pooled
+from fedpca_core.papers.registry import EXPERIMENTS
+from fedpca_core.problems import decay_spectrum
+from fedpca_core.steps import outcome
+
+FEATURES, DECAY, COMPONENTS = 120, 1.3, 4
+SAMPLES = (60,) * 20
+
+
+def measured(problem, algorithm, **how):
+    run = measure_run(problem, algorithm, Cell("", "any", 1), 1e-6, **how)
+    return {one.measure: one.result for one in outcome(run)}
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return decay_spectrum(FEATURES, SAMPLES, DECAY)
+
+
+@pytest.fixture(scope="module")
+def part():
+    count = int((DECAY ** -np.arange(FEATURES) > NEGLIGIBLE).sum())
+    return decay_spectrum(FEATURES, SAMPLES, DECAY, leading=count + COMPONENTS)
+
+
+def same(found, expected):
+    assert "seconds" in expected and "time_ratio" in expected
+    assert set(found) == set(expected) - {"seconds", "time_ratio"}
+    for name, value in found.items():
+        exact = name in ("rounds", "bytes", "products", "stop_rounds")
+        # Errors below 1e-9 are differences of numbers of size 1.
+        assert value == (expected[name] if exact else pytest.approx(expected[name], 1e-6, 1e-15))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [SSI, LocalPower, lambda p: LocalPower(p, schedule="decay")],
+    ids=["SSI", "LocalPower", "LocalPower, decaying"],
+)
+def test_a_sum_that_is_known_gives_the_same_run(method, whole):
+    algorithm = method(COMPONENTS)
+    pooled = Pooled(algorithm, whole.covariance)
+    same(measured(whole, pooled, timed=False), measured(whole, algorithm))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [SSI, LocalPower, BlockKrylov, lambda p: FAPS(p, inner_rule="fixed")],
+    ids=["SSI", "LocalPower", "block Krylov", "FAPS"],
+)
+def test_features_below_rounding_may_be_left_out(method, whole, part):
+    algorithm = method(COMPONENTS)
+    leading = Leading(algorithm, FEATURES)
+    assert part.features < FEATURES
+    same(
+        measured(part, leading, timed=False, features=FEATURES),
+        measured(whole, algorithm),
+    )
+
+
+def test_a_turned_frame_is_a_frame():
+    frame = uniform_frame(np.random.default_rng(0), 30, 3)
+    found = turned(frame, 12)
+    assert found.shape == (12, 3)
+    np.testing.assert_array_equal(found[:9], frame[:9])
+    np.testing.assert_allclose(found.T @ found, np.eye(3), atol=1e-14)
+
+
+def test_only_large_features_are_left_out_and_it_is_said():
+    features, samples = EXPERIMENTS["vary-features"], EXPERIMENTS["vary-samples"]
+    kept = [features._leading("paper", value) for value in (2000, 3000, 5000)]
+    assert kept == [None, 2103, 2103]
+    assert features._leading("live", 90) is None and samples._leading("paper", 1250) is None
+    assert features.described("paper").endswith("below 1e-09 of the largest count as 0")
+    assert "count as 0" not in features.described("live") + samples.described("paper")

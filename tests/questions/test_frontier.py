@@ -1,0 +1,248 @@
+"""All methods on one problem: the table tells the true story."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core.questions.attack.reconstruction import ClientReconstruction
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.trial import meant as check_meant
+from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.which import runs
+from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown
+from fedpca_core.questions.which.recommendation import SEEDS, Recommendation, meant, sentences
+from fedpca_core.questions.which.rules import RULES
+from fedpca_core.questions.which.settings import AXES, FrontierSettings
+from fedpca_core.steps import outcome
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
+
+#: The page as it opens, with one seed for five.
+DEFAULT = FrontierSettings(seeds=1)
+
+
+@pytest.fixture(scope="module")
+def front():
+    return outcome(Frontier().run(DEFAULT))
+
+
+@pytest.fixture(scope="module")
+def points(front):
+    return front.points()
+
+
+def at(points, method, value=np.inf):
+    rows = points[(points["method"] == method) & (points["value"] == value)]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+# ---------------------------------------------------------------- the story
+def test_ssi_is_accurate_and_leaks_everything(points):
+    ssi = at(points, "ssi")
+    assert ssi["leak"] < 1e-6 < ssi["guess"] and ssi["sin_theta"] < 0.05
+    assert ssi["protection"] == "none"
+
+
+def test_faps_is_masked_against_equations_and_open_to_replay(points):
+    faps = at(points, "faps")
+    assert faps["leak_linear"] > 1 > faps["guess"]
+    assert faps["attack"] == "replay" and faps["leak"] < 1e-6
+    assert faps["protection"] == "masked"
+
+
+def test_block_krylov_needs_the_fewest_rounds_of_those_that_get_there(points):
+    here = points[(points["value"] == np.inf) & (points["reached"] == 1)]
+    rounds = here.set_index("method")["rounds"].drop("centralized")
+    assert rounds.idxmin() == "block_krylov"
+    assert 4 * rounds["block_krylov"] < at(points, "ssi")["rounds"]
+
+
+def test_every_method_on_a_private_source_is_ahead_of_fedpower_at_the_same_budget(points):
+    formal = points[points["protection"] == "formal"]
+    assert set(formal["value"]) == {0.2, 0.5, 1.0, 3.0, 10.0}
+    for value, rows in formal.groupby("value"):
+        angles = rows.set_index("method")["sin_theta"]
+        if value == 10.0:  # one-shot's own bias shows where the noise is small
+            angles = angles.drop("one_shot")
+        assert (angles.drop("fedpower") < angles["fedpower"]).all()
+    assert np.allclose(formal["epsilon"], formal["value"], rtol=1e-6)
+
+
+def test_fedpower_runs_once_over_a_number_of_products_that_no_record_decides(monkeypatch):
+    """The best of several runs would be a release of each of them."""
+    runs_made = []
+    finish = runs.Simulation.finish
+    monkeypatch.setattr(runs.Simulation, "finish", lambda run: runs_made.append(run) or finish(run))
+    for seed in range(3):
+        alone = replace(DEFAULT.alone("fedpower", seed), epsilon=3.0, seed=seed)
+        made = runs.made("fedpower", alone, runs.problem_of(alone))
+        assert made.algorithm.products == made.guarantee.releases == 10
+        assert "before" in made.note
+    assert len(runs_made) == 3
+
+
+def test_secure_sums_hide_the_client_and_not_who_joined(points):
+    for method in ("ssi", "block_krylov"):
+        one = at(points, method)
+        assert one["leak_sums"] == pytest.approx(one["pooled"], rel=1e-6)  # nothing of one client
+        assert one["newcomer"] < 1e-6
+
+
+def test_one_shot_is_cheap_and_biased_under_heterogeneity(points):
+    cheap = points.loc[points["bytes_client"].idxmin(), "method"]
+    assert cheap == "one_shot" and at(points, "one_shot")["reached"] == 0
+    off = []
+    for heterogeneity in (0.0, 0.8):
+        alone = replace(DEFAULT.alone("one_shot"), heterogeneity=heterogeneity, searches=False)
+        off.append(outcome(Frontier().run(alone)).table["sin_theta"].iloc[0])
+    assert off[1] > 2 * off[0]
+
+
+def test_records_recovered_exactly_are_an_axis_where_values_lie_on_a_grid():
+    digits = FrontierSettings(
+        problem="digits", clients=100, components=5, rounds=10, vary="none", seeds=1,
+        candidates=("ssi", "one_shot"),
+    )  # fmt: skip
+    drawn = shown(outcome(Frontier().run(digits)).points(), "bytes_client", "records")
+    assert drawn.set_index("method")["records"].to_dict() == {"ssi": 18.0, "one_shot": 0.0}
+
+
+def test_formal_and_heuristic_protection_share_no_axis(points):
+    assert set(shown(points, "bytes_client", "leak")["protection"]) == {"none", "masked"}
+    assert set(shown(points, "epsilon", "sin_theta")["protection"]) == {"formal"}
+
+
+# ---------------------------------------------------------------- the same anywhere
+def test_a_point_is_what_converge_and_attack_show(front):
+    row = front.table[(front.table["method"] == "ssi") & (front.table["value"] == np.inf)].iloc[0]
+    alone = DEFAULT.alone("ssi", int(row["seed"]))
+    there = replace(alone.carried(ConvergeSettings), methods=("ssi",))
+    curve = outcome(Convergence().run(there)).tables["ssi"][0]
+    stop, reached = ending(curve, alone)
+    assert (stop, reached) == (row["rounds"], row["reached"])
+    assert curve["sin_theta"].iloc[stop] == row["sin_theta"]
+    attack = replace(alone.carried(AttackSettings), attacked=("ssi",), attack="symmetric")
+    errors = outcome(ClientReconstruction().run(attack)).recoveries["ssi"].errors[0]
+    assert errors[stop] == pytest.approx(row["leak"], abs=1e-12)
+
+
+# ---------------------------------------------------------------- the front
+def test_the_pareto_front_is_what_nothing_beats():
+    cloud = pd.DataFrame(np.random.default_rng(0).random((60, 2)), columns=["a", "b"])
+    cloud.loc[3, "a"] = np.nan
+    front = pareto(cloud, "a", "b")
+    values = cloud[["a", "b"]].to_numpy()
+    for index in range(60):
+        beaten = (values < values[index]).all(axis=1).any()
+        if index in front:
+            assert not beaten
+        elif index != 3:
+            assert (values[front] <= values[index]).all(axis=1).any()
+    assert list(cloud.loc[front, "a"]) == sorted(cloud.loc[front, "a"])
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_on_every_axis_the_better_end_wins(axis):
+    """Costs, errors and budgets are better small; an attack's error is better large."""
+    points = pd.DataFrame({axis: [1.0, 2.0], "other": [5.0, 5.0]})
+    better = 1 if axis == "leak" else 0
+    assert pareto(points, axis, "other") == pareto(points, "other", axis) == [better]
+
+
+@pytest.mark.parametrize("vary", ["penalty_factor", "local_steps", "participation", "rounds"])
+def test_paths_follow_the_methods_that_have_the_parameter(vary):
+    tiny = FrontierSettings(
+        features=8, clients=3, samples=50, components=2, rounds=10, vary=vary, seeds=1,
+        candidates=("ssi", "local_power", "faps", "one_shot"), searches=False,
+    )  # fmt: skip
+    counts = outcome(Frontier().run(tiny)).points()["method"].value_counts()
+    long = {
+        "penalty_factor": {"faps"},
+        "local_steps": {"local_power"},
+        "participation": {"ssi", "local_power", "faps", "one_shot"},
+        "rounds": {"ssi", "local_power", "faps"},
+    }[vary]
+    assert set(counts[counts == 6].index) == long and set(counts) <= {1, 6}
+
+
+# ---------------------------------------------------------------- what to use
+def advised(**asked):
+    settings = replace(DEFAULT, **asked)
+    return outcome(Recommendation().run(settings)), settings
+
+
+def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
+    advice, settings = advised(server="sums", needed_epsilon=2.0, budget_bytes=1e6)
+    best, without = advice.place(1), advice.other_server
+    assert (best["method"], best["sums"], best["noise"]) == ("centralized", True, True)
+    assert best["rounds"] == 1 and best["epsilon"] <= 2 * (1 + 1e-9)
+    assert not without["sums"] and without["noise"] and without["sin_theta"] > best["sin_theta"]
+    said = sentences(advice, settings)
+    assert said[0].startswith(
+        "Server curious, behind secure sums, ≤ 1 MB a client, ε ≤ 2: **Noisy covariance with "
+        "shared noise under secure sums, one round**, off by "
+    )
+    assert said[1].startswith("The rules leave ") and "Without secure sums: " in said[2]
+    assert len(advice.group) > 1 and "as accurate" in said[1]
+
+
+def test_an_epsilon_never_stands_alone():
+    said = meant(FrontierSettings(delta=1e-5, clip_norm=2.0)), check_meant(CheckSettings())
+    for words in ("one record of one client", "clipped at", "any clients in any round", "exact"):
+        assert all(words in text for text in said)
+    assert "δ = 1e-5; records clipped at norm 2;" in said[0] and "δ = 1e-6" in said[1]
+
+
+def test_single_uploads_without_an_epsilon_are_never_recommended_to_a_curious_server():
+    advice, settings = advised(server="curious", needed_epsilon=np.inf, searches=False)
+    assert advice.place(1) is None and set(advice.table["excluded"]) == {"server"}
+    assert "nothing that was run here does all of it" in sentences(advice, settings)[0]
+    assert (advice.table["reason"] != "").all()
+
+
+def test_every_rule_says_what_it_asks_and_leaves_out_what_fails_it():
+    advice, settings = advised(budget_bytes=1e3, budget_rounds=1.0)
+    left = advice.table[advice.table["rank"].notna()]
+    assert set(left["method"]) == {"one_shot"}
+    tables = Recommendation().tables(advice, settings)
+    assert (tables["rules"]["demand"] != "").all() and len(tables["rules"]) == len(RULES)
+    assert "all is done in 1 round" in set(tables["rules"]["demand"])
+    assert "≤ 1 kB a client, ≤ 1 round," in sentences(advice, settings)[0]
+
+
+def test_where_no_candidate_runs_the_advice_says_why():
+    diverges = replace(DEFAULT, candidates=("variable_splitting_free",), needed_epsilon=2.0)
+    found = outcome(Recommendation().run(diverges))
+    (said,) = sentences(found, diverges)
+    assert found.table.empty and "no candidate could be run." in said
+    assert "so the run has diverged; choose a smaller step or noise" in said
+    assert Recommendation().tables(found, diverges)["advice"]["advice"].tolist() == [said]
+    alone = outcome(Frontier().run(diverges))
+    assert list(alone.refusals) == ["Variable splitting (free)"]
+    for axes in AXES, reversed(AXES):
+        assert shown(alone.points(), *list(axes)[:2]).empty
+    assert {"sin_theta_low", "leak_high"} <= set(alone.points())
+    assert Frontier().tables(alone, diverges)["points"].empty
+
+
+def test_an_advice_is_over_seeds_and_says_how_often_it_is_the_first():
+    """From one seed it was noisy covariance, FAPS or one-shot, twice "by more than 10 %"."""
+    chosen, growing = set(), []
+    for seed in (0, 6, 12):
+        settings = FrontierSettings(seed=seed, searches=False)
+        steps = [step.result for step in Recommendation().run(settings) if step.result is not None]
+        advice = steps[-1]
+        growing.append([one.seeds for one in steps])
+        best = advice.place(1)
+        chosen.add((best["method"], best["way"]))
+        assert advice.seeds == SEEDS and advice.table["first"].sum() == pytest.approx(1.0)
+        assert (advice.table["alike"] >= advice.table["first"]).all()
+        said = sentences(advice, settings)
+        assert f"It is first in {best['first'] * SEEDS:.0f} of {SEEDS} seeds" in said[1]
+        others = advice.group[advice.group["rank"] > 1]
+        assert len(others) and f"these {len(others)} are as accurate" in said[1]
+    assert len(chosen) == 1 and growing == [list(range(1, SEEDS + 1))] * 3

@@ -1,0 +1,169 @@
+"""The live picture: one run, its costs, and what the server makes of the very same messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.views import scene as drawn
+from fedpca_core.algorithms.registry import COMPARED, METHODS
+from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.home.scene import LivePicture, Scene, _sine
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.steps import outcome
+from fedpca_core.study.own_data import NoFile, OwnData
+
+SMALL = SceneSettings(clients=4, records_per_client=12.0, components=6, rounds=10, client=1)
+STUDY = LivePicture()
+
+
+def found(**changes: object) -> Scene:
+    result = outcome(STUDY.run(replace(SMALL, **changes)))  # type: ignore[arg-type]
+    assert result is not None
+    return result
+
+
+def test_after_a_few_messages_the_server_has_every_record_exactly():
+    scene = found()
+    assert scene.certified == 2, "12 records are known after two messages of 6 columns"
+    assert np.abs(scene.pictures[scene.certified] - scene.truth).max() < 1e-9
+    assert np.abs(scene.pictures[1] - scene.truth).max() > 0.1
+    assert list(scene.directions[:3]) == [0, 6, 12]
+    words = [drawn.sentence(scene, SMALL, k) for k in range(scene.rounds + 1)]
+    assert words[0].startswith("Nothing has been sent yet")
+    assert "the server has all 12 digits of client 1, exactly" in words[2]
+    assert "exactly" not in words[1]
+
+
+def test_the_attack_s_error_falls_with_plain_products_and_not_with_masked_ones():
+    plain, masked = found(), found(method="faps")
+    assert plain.held_error[0] == masked.held_error[0] == 1.0
+    assert plain.held_error[1] > 0.1 and plain.held_error[2] < 1e-6
+    assert masked.held_error.min() > 0.3
+    released = found(epsilon=10.0, clip_norm=4.0)
+    assert released.held_error.min() > 0.3, "noise at the source is measured against the records"
+    assert list(STUDY.tables(plain, SMALL)["rounds"]["held_error"]) == list(plain.held_error)
+
+
+def test_a_table_of_one_s_own_has_its_picture():
+    rows = np.random.default_rng(0).integers(0, 50, (40, 9)) / 10
+    table = pd.DataFrame(rows, columns=list("abcdefghi"))
+    table["owner"] = ["x"] * 3 + ["y"] * 7 + ["z"] * 30
+    own = OwnData("own.csv", table.to_csv(index=False).encode())
+    settings = replace(SMALL, problem="table", client_column="owner", components=3)
+    scene = outcome(STUDY.run(settings, own))
+    assert scene is not None
+    assert scene.thumbnails.shape == (3, 4, 3, 3), "a client of three rows has a grey fourth"
+    assert scene.certified == 3 and scene.records == 7
+    last = drawn.sentence(scene, settings, scene.rounds)
+    assert "has all 7 rows of client 1 (y), exactly" in last
+    assert drawn._stage(scene, settings).names == ["x", "y", "z"]
+    with pytest.raises(InvalidInput, match="no client 3 among 3"):
+        outcome(STUDY.run(replace(settings, client=3), own))
+    with pytest.raises(NoFile, match="under “Your file”"):
+        outcome(STUDY.run(settings))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"secure_aggregation": True},
+        {"method": "faps"},
+        {"epsilon": 10.0, "clip_norm": 4.0},
+        {"upload_noise": 1e-2},
+        {"method": "one_shot"},
+    ],
+)
+def test_what_keeps_the_records_keeps_them(changes):
+    scene = found(**changes)
+    assert scene.certified is None
+    assert all(
+        "exactly" not in drawn.sentence(scene, replace(SMALL, **changes), k)
+        for k in range(scene.rounds + 1)
+    )
+
+
+@pytest.mark.parametrize("method", list(COMPARED))
+@pytest.mark.parametrize("secure", [False, True])
+def test_every_method_has_a_picture_or_a_sentence(method, secure):
+    if secure and METHODS[method].needs_individual_uploads:
+        with pytest.raises(InvalidInput, match="switch secure aggregation off"):
+            found(method=method, secure_aggregation=True)
+        return
+    scene = found(method=method, secure_aggregation=secure, penalty_factor=1.0)
+    assert scene.pictures.shape == (scene.rounds + 1, 12, 8, 8)
+    assert np.ptp(scene.pictures[-1]) > 0.1
+    assert np.isfinite(scene.metrics["sin_theta"]).all()
+
+
+def test_an_angle_has_no_size():
+    factor, private = np.random.default_rng(0).normal(size=(2, 6, 3))
+    angle = _sine(factor, private)
+    with np.errstate(over="raise"):
+        assert _sine(1e200 * factor, 1e-200 * private) == pytest.approx(angle, rel=1e-9)
+    assert _sine(0 * factor, private) == 1.0 and 0.1 < angle < 1
+
+
+def test_participation_is_on_the_stage_and_delays_the_server():
+    scene = found(participation=0.5, rounds=20)
+    assert (scene.present[1:].sum(axis=1) == 2).all() and not scene.present[0].any()
+    assert scene.certified is not None and scene.certified > 2
+
+
+def test_a_guarantee_stands_beside_noise():
+    scene = found(epsilon=10.0, clip_norm=4.0)
+    assert scene.facts.guarantee is not None and scene.facts.guarantee.private
+    assert drawn._protection(scene, replace(SMALL, epsilon=10.0))[0] == "noise"
+
+
+GRID = [
+    {"method": method, "secure_aggregation": secure, **changes}
+    for method in ("ssi", "faps", "local_power")
+    for secure in (False, True)
+    for changes in (
+        {"heterogeneity": 1.0},
+        {"epsilon": 1.0},
+        {"participation": 0.5, "absent": "present"},
+        {"joined": 3},
+        {"records_per_client": 60.0, "clients": 2},
+        {"clients": 2, "client": 3},
+    )
+]
+
+
+@pytest.mark.parametrize("changes", GRID, ids=str)
+def test_every_combination_leaves_a_picture_or_a_sentence(changes):
+    settings = replace(SMALL, **changes)
+    try:
+        scene = outcome(STUDY.run(settings))
+    except InvalidInput as refusal:
+        assert len(str(refusal)) > 30 and str(refusal).endswith(".")
+        return
+    assert scene is not None
+    assert scene.pictures.shape[:2] == (scene.rounds + 1, len(scene.truth))
+    assert np.ptp(scene.truth) > 0.1
+    words = [drawn.sentence(scene, settings, k) for k in range(scene.rounds + 1)]
+    assert all(word.endswith(".") for word in words)
+    if np.ptp(scene.pictures[-1]) <= 0.1:
+        assert "directions" in words[-1] or "not sent" in words[-1]
+
+
+def test_masked_messages_are_not_said_to_hold_nothing():
+    """The replay certifies every record from these very messages; untried, it is said to be so."""
+    changes = {"method": "faps", "clients": 3, "records_per_client": 8.0, "components": 8}
+    settings = replace(SMALL, **changes)
+    masked = outcome(STUDY.run(settings))
+    last = [drawn.sentence(masked, settings, masked.rounds), drawn._server(masked, settings, 5)]
+    assert all("not tried: replay" in text for text in last)
+    assert not any("nothing" in text for text in last)
+    steps = [step.result for step in STUDY.run(replace(settings, unmask=True))]
+    waiting = [step for step in steps if step is not None]
+    assert waiting, "the masked messages are shown while the replay runs"
+    before = drawn.sentence(waiting[0], settings, masked.rounds)
+    assert "records: not tried" in before
+    found = outcome(STUDY.run(replace(settings, unmask=True)))
+    assert found.certified == found.rounds
+    assert "has all 8 digits" in drawn.sentence(found, settings, found.rounds)

@@ -1,0 +1,105 @@
+"""Ways to spend one epsilon: the sheet's medians, one budget for all, and what cannot be taken."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.bench_ways import BEFORE
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.privacy.presets import SIZES
+from fedpca_core.questions.privacy.settings import PRIVATE, PrivacySettings
+from fedpca_core.questions.privacy.spending import Ways, WaysOverBudget, WaysToSpend
+from fedpca_core.questions.privacy.ways import WAYS
+from fedpca_core.steps import outcome
+
+#: Medians measured before, for 2,000 records of 40 features at 20 clients.
+SHEET = {way: medians[SIZES.index((40, 2000))] for way, medians in BEFORE.items()}
+SMALL = PrivacySettings(
+    view="ways", features=12, samples=500, clients=5, components=4, repetitions=2, epsilon=5.0
+)
+
+
+@pytest.fixture(scope="module")
+def found() -> Ways:
+    settings = PrivacySettings(view="ways", method="faps", samples=2000, repetitions=10)
+    result = outcome(WaysToSpend().run(settings))
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("way", SHEET)
+def test_medians_of_the_sheet(found: Ways, way: str) -> None:
+    assert set(found.spent) == {*SHEET, "remembered"} and not found.refusals
+    assert found.spent[way].run.final == pytest.approx(SHEET[way], rel=0.15)
+
+
+def test_all_ways_state_the_same_budget(found: Ways) -> None:
+    """Published noise gives less than it claims; every other way exactly what was asked for."""
+    for key, one in found.spent.items():
+        if key == "published":
+            assert one.guarantee.epsilon < 0.15
+        else:
+            assert one.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+        sharing = "secure aggregation shows sums only" in one.guarantee.towards
+        assert sharing == one.trusting
+
+
+def test_bytes_are_those_of_the_wire(found: Ways) -> None:
+    covariance, krylov = found.spent["covariance"], found.spent["orthogonal"]
+    assert covariance.bytes_up[-1] == 8 * 40 * 41 / 2
+    assert krylov.bytes_up[-1] == 8 * 40 * 4 * 10
+    assert len(covariance.run.middle) == 2
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_every_method_has_its_epsilon_at_the_source(method: str) -> None:
+    settings = replace(SMALL, method=method, repetitions=1)
+    result = outcome(WaysToSpend().run(settings))
+    assert result is not None
+    title = f"{METHODS[method].title}, once at the source"
+    if title in result.refusals:
+        assert method == "variable_splitting_free", result.refusals[title]
+        return
+    one = result.spent["source"]
+    assert one.title == title and one.guarantee.epsilon == pytest.approx(5.0)
+    assert "post-processing" in one.guarantee.released
+
+
+def test_against_the_budget_every_way_gains() -> None:
+    swept = outcome(WaysOverBudget().run(replace(SMALL, method="ssi")))
+    assert swept is not None and set(swept.series) == set(WAYS)
+    for way in WAYS:
+        band = swept.band(way, "sin_theta")
+        assert band.middle[-1] < band.middle[0] and math.isfinite(band.x[-1])
+    last = {way: swept.band(way, "sin_theta").middle[-1] for way in WAYS}
+    assert last["shared_covariance"] < last["covariance"] < last["published"]
+
+
+def test_answers_from_memory_cost_no_more_than_orthogonal_ones(found: Ways) -> None:
+    """S_i + G_i is no symmetric matrix: off the diagonal it carries twice the variance."""
+    ends = {way: one.run.final for way, one in found.spent.items()}
+    ratio = ends["remembered"] / ends["covariance"]
+    assert ratio == pytest.approx(math.sqrt(2), rel=0.1)
+    assert found.spent["remembered"].guarantee.noise == found.spent["orthogonal"].guarantee.noise
+
+
+def test_the_best_way_is_told_with_and_without_trust(found: Ways) -> None:
+    alone, together = found.best(trusting=False), found.best(trusting=True)
+    # FAPS at the source ends there too, after 40 rounds.
+    assert alone is found.spent["covariance"]
+    assert found.spent["source"].run.final == pytest.approx(alone.run.final, rel=0.01)
+    assert together is found.spent["shared_covariance"]
+    assert np.isclose(alone.run.final, 0.068, rtol=0.15)
+    assert Ways({}, {}).best(trusting=True) is None
+
+
+def test_a_budget_that_is_none_has_no_ways() -> None:
+    with pytest.raises(InvalidInput, match="choose a finite ε"):
+        outcome(WaysToSpend().run(replace(SMALL, epsilon=math.inf)))
+    with pytest.raises(InvalidInput, match="Raw records"):
+        outcome(WaysOverBudget().run(replace(SMALL, treatment="raw")))

@@ -1,0 +1,240 @@
+"""The studies of the Theory page: every method finds its claim, and the verdict is measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedpca_core.__main__ import main
+from fedpca_core.consensus.run import run
+from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.theory import settings as theory_settings
+from fedpca_core.questions.theory.bridge import Bridge, arrivals
+from fedpca_core.questions.theory.claim import claim
+from fedpca_core.questions.theory.method import ARRIVED, AgainstClaims
+from fedpca_core.questions.theory.settings import ITERATIONS, LOW, TheorySettings
+from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
+from fedpca_core.questions.theory.verdicts import Statements
+from fedpca_core.steps import outcome
+from tests.tables import own_file
+
+SMALL = TheorySettings(clients=4, features=3, rounds=50)
+
+
+def measured(settings: TheorySettings):
+    return outcome(AgainstClaims().run(settings))
+
+
+@pytest.mark.parametrize("problem", ["quadratics", "pair", "ridge", "logistic"])
+@pytest.mark.parametrize("method", ITERATIONS)
+def test_no_claim_is_violated_at_its_own_tuning(problem, method) -> None:
+    found = measured(replace(SMALL, problem=problem, method=method))
+    assert found.verdict in ("holds", "vacuous", "none")
+    assert not found.course.diverged
+    assert len(found.rivals) == 5
+    if found.norm is not None and found.spectral is not None:
+        assert found.radius is not None
+        assert found.radius <= found.norm * (1 + 1e-9)
+        assert found.norm <= found.spectral * (1 + 1e-9)
+
+
+def test_claims_follow_the_parameters() -> None:
+    assert claim(replace(SMALL, method="exact")).name == "Theorem 1"
+    assert claim(replace(SMALL, method="scaffnew", local_steps=1)).name == "Corollary 2"
+    assert claim(replace(SMALL, method="scaffnew", local_steps=3)).factor is None
+    assert claim(replace(SMALL, method="nine", penalty_factor=0.0)).name == "Theorem 10"
+    assert claim(replace(SMALL, method="nine", penalty_factor=1.0)).name == "Theorem 9"
+    assert claim(replace(SMALL, method="exact", dual_scale=0.5)).factor is None
+    vacuous = replace(SMALL, method="exact", penalty_factor=3.0, condition=100.0)
+    assert claim(vacuous).factor >= 1
+    assert measured(vacuous).verdict == "vacuous"
+
+
+def test_theorem_3_is_a_claim_about_any_functions_and_holds_beyond_quadratics() -> None:
+    speaking = replace(
+        SMALL, method="steps", problem="logistic", condition=4.0, penalty_factor=0.0, local_steps=8
+    )
+    found = measured(speaking)
+    assert found.claim.proved and found.claim.factor < 0.7
+    assert found.verdict == "holds"
+    assert not claim(replace(speaking, method="nine")).proved
+
+
+def test_a_claim_that_is_exceeded_is_called_violated(monkeypatch) -> None:
+    from fedpca_core.questions.theory import method as module
+
+    true = claim(SMALL)
+    monkeypatch.setattr(module, "claim", lambda settings: replace(true, factor=0.3))
+    assert measured(SMALL).verdict == "violated"
+
+
+def test_a_course_says_what_its_run_did() -> None:
+    settings = replace(SMALL, rounds=200)
+    trace = run(settings.build(), settings.build_method(), settings.rounds, seed=settings.seed)
+    course = measured(settings).course
+    assert course.rounds == trace.rounds == 200 and not course.diverged
+    np.testing.assert_allclose(course.norms, trace.norms / trace.norms[0])
+    assert course.arrived == int(np.flatnonzero(trace.distances <= ARRIVED)[0])
+    assert course.bytes_up == trace.bytes_up[course.arrived] == course.arrived * 4 * 3 * 8
+    assert course.largest == np.nanmax(trace.contractions)
+    rival = measured(replace(settings, local_steps=5)).rivals
+    assert rival["FedAvg"].arrived is None and rival["FedAvg"].gradients is None
+    one = rival["Gradient descent (n = 1)"]
+    assert one.gradients == one.arrived
+
+
+def test_too_long_steps_diverge_and_the_bound_says_so_beforehand() -> None:
+    found = measured(replace(SMALL, method="exact", penalty_factor=0.0, dual_scale=2.0, rounds=400))
+    assert found.spectral is not None and found.spectral > 1
+    assert found.course.diverged
+
+
+def test_the_sweeps_contain_the_exact_norms_and_the_window() -> None:
+    settings = replace(SMALL, condition=100.0)
+    found = outcome(PenaltyAndSteps().run(settings))
+    for norms in found.penalty_norms.values():
+        assert (norms <= found.claimed * (1 + 1e-9)).all()
+    bound = found.by_steps["our bound for Scaffnew"]
+    assert set(found.step_norms) == {"two scalar clients", "this problem"}
+    for name, norms in found.step_norms.items():
+        assert (norms <= bound * (1 + 1e-9)).all()
+        assert (found.step_rates[name] <= norms * (1 + 1e-9)).all()
+    assert found.steps[bound.argmin()] == pytest.approx(found.root, rel=0.25)
+    low, high = found.window
+    inside = (found.penalties > low) & (found.penalties < high)
+    assert (found.claimed[inside] >= 1).all() and (found.claimed[~inside] < 1).all()
+    penalty, factor = found.best
+    assert factor <= found.claimed.min() + 1e-12
+    assert outcome(PenaltyAndSteps().run(SMALL)).window is None
+    many = outcome(PenaltyAndSteps().run(replace(SMALL, clients=20, features=20)))
+    assert set(many.penalty_norms) == {"two scalar clients"}
+    assert penalty * LOW == pytest.approx(found.best[0] * LOW)
+
+
+def test_the_statements_are_recomputed_for_another_family() -> None:
+    study = Statements()
+    assert study.identity(SMALL) == study.identity(replace(SMALL, condition=100.0, seed=5))
+    assert study.identity(SMALL) != study.identity(replace(SMALL, family_seed=1))
+    assert AgainstClaims().identity(SMALL) == AgainstClaims().identity(
+        replace(SMALL, family_seed=1)
+    )
+    one, other = (outcome(study.run(replace(SMALL, family_seed=seed))) for seed in (0, 3))
+    assert list(one["theorem"]) == list(other["theorem"])
+    assert not one["worst"].equals(other["worst"])
+    assert set(one["verdict"]) == {"holds", "false as printed", "corrected: holds"}
+
+
+def test_the_bridge_carries_or_breaks_with_heterogeneity() -> None:
+    alike = outcome(Bridge().run(replace(SMALL, clients=5, heterogeneity=0.0)))
+    unlike = outcome(Bridge().run(replace(SMALL, clients=5, heterogeneity=1.0)))
+    assert alike.convex and not unlike.convex
+    for found in (alike, unlike):
+        assert next(iter(arrivals(found))) == "Lanczos"
+        assert list(arrivals(found).values()) == sorted(arrivals(found).values())
+
+
+# ---------------------------------------------------------------------- files and links
+OLD_LINK = {
+    "t-problem": "Ridge regression",
+    "t-method": "Uzawa, n steps (Theorem 9)",
+    "t-kappa": "30",
+    "t-heterogeneity": "0.5",
+    "t-clients": "7",
+    "t-features": "6",
+    "t-penalty": "2",
+    "t-steps": "8",
+    "t-gamma": "0.75",
+    "t-omega": "1.25",
+    "t-rounds": "200",
+    "t-seed": "12",
+    "t-family": "3",
+}
+MEANT = TheorySettings(
+    problem="ridge",
+    method="nine",
+    condition=30.0,
+    heterogeneity=0.5,
+    clients=7,
+    features=6,
+    penalty_factor=2.0,
+    local_steps=8,
+    step_scale=0.75,
+    dual_scale=1.25,
+    rounds=200,
+    seed=12,
+    family_seed=3,
+)
+
+
+def test_links_and_files_of_earlier_versions_open_with_the_same_settings() -> None:
+    assert set(OLD_LINK) == set(TheorySettings.former_keys)
+    reading = TheorySettings.from_query({key: [text] for key, text in OLD_LINK.items()})
+    assert reading.configuration == MEANT and not reading.notes
+    modern = TheorySettings.modern_link({key: [text] for key, text in OLD_LINK.items()})
+    assert TheorySettings.from_query(modern).configuration == MEANT
+    old = '{"kind": "theory", "version": 1, "penalty": 2.0, "condition": 30.0}'
+    assert TheorySettings.from_file(old) == TheorySettings(penalty_factor=2.0, condition=30.0)
+
+
+def test_the_penalty_is_counted_in_units_of_the_strong_convexity() -> None:
+    assert replace(SMALL, penalty_factor=2.0).penalty == 2.0 * LOW
+    assert replace(SMALL, penalty_factor=0.0).coupling > 0
+
+
+def test_a_value_that_does_not_fit_is_refused(tmp_path, capsys) -> None:
+    file = tmp_path / "theory.json"
+    text = SMALL.to_json().replace('"penalty_factor": 0.2', '"penalty_factor": -1')
+    file.write_text(text, encoding="utf-8")
+    assert main(["run", str(file)]) == 2
+    assert "Penalty factor cannot be -1" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="Clients cannot be 21"):
+        replace(SMALL, clients=21)
+
+
+OWN = replace(SMALL, problem="table", client_column="label", target="c", scaling="none")
+
+
+def test_a_column_of_ones_own_table_is_regressed_on_the_others() -> None:
+    data = own_file()
+    problem = OWN.build(data)
+    assert (problem.clients, problem.features) == (2, 4)
+    assert problem.strong_convexity == pytest.approx(LOW)
+    assert problem.smoothness == pytest.approx(OWN.high)
+    # The minimiser is that of ridge regression, each client's rows counting the same in all.
+    moments, answers = [], []
+    for _, rows in data.table.groupby("label"):
+        records, answer = rows[list("abde")].to_numpy(), rows["c"].to_numpy()
+        moments.append(records.T @ records / len(rows))
+        answers.append(records.T @ answer / len(rows))
+    low, high = np.linalg.eigvalsh(moments).min(), np.linalg.eigvalsh(moments).max()
+    ridge = (high - OWN.condition * low) / (OWN.condition - 1)
+    wanted = np.linalg.solve(np.mean(moments, 0) + ridge * np.eye(4), np.mean(answers, 0))
+    np.testing.assert_allclose(problem.solution, wanted, rtol=1e-9)
+    found = outcome(AgainstClaims().run(OWN, data))
+    assert found.verdict == "holds" and found.norm <= found.spectral * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": "z"}, "There is no numeric column “z” to predict; choose one of a, b, c"),
+        ({"client_column": "", "clients": 20}, "20 clients with 4 unknowns each are 80 in all"),
+        ({"scaling": "standardise", "columns": ("a", "q")}, "q"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_a_sentence(changes, message, monkeypatch) -> None:
+    monkeypatch.setattr(theory_settings, "MOST_UNKNOWNS", 60)
+    for study in (AgainstClaims(), PenaltyAndSteps()):
+        with pytest.raises(InvalidInput, match=message):
+            outcome(study.run(replace(OWN, **changes), own_file()))
+    with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
+        OWN.build()
+
+
+def test_the_bridge_is_the_same_whatever_clients_minimise_unless_they_have_a_table() -> None:
+    bridge = Bridge()
+    assert bridge.identity(SMALL) == bridge.identity(replace(SMALL, problem="logistic"))
+    assert bridge.identity(SMALL) != bridge.identity(OWN, own_file())
+    assert arrivals(outcome(bridge.run(OWN, own_file())))["Lanczos"] <= 5
