@@ -34,7 +34,7 @@ def found() -> Ways:
 
 @pytest.mark.parametrize("way", SHEET)
 def test_medians_of_the_sheet(found: Ways, way: str) -> None:
-    assert set(found.spent) == {*SHEET, "remembered"} and not found.refusals
+    assert set(found.spent) == {*SHEET, "remembered", "shared_source"} and not found.refusals
     assert found.spent[way].run.final == pytest.approx(SHEET[way], rel=0.15)
 
 
@@ -54,6 +54,15 @@ def test_bytes_are_those_of_the_wire(found: Ways) -> None:
     assert covariance.bytes_up[-1] == 8 * 40 * 41 / 2
     assert krylov.bytes_up[-1] == 8 * 40 * 4 * 10
     assert len(covariance.run.middle) == 2
+
+
+def test_a_few_rounds_on_shared_noise_are_worth_the_whole_noisy_matrix(found: Ways) -> None:
+    """The protocol of docs/protocol.md: the covariance's answer for fewer bytes."""
+    few, whole = found.spent["shared_source"].run, found.spent["shared_covariance"]
+    assert few.final == pytest.approx(whole.run.final, rel=1e-6)
+    there = int(np.argmax(few.middle <= 1.1 * few.final))
+    assert there <= 4
+    assert found.spent["shared_source"].bytes_up[there] < whole.bytes_up[-1]
 
 
 @pytest.mark.parametrize("method", PRIVATE)

@@ -27,6 +27,7 @@ COLOURS = {
     "shared_products": "series 2",
     "shared_orthogonal": "series 3",
     "shared_covariance": "series 6",
+    "shared_source": "accent",
     "colluding": "series 7",
 }
 

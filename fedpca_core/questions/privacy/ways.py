@@ -136,6 +136,11 @@ WAYS: Mapping[str, Way] = {
         _at_the_source("centralized", "clients"),
         trusting=True,
     ),
+    "shared_source": Way(
+        "Block Krylov, shared noise once at the source",
+        _at_the_source("block_krylov", "clients"),
+        trusting=True,
+    ),
     "colluding": Way(
         "The same, half may collude",
         _at_the_source("centralized", "clients", half_colludes=True),
