@@ -10,6 +10,8 @@ from fedpca_core.attacks.adversaries import ADVERSARIES, Adversary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
 from fedpca_core.attacks.joined import joined
+from fedpca_core.attacks.lattice.records import Records, record_stages, records
+from fedpca_core.attacks.lattice.without_mean import Differences, records_without_mean
 from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
 from fedpca_core.attacks.low_rank import Factor, Reading, factor_of, low_rank
 from fedpca_core.attacks.membership import (
@@ -22,12 +24,10 @@ from fedpca_core.attacks.membership import (
     theoretical_auc,
 )
 from fedpca_core.attacks.pooled import pooled, pooled_rounds
-from fedpca_core.attacks.records import Records, record_stages, records
-from fedpca_core.attacks.replay import Replay, Replaying, replay
+from fedpca_core.attacks.replay.attack import Replay, Replaying, replay
 from fedpca_core.attacks.ridge import ridge, ridge_rounds
 from fedpca_core.attacks.samples import recover_samples
 from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
-from fedpca_core.attacks.without_mean import Differences, records_without_mean
 
 __all__ = [
     "ADVERSARIES",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fedpca_core.arrays import IntArray
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.records import BUDGET, Records
-from fedpca_core.attacks.without_mean import Differences
+from fedpca_core.attacks.lattice.records import BUDGET, Records
+from fedpca_core.attacks.lattice.without_mean import Differences
 from fedpca_core.findings import Target
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part

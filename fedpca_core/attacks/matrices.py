@@ -15,15 +15,15 @@ from fedpca_core.attacks.attack import Effort, MatrixAttack
 from fedpca_core.attacks.belief import Belief, unpacked
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.joined import joined
+from fedpca_core.attacks.lattice.records import records
+from fedpca_core.attacks.lattice.span import matrices_of_span
 from fedpca_core.attacks.linear import Estimate, linear, linear_rounds
 from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
 from fedpca_core.attacks.personal import second_moment
 from fedpca_core.attacks.pooled import mean_system, pooled_rounds
-from fedpca_core.attacks.records import records
-from fedpca_core.attacks.replay import Replaying
+from fedpca_core.attacks.replay.attack import Replaying
 from fedpca_core.attacks.ridge import ridge, ridge_rounds
-from fedpca_core.attacks.span import matrices_of_span
 from fedpca_core.attacks.stationary import fit_runs
 from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
 from fedpca_core.errors import InvalidInput

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fedpca_core.attacks.apart import LATTICE_ATTACKS
 from fedpca_core.attacks.attack import MatrixAttack, RecordsAttack
 from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.lattice.apart import LATTICE_ATTACKS
 from fedpca_core.attacks.matrices import MATRIX_ATTACKS
 
 #: All attacks by key; of those that fit, the first is the reading that pages show.

@@ -10,10 +10,10 @@ import pytest
 from fedpca_core import attacks
 from fedpca_core.attacks import certificate as judged
 from fedpca_core.attacks import known_error, polish
-from fedpca_core.attacks.certificate import Certificate, certify
-from fedpca_core.attacks.directions import Attempt
+from fedpca_core.attacks.lattice.certificate import Certificate, certify
+from fedpca_core.attacks.lattice.directions import Attempt
+from fedpca_core.attacks.lattice.records import _question
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.records import _question
 
 Patch = pytest.MonkeyPatch
 

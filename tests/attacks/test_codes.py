@@ -10,7 +10,7 @@ import pytest
 
 from fedpca_core import attacks
 from fedpca_core.attacks import codes
-from fedpca_core.attacks.codes import records_of_codes, sets_of_records
+from fedpca_core.attacks.lattice.codes import records_of_codes, sets_of_records
 
 WORK = 1e10
 

@@ -1,27 +1,21 @@
-"""Lattice tools: reduction with and without the library, short vectors, shorter generators."""
+"""Lattice tools: reduction, short vectors, shorter generators."""
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 import pytest
 
-from fedpca_core.attacks.lattice import reduce_basis, reduce_generators
-from fedpca_core.attacks.plain_lattice import DELTA, reduce_plainly
-from fedpca_core.attacks.short_vectors import short_vectors
-from fedpca_core.attacks.sieve import sieve
+from fedpca_core.attacks.lattice.reduction import reduce_basis, reduce_generators
+from fedpca_core.attacks.lattice.short_vectors import short_vectors
+from fedpca_core.attacks.lattice.sieve import sieve
 
 
 def rotation(size: int, generator: np.random.Generator) -> np.ndarray:
     return np.linalg.qr(generator.standard_normal((size, size)))[0]
 
 
-@pytest.mark.parametrize("plain", [False, True], ids=["library", "plain"])
 @pytest.mark.parametrize("size", [1, 3, 8])
-def test_rotated_whole_vectors_reduce_to_the_rotation(size, plain, monkeypatch):
-    if plain:
-        monkeypatch.setitem(sys.modules, "flint", None)
+def test_rotated_whole_vectors_reduce_to_the_rotation(size):
     generator = np.random.default_rng(size)
     turn = rotation(size, generator)
     rows = generator.integers(-20, 21, (3 * size + 4, size)) @ turn
@@ -38,21 +32,6 @@ def test_relations_measure_the_noise_of_the_rows():
     rows = generator.integers(-9, 10, (40, 6)) @ rotation(6, generator)
     found = reduce_generators(rows + 1e-5 * generator.standard_normal(rows.shape), 1e-2)
     assert 3e-6 < found.noise < 3e-5
-
-
-def test_a_plainly_reduced_basis_fulfils_the_conditions_of_lovasz():
-    generator = np.random.default_rng(1)
-    rows = generator.integers(-50, 51, (9, 9)).astype(float)
-    reduced = reduce_plainly(rows, 5000)
-    triangle = np.linalg.qr(reduced.T, mode="r")
-    ratios, squares = triangle / np.diag(triangle)[:, None], np.diag(triangle) ** 2
-    assert np.abs(np.triu(ratios, 1)).max() < 0.511
-    steps = ratios[np.arange(8), np.arange(1, 9)] ** 2
-    assert (squares[1:] >= (DELTA - steps) * squares[:-1] * (1 - 1e-9)).all()
-    change = reduced @ np.linalg.inv(rows)
-    np.testing.assert_allclose(change, np.rint(change), atol=1e-8)
-    assert abs(np.linalg.det(change)) == pytest.approx(1.0, abs=1e-6)
-    assert reduce_plainly(rows, 3) is None
 
 
 @pytest.mark.parametrize(

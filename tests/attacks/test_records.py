@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core import attacks
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.records import Records
 from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import images
@@ -224,14 +223,6 @@ def test_an_index_two_lattice_is_completed_by_its_dual():
     found = attacks.records(moment(block))
     assert exact(found, block), found.note
     assert found.attempts[-1].only
-
-
-def test_without_the_library_smaller_cases_still_work_and_a_sentence_names_it(monkeypatch):
-    block = some(6)
-    monkeypatch.setitem(sys.modules, "flint", None)
-    assert exact(attacks.records(moment(block - MEAN[:, None]), 1.0, MEAN, TOTAL), block)
-    factor, facts = failing("wrong mean", 0)
-    assert "pip install python-flint" in attacks.records(factor, **facts).note
 
 
 def test_noise_at_the_source_leaves_nothing_to_read():

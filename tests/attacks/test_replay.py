@@ -11,9 +11,9 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.replay_faps import FapsReplay, Message
-from fedpca_core.attacks.replay_model import Entries, Guess, Guides
-from fedpca_core.attacks.replay_setup import Setup
+from fedpca_core.attacks.replay.client import FapsReplay, Message
+from fedpca_core.attacks.replay.guess import Entries, Guess, Guides
+from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import random_frame
 from tests.attacks.runs import faps, problem, relative, transcript, truth

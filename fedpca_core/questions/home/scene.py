@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core.arrays import AnyArray, Array, BoolArray
 from fedpca_core.attacks.attack import Taken
 from fedpca_core.attacks.belief import Belief
-from fedpca_core.attacks.records import Records
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.errors import require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem

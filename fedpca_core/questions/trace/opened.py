@@ -18,7 +18,7 @@ from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.records import Records
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.errors import check_client, require
 from fedpca_core.findings import Finding, Target, frame
 from fedpca_core.guarantee import Guarantee, meanings

@@ -16,8 +16,8 @@ import numpy as np
 from fedpca_core import attacks
 from fedpca_core.algorithms import SSI
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.lattice.records import Records, record_stages
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.records import Records, record_stages
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem, from_blocks, from_table
 from fedpca_core.problems.heart import heart_table

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedpca_core.algorithms import FedPG, OneShot, PersonalizedPCA
 from fedpca_core.arrays import AnyArray
-from fedpca_core.attacks.records import Records
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import images
 from fedpca_core.protocol.algorithm import Algorithm

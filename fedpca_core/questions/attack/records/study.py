@@ -13,7 +13,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.belief import unpacked
-from fedpca_core.attacks.records import Records
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.scores import above_least
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.findings import Finding

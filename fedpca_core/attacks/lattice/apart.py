@@ -10,11 +10,11 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.attack import Effort, RecordsAttack, Taken
 from fedpca_core.attacks.belief import Belief
-from fedpca_core.attacks.codes import are_codes, take_codes
 from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.lattice.codes import are_codes, take_codes
+from fedpca_core.attacks.lattice.records import Records, record_stages
+from fedpca_core.attacks.lattice.without_mean import records_without_mean
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.records import Records, record_stages
-from fedpca_core.attacks.without_mean import records_without_mean
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part, Step
 

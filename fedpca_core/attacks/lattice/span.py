@@ -24,7 +24,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.lattice import reduce_whole
+from fedpca_core.attacks.lattice.reduction import reduce_whole
 from fedpca_core.attacks.low_rank import ROUNDING, Factor
 from fedpca_core.linalg.stiefel import orthonormalise
 
@@ -106,9 +106,7 @@ def _whole_vectors(span: Array, error: float) -> Array | None:
     across = np.eye(features) - frame @ frame.T
     # Whole vectors of some thousand steps lie in the span to rounding.
     scale = 2.0 ** np.floor(np.log2(1e-4 / error))
-    reduced = reduce_whole(np.hstack([np.eye(features), np.rint(scale * across)]), features)
-    if reduced is None:
-        return None
+    reduced = reduce_whole(np.hstack([np.eye(features), np.rint(scale * across)]))
     vectors = reduced[:, :features]
     lengths = np.linalg.norm(vectors, axis=1)
     out = np.linalg.norm(vectors @ across, axis=1)
@@ -139,9 +137,7 @@ def _diagonals(inside: Array, shares: Array, error: float) -> Array | None:
     unknowns = len(upper[0])
     largest = float(np.abs(equations).max(initial=1.0))
     scale = 2.0 ** np.floor(np.log2(1e-3 / (error * largest)))
-    reduced = reduce_whole(np.hstack([np.eye(unknowns), np.rint(scale * equations)]), unknowns)
-    if reduced is None:
-        return None
+    reduced = reduce_whole(np.hstack([np.eye(unknowns), np.rint(scale * equations)]))
     solutions = reduced[:, :unknowns]
     sizes = np.abs(solutions).max(axis=1)
     solves = np.abs(solutions @ equations).max(axis=1, initial=0.0)

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.replay_faps import FapsReplay, ReplayedRound
-from fedpca_core.attacks.replay_model import Extra, Guess
+from fedpca_core.attacks.replay.client import FapsReplay, ReplayedRound
+from fedpca_core.attacks.replay.guess import Extra, Guess
 from fedpca_core.errors import InvalidInput
 
 #: Damping after a success and after a failure: lowered fast, raised slowly, so that it is rarely

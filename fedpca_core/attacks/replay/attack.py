@@ -24,10 +24,10 @@ import numpy as np
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.least_squares import Fit
 from fedpca_core.attacks.linear_system import check_client
-from fedpca_core.attacks.replay_search import Search, Stage
-from fedpca_core.attacks.replay_setup import Setup
+from fedpca_core.attacks.replay.least_squares import Fit
+from fedpca_core.attacks.replay.search import Search, Stage
+from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.attacks.symmetric import symmetric_prior
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm

@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.certificate import exact_combinations, unit_vectors
-from fedpca_core.attacks.known_error import (
+from fedpca_core.attacks.lattice.certificate import exact_combinations, unit_vectors
+from fedpca_core.attacks.lattice.known_error import (
     SUBTRACTED,
     apart_by,
     farthest,
@@ -35,10 +35,10 @@ from fedpca_core.attacks.known_error import (
     nothing_else_fits,
     refitted,
 )
-from fedpca_core.attacks.lattice import Reduced, advice, reduce_generators
+from fedpca_core.attacks.lattice.polish import TOLERANCE, chance_of_window
+from fedpca_core.attacks.lattice.reduction import Reduced, reduce_generators
+from fedpca_core.attacks.lattice.sieve import Sieved, sieve
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.polish import TOLERANCE, chance_of_window
-from fedpca_core.attacks.sieve import Sieved, sieve
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar
 
@@ -126,8 +126,8 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
     best = Differences(False, None, np.inf, "")
     for epsilon in _TAGS:
         reduced = reduce_generators(short[chosen], epsilon)
-        turn = None if reduced is None else _rotation(reduced.basis, own)
-        if reduced is None or turn is None:
+        turn = _rotation(reduced.basis, own)
+        if turn is None:
             continue
         for stage in (small, rows):
             whole, turn = _polished(stage, turn)
@@ -142,7 +142,7 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
         if found.largest_distance < best.largest_distance:
             best = found
     note = best.note or "no rotation fits the grid."
-    return replace(best, note=f"Not certified: {note} {advice()}".strip())
+    return replace(best, note=f"Not certified: {note}")
 
 
 def _judged(

@@ -9,11 +9,11 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.directional_derivatives import complement
 from fedpca_core.attacks.linear_system import is_single_precision
-from fedpca_core.attacks.replay_faps import FapsReplay, Message
-from fedpca_core.attacks.replay_model import Entries, Extra, Guess, Guides, Shrinkage
-from fedpca_core.attacks.replay_span import read_span
+from fedpca_core.attacks.replay.client import FapsReplay, Message
+from fedpca_core.attacks.replay.derivatives import complement
+from fedpca_core.attacks.replay.guess import Entries, Extra, Guess, Guides, Shrinkage
+from fedpca_core.attacks.replay.span import read_span
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.protocol.transcript import Transcript

@@ -17,14 +17,14 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.directional_derivatives import (
+from fedpca_core.attacks.replay.derivatives import (
     answer_derivative,
     complement,
     cross,
     left,
     right,
 )
-from fedpca_core.attacks.replay_model import Entries, Guess
+from fedpca_core.attacks.replay.guess import Entries, Guess
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, Setting

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fedpca_core.arrays import Array, BoolArray
-from fedpca_core.attacks.known_error import refitted
+from fedpca_core.attacks.lattice.known_error import refitted
 from fedpca_core.linalg.stiefel import polar
 
 #: Farthest from the grid that an entry of a certified record may lie, in grid units.

@@ -11,22 +11,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from flint import fmpz_mat
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.plain_lattice import reduce_plainly
 
-#: The package that reduces lattices; a plain reduction replaces it where it is not installed.
-LIBRARY = "python-flint"
 #: A tag is so many units of the whole numbers that are reduced, at least.
 _UNITS = 16.0
 #: Of the LLL condition: two thirds of the time of the usual 0.99 and 0.51, and as good here.
 _DELTA, _ETA = 0.9, 0.7
-#: Exact whole numbers of a float64 end here.
-_LARGEST = 2.0**53
 #: Decimal digits to which a basis is kept.
 _DIGITS = 12
-#: Row visits of the plain reduction that count as one unit of work each.
-_VISIT = 40.0
 
 
 class Reduced(NamedTuple):
@@ -51,31 +45,12 @@ class Reduced(NamedTuple):
     noise: float
 
 
-def library_installed() -> bool:
-    """Whether the lattice library is there."""
-    try:
-        import flint  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def advice() -> str:
-    """A sentence about the library; empty where it is installed."""
-    if library_installed():
-        return ""
-    return (
-        f"Without the package {LIBRARY} a plain lattice reduction answers smaller cases only; "
-        f"install it with: pip install {LIBRARY}"
-    )
-
-
 def work(rows: int, dimension: int) -> float:
     """Work of one reduction, in units of which the library does about 10^9 a second (measured)."""
     return float(rows) * float(dimension) ** 4
 
 
-def reduce_generators(rows: Array, epsilon: float) -> Reduced | None:
+def reduce_generators(rows: Array, epsilon: float) -> Reduced:
     """Reduce the lattice that rows generate.
 
     Parameters
@@ -85,19 +60,12 @@ def reduce_generators(rows: Array, epsilon: float) -> Reduced | None:
     epsilon : float
         Length of a tag. Above the noise of the rows, below the inverse of the coefficients
         needed.
-
-    Returns
-    -------
-    Reduced or None
-        None where the plain reduction gave up or the numbers are too large for it.
     """
     count, dimension = rows.shape
     scale = 2.0 ** np.ceil(np.log2(_UNITS / epsilon))
     tag = float(np.rint(scale * epsilon))
     whole = np.hstack([np.rint(rows * scale), tag * np.eye(count)])
-    short = reduce_whole(whole, dimension)
-    if short is None:
-        return None
+    short = reduce_whole(whole)
     combinations = np.rint(short[:, dimension:] / tag)
     vectors = combinations @ rows
     lengths = np.linalg.norm(vectors, axis=1)
@@ -119,18 +87,11 @@ def reduce_basis(rows: Array) -> Array:
     scale = 2.0 ** np.floor(np.log2(10.0**_DIGITS / max(largest, np.finfo(float).tiny)))
     count = len(rows)
     whole = np.hstack([np.rint(rows * scale), np.eye(count)])
-    short = reduce_whole(whole, rows.shape[1])
-    return rows if short is None else short[:, rows.shape[1] :] @ rows
+    return np.asarray(reduce_whole(whole)[:, rows.shape[1] :] @ rows, dtype=float)
 
 
-def reduce_whole(whole: Array, dimension: int) -> Array | None:
-    """Independent rows of whole numbers, reduced; None where the plain reduction gave up."""
-    if not library_installed():
-        if float(np.abs(whole).max()) >= _LARGEST:
-            return None
-        return reduce_plainly(whole, int(_VISIT * len(whole) * dimension))
-    from flint import fmpz_mat
-
+def reduce_whole(whole: Array) -> Array:
+    """Independent rows of whole numbers, reduced."""
     numbers = [[int(entry) for entry in row] for row in whole.tolist()]
     reduced = fmpz_mat(numbers).lll(False, _DELTA, _ETA)
     return np.array([[int(entry) for entry in row] for row in reduced.tolist()], dtype=float)

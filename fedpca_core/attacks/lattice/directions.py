@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.attacks.generators import WEIGHT, Lattice, first_rows, ladder
-from fedpca_core.attacks.lattice import Reduced, reduce_basis, reduce_generators, work
-from fedpca_core.attacks.polish import TOLERANCE
-from fedpca_core.attacks.short_vectors import short_vectors
+from fedpca_core.attacks.lattice.generators import WEIGHT, Lattice, first_rows, ladder
+from fedpca_core.attacks.lattice.polish import TOLERANCE
+from fedpca_core.attacks.lattice.reduction import Reduced, reduce_basis, reduce_generators, work
+from fedpca_core.attacks.lattice.short_vectors import short_vectors
 
 #: Above this gap relations and lattice are told apart for certain.
 _CLEAR = 30.0
@@ -105,8 +105,6 @@ def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
                 return
             budget -= spent
             reduced = reduce_generators(lattice.extended(chosen), epsilon)
-            if reduced is None:
-                return
             attempt, more = _judge(lattice, reduced, chosen, order, epsilon)
             yield attempt
             if attempt.final:
@@ -165,11 +163,9 @@ def _without_mean(lattice: Lattice, reduced: Reduced) -> tuple[Array, Array]:
     last = np.rint(basis[:, -1] / WEIGHT)
     if int((last != 0).sum()) > 1:
         heavy = np.hstack([basis[:, :-1], 1e6 * last[:, None]])
-        again = reduce_generators(heavy, 1e-6)
-        if again is not None:
-            combinations = again.combinations @ combinations
-            basis = again.combinations @ basis
-            last = np.rint(basis[:, -1] / WEIGHT)
+        again = reduce_generators(heavy, 1e-6).combinations
+        combinations, basis = again @ combinations, again @ basis
+        last = np.rint(basis[:, -1] / WEIGHT)
     return basis[last == 0, :-1], combinations[last == 0]
 
 

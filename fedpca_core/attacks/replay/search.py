@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedpca_core.attacks.least_squares import Fit, descend
-from fedpca_core.attacks.replay_model import Guess
-from fedpca_core.attacks.replay_setup import Setup
+from fedpca_core.attacks.replay.guess import Guess
+from fedpca_core.attacks.replay.least_squares import Fit, descend
+from fedpca_core.attacks.replay.setup import Setup
 
 #: Jacobians a stage may form; the last one runs to the rounding floor.
 _PER_STAGE, _LAST = 12, 25

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.directions import Attempt
-from fedpca_core.attacks.generators import Lattice
-from fedpca_core.attacks.known_error import apart_by, farthest, is_exact, nothing_else_fits
-from fedpca_core.attacks.polish import TOLERANCE, Settled, chance, settle
-from fedpca_core.attacks.sieve import Sieved
+from fedpca_core.attacks.lattice.directions import Attempt
+from fedpca_core.attacks.lattice.generators import Lattice
+from fedpca_core.attacks.lattice.known_error import apart_by, farthest, is_exact, nothing_else_fits
+from fedpca_core.attacks.lattice.polish import TOLERANCE, Settled, chance, settle
+from fedpca_core.attacks.lattice.sieve import Sieved
 
 #: A wrong rotation must pass with a chance below this (decimal logarithm).
 _CHANCE = -12.0

@@ -19,9 +19,9 @@ import numpy as np
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.attack import Taken
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.known_error import FARTHEST
+from fedpca_core.attacks.lattice.known_error import FARTHEST
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.records import Records
 
 #: Counts farther from whole numbers than this are none.
 _WHOLE = 0.1

@@ -1,12 +1,7 @@
 """From second moments to the very records.
 
-Records are rarely arbitrary reals: pixels, counts, codes and ages are whole numbers of a known
-step. A second-moment matrix ``S = A A^T / m`` fixes A up to a rotation; whole numbers fix the
-rotation, as soon as there are fewer records than informative features. Three steps: the lattice
-behind the rotated records is reduced (`directions`), the rotation is polished (`polish`), and a
-certificate says without the truth whether the result is right. Combinations of features that are
-unit vectors prove that no other whole records explain the matrix: they would have to be unit
-vectors there too, so the rotation between both is a signed permutation.
+Combinations of features that are unit vectors prove that no other whole records explain a matrix:
+they would have to be unit vectors there too, so the rotation between both is a signed permutation.
 
 We know of no published attack of this kind. The parts are known: lattice reduction (Lenstra,
 Lenstra and Lovász, 1982), the recovery of Z^n from a rotation of it (Szydlo, 2003; Haviv and
@@ -21,13 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.attacks.certificate import Certificate, Question, certify
-from fedpca_core.attacks.directions import Attempt, attempts
-from fedpca_core.attacks.generators import Lattice
-from fedpca_core.attacks.known_error import SUBTRACTED
-from fedpca_core.attacks.lattice import advice
+from fedpca_core.attacks.lattice.certificate import Certificate, Question, certify
+from fedpca_core.attacks.lattice.directions import Attempt, attempts
+from fedpca_core.attacks.lattice.generators import Lattice
+from fedpca_core.attacks.lattice.known_error import SUBTRACTED
+from fedpca_core.attacks.lattice.sieve import sieve
 from fedpca_core.attacks.low_rank import Factor
-from fedpca_core.attacks.sieve import sieve
 from fedpca_core.errors import InvalidInput, require
 
 #: Work of one attack, in units of which the lattice library does about 10^9 a second.
@@ -194,7 +188,7 @@ def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -
             f"Not certified: of {question.rows.shape[1]} directions {attempt.short} have the right "
             f"length after {len(tried)} reduction{'s' if len(tried) > 1 else ''}; {attempt.note}."
         )
-        return Records(False, None, None, state.certificate, tried, f"{note} {advice()}".strip())
+        return Records(False, None, None, state.certificate, tried, note)
     certificate, whole = certify(question, attempt)
     if not certificate.valid:
         return Records(False, None, None, certificate, tried, f"Not certified: {certificate.note}")
