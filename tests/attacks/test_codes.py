@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedpca_core import attacks
-from fedpca_core.attacks import codes
+from fedpca_core.attacks.lattice import codes
 from fedpca_core.attacks.lattice.codes import records_of_codes, sets_of_records
 
 WORK = 1e10
