@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlencode
@@ -284,9 +286,64 @@ def short(number: float, digits: int = 6) -> str:
     return f"{mantissa}e{int(power)}" if exponent else mantissa
 
 
-def parameter(default: Value, **description: Any) -> Any:
-    """Dataclass field with a `Parameter` in its metadata."""
-    return field(default=default, metadata={"parameter": Parameter(default=default, **description)})
+def declared(described: Parameter, default: Value | None = None, **narrower: Any) -> Any:
+    """Field with this parameter, or with a narrower one (`Parameter.narrowed`)."""
+    if default is not None:
+        narrower["default"] = default
+    described = described.narrowed(**narrower) if narrower else described
+    return field(default=described.default, metadata={"parameter": described})
+
+
+def _declared(default: Value, label: str, key: str, **more: Any) -> Any:
+    return declared(Parameter(default, key, label, **more))
+
+
+def choice(
+    default: Value, label: str, choices: Mapping[str, str], *, key: str = "", **more: Any
+) -> Any:
+    """Field that takes one of some keys, or, where the default is a tuple, any number of them."""
+    return _declared(default, label, key, choices=choices, **more)
+
+
+def scale(
+    default: float, label: str, grid: tuple[float, ...], *, key: str = "", **more: Any
+) -> Any:
+    """Field that takes a number of an uneven scale."""
+    return _declared(default, label, key, grid=grid, **more)
+
+
+def number(
+    default: float,
+    label: str,
+    low: float,
+    high: float,
+    step: float = 1,
+    *,
+    key: str = "",
+    **more: Any,
+) -> Any:
+    """Field that takes a number of a range; whole ones where the default is whole."""
+    return _declared(default, label, key, low=low, high=high, step=step, **more)
+
+
+def switch(default: bool, label: str, *, key: str = "", **more: Any) -> Any:
+    """Field that is on or off."""
+    return _declared(default, label, key, **more)
+
+
+def text(default: Value, label: str, *, key: str = "", **more: Any) -> Any:
+    """Field that takes any text, or, where the default is a tuple, any number of texts."""
+    return _declared(default, label, key, **more)
+
+
+@cache
+def help_texts() -> Mapping[str, Mapping[str, str]]:
+    """What parameters mean, by the kind of their settings and their field: `help.toml`."""
+    content = tomllib.loads(files("fedpca_core").joinpath("help.toml").read_text(encoding="utf-8"))
+    return {
+        kind: {name: " ".join(sentence.split()) for name, sentence in part.items()}
+        for kind, part in content.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -313,7 +370,8 @@ S = TypeVar("S", bound="Settings")
 class Settings:
     """Base of all configurations: frozen, versioned, JSON, seed included.
 
-    Subclasses declare their fields with `parameter` and set `kind`. One object is the permalink,
+    Subclasses set `kind` and declare their fields with `choice`, `scale`, `number`, `switch` and
+    `text`; what a field means to a visitor is said in `help.toml`. One object is the permalink,
     the cache key, the file the command line runs, and the download.
     """
 
@@ -321,12 +379,6 @@ class Settings:
     #: Settings classes of one family share what a visitor set on any of their pages.
     family: ClassVar[str] = ""
     version: ClassVar[int] = 2
-    #: Kinds under which files of earlier versions were saved.
-    former_kinds: ClassVar[tuple[str, ...]] = ()
-    #: Keys of earlier links, and the fields they mean today.
-    former_keys: ClassVar[Mapping[str, str]] = {}
-    #: Names of fields in earlier files, and what they are called today.
-    former_fields: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         for name, description in self.parameters().items():
@@ -337,8 +389,18 @@ class Settings:
     @classmethod
     @cache
     def parameters(cls) -> Mapping[str, Parameter]:
-        """Field names and their parameters, in order."""
-        found = {entry.name: cast(Parameter, entry.metadata["parameter"]) for entry in fields(cls)}
+        """Field names and their parameters, in order.
+
+        A link names a field by its name without underscores unless its declaration says otherwise.
+        Words of help are those of the nearest ancestor that has any, or came with the parameter.
+        """
+        parts = [help_texts().get(getattr(one, "kind", ""), {}) for one in cls.__mro__]
+        found: dict[str, Parameter] = {}
+        for entry in fields(cls):
+            name, described = entry.name, cast(Parameter, entry.metadata["parameter"])
+            said = next((part[name] for part in parts if name in part), described.help)
+            key = described.key or name.replace("_", "")
+            found[name] = replace(described, key=key, help=said)
         return MappingProxyType(found)
 
     # ------------------------------------------------------------------ out
@@ -430,7 +492,7 @@ class Settings:
         )
         kind = content.pop("kind", cls.kind)
         require(
-            kind in (cls.kind, *cls.former_kinds),
+            kind == cls.kind,
             f"This configuration is of kind “{kind}”, not “{cls.kind}”; "
             "open it where it was saved.",
         )
@@ -440,8 +502,7 @@ class Settings:
             f"This configuration has version {version!r}, newer than {cls.version}; "
             "update the program.",
         )
-        names = dict(cls.former_fields) | {name: name for name in cls.parameters()}
-        return cls._read(content, names)
+        return cls._read(content, {name: name for name in cls.parameters()})
 
     @classmethod
     def from_file(cls, text: str) -> Self:
@@ -469,8 +530,7 @@ class Settings:
             Parameter names that belong to the page but not to this configuration.
         """
         described = cls.parameters()
-        names = dict(cls.former_keys)
-        names |= {description.key: name for name, description in described.items()}
+        names = {description.key: name for name, description in described.items()}
         content: dict[str, Any] = {}
         for key, texts in parameters.items():
             if key in also_known:
@@ -481,26 +541,8 @@ class Settings:
         return cls._read(content, names)
 
     @classmethod
-    def modern_link(cls, parameters: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        """A link of an earlier version in today's keys; what it does not know stays as it is."""
-        described = cls.parameters()
-        names = {parameter.key: name for name, parameter in described.items()}
-        names |= cls.former_keys
-        modern = cls._modernised(
-            {
-                names.get(key, key): texts[-1] if len(texts) == 1 else list(texts)
-                for key, texts in parameters.items()
-            }
-        )
-        result: dict[str, list[str]] = {}
-        for name, value in modern.items():
-            key = described[name].key if name in described else name
-            result[key] = list(value) if isinstance(value, list | tuple) else [str(value)]
-        return result
-
-    @classmethod
-    def _modernised(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """What fields of an earlier version mean today; here nothing changes but names."""
+    def _filled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """What was read, and what goes without saying beside it; here nothing does."""
         return values
 
     @classmethod
@@ -518,7 +560,7 @@ class Settings:
                 shown = key if len(key) <= 40 else f"{key[:37]}..."
                 notes.append(f"There is no setting called “{shown}”; it was left out.")
                 faults.append(f"There is no setting called “{shown}”; correct or remove it.")
-        for name, value in cls._modernised(known).items():
+        for name, value in cls._filled(known).items():
             description = parameters[name]
             try:
                 values[name] = description.check(value)

@@ -19,7 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import fedpca_core
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, help_texts
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = sorted((ROOT / "fedpca_core").rglob("*.py"))
@@ -320,6 +320,17 @@ def test_every_key_of_a_configuration_is_its_own():
         keys = Counter(parameter.key for parameter in settings.parameters().values())
         twice = [key for key, times in keys.items() if times > 1]
         assert twice == [], f"{settings.__name__}: two parameters share a name in the link"
+
+
+def test_every_parameter_has_a_text_of_help_and_every_text_a_parameter():
+    said, used = help_texts(), set()
+    for settings in settings_classes():
+        for name, parameter in settings.parameters().items():
+            assert parameter.help.endswith((".", "…")), f"{settings.__name__}.{name}"
+            if said.get(settings.kind, {}).get(name) == parameter.help:
+                used.add((settings.kind, name))
+    unused = {(kind, name) for kind, part in said.items() for name in part} - used
+    assert unused == set()
 
 
 def bound_keys(source: Path) -> list[str]:

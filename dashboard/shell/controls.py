@@ -101,7 +101,6 @@ class Controls(Generic[S]):
             # Back comes with an empty address, from which bound widgets would take their defaults;
             # in the next run they have the values that travel.
             st.rerun()
-        self._modernise()
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))
         if reading.notes:
@@ -155,16 +154,6 @@ class Controls(Generic[S]):
     def _memory(self, name: str) -> dict[str, Any]:
         """Where a parameter's value is kept while the visitor is on other pages."""
         return self._world if self.parameters[name].travels else self._family
-
-    def _modernise(self) -> None:
-        """Rewrite the keys of an earlier version of the program to those of today."""
-        if not any(key in st.query_params for key in self.settings_class.former_keys):
-            return
-        given = {name: st.query_params.get_all(name) for name in st.query_params}
-        link = self.settings_class.modern_link(given)
-        with suppress(StreamlitAPIException):
-            st.query_params.from_dict(link)
-            st.rerun()
 
     def _spell_out(self, parameters: Mapping[str, list[str]]) -> None:
         """Rewrite valid values that Streamlit would not recognise (100.0 for 100, ssi for SSI).
@@ -238,9 +227,6 @@ class Controls(Generic[S]):
         """Put values that fit in the place of those that a link asked for."""
         for name, value in near.items():
             parameter = self.parameters[name]
-            for key, meant in self.settings_class.former_keys.items():
-                if meant == name and key in st.query_params:
-                    del st.query_params[key]
             texts = [parameter.text(part) for part in (value if parameter.many else [value])]
             st.query_params[parameter.key] = texts if parameter.many else texts[0]
         st.rerun()  # Streamlit reads the link where a run begins

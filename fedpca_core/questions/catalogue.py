@@ -134,9 +134,7 @@ PAGES: tuple[type[Settings], ...] = (
     PapersSettings,
 )
 #: Settings classes by the kind that files and links name.
-KINDS: Mapping[str, type[Settings]] = {
-    kind: settings for settings in PAGES for kind in (settings.kind, *settings.former_kinds)
-}
+KINDS: Mapping[str, type[Settings]] = {settings.kind: settings for settings in PAGES}
 
 #: Every preset by name, in the order in which they are listed.
 PRESETS: Mapping[str, Preset] = {

@@ -75,10 +75,3 @@ def test_the_attack_recovers_frames_and_samples_and_is_in_the_link(open_page):
     drawn(page)
     assert "sample itself" in main(page)
     expect(page).to_have_url(re.compile("exposure=true"))
-
-
-def test_an_old_link_opens_with_its_settings(open_page):
-    page = open_page("/personalise", {f"p-{name}": value for name, value in QUICK.items()
-                                      if name != "datasets"} | {"p-spread": 0.4})  # fmt: skip
-    page.wait_for_url(lambda url: "heterogeneity=0.4" in url and "p-" not in url.split("?")[1])
-    assert re.search("of 10 clients do (a little )?better than alone", main(page))

@@ -41,7 +41,7 @@ page_classes = st.sampled_from(PAGES)
 def keys(page: type[Settings]) -> list[str]:
     """What a link to a page may name, and what it may not."""
     described = [parameter.key for parameter in page.parameters().values()]
-    return [*described, *page.former_keys, "embed", "settings", "no-such-setting", ""]
+    return [*described, "embed", "settings", "no-such-setting", ""]
 
 
 @st.composite

@@ -21,7 +21,7 @@ from fedpca_core.questions.attack.replay import ReplayAttack, Replayed
 from fedpca_core.questions.attack.sent_models import SentModels, borrowed
 from fedpca_core.questions.catalogue import STUDIES
 from fedpca_core.steps import Step, outcome
-from fedpca_core.study.pca_settings import SECONDS, AttackSettings, ConvergeSettings
+from fedpca_core.study.pca_settings import AttackSettings
 
 SMALL = AttackSettings(features=10, components=2, samples=40, rounds=10)
 
@@ -273,33 +273,6 @@ def test_models_lead_to_the_matrix_and_the_matrix_to_the_records(method: str) ->
     assert found is not None and found.found is not None and found.found.certified, found
     assert found.exact == found.size.records and found.error < 1e-8
     np.testing.assert_allclose(found.recovered, found.truth, atol=1e-9)
-
-
-# ------------------------------------------------------------------ files and links
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ({"newcomer": ["true"]}, {"differencing": True}),
-        ({"study": ["true"]}, {"defences": True}),
-        *(({"budget": [str(old)]}, {"budget": new}) for old, new in SECONDS.items()),
-    ],
-)
-def test_earlier_links_and_files_mean_the_same(old, new) -> None:
-    reading = AttackSettings.from_query(old)
-    assert reading.configuration == AttackSettings(**new) and not reading.notes
-    link = AttackSettings.modern_link(old)
-    assert AttackSettings.from_query(link).configuration == AttackSettings(**new)
-    ((name, (text,)),) = old.items()
-    value = text if name == "budget" else "true"
-    file = f'{{"kind": "attack", "version": 1, "{name}": {value}}}'
-    assert AttackSettings.from_file(file) == AttackSettings(**new)
-
-
-def test_no_budget_of_today_was_one_in_seconds() -> None:
-    assert not set(SECONDS) & set(SECONDS.values())
-    for kind in (AttackSettings, ConvergeSettings):
-        for number in kind.parameters()["budget"].grid:
-            assert kind.from_file(kind(budget=int(number)).to_json()).budget == number
 
 
 def test_a_study_is_kept_for_what_it_reads_only() -> None:

@@ -232,21 +232,6 @@ def test_the_server_reads_a_client_of_few_features():
         outcome(STUDIES["leaks"].run(replace(settings, client=10), own_file()))
 
 
-# ---------------------------------------------------------------------- files and links
-def test_links_and_files_of_the_first_version_keep_their_meaning():
-    reading = AnomalySettings.from_json(
-        '{"kind": "anomaly", "version": 1, "data": "ton", "scaling": "local", "clients": 40}'
-    )
-    assert reading.notes == ()
-    today = AnomalySettings(problem="ton", standardising="local", clients=40)
-    assert reading.configuration == today
-    link = {"data": ["TON-IoT"], "scaling": ["Each client its own"], "clients": ["40"]}
-    assert AnomalySettings.from_query(link).configuration == today
-    modern = AnomalySettings.modern_link(link | {"attacked": ["3"]})
-    assert AnomalySettings.from_query(modern).configuration == replace(today, client=3)
-    assert set(modern) == {"problem", "standardising", "clients", "client"}
-
-
 def test_configurations_refuse_nonsense():
     with pytest.raises(InvalidInput, match="Clients cannot be 1"):
         AnomalySettings(clients=1)

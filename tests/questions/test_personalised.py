@@ -303,69 +303,6 @@ def test_no_figure_of_the_paper_is_claimed_under_noise() -> None:
         assert claimed(replace(settings, epsilon=10.0)) is None
 
 
-# ---------------------------------------------------------------------- files and links
-OLD_LINK = {
-    "p-spread": "0.3",
-    "p-samples": "20",
-    "p-clients": "100",
-    "p-features": "25",
-    "p-components": "4",
-    "p-noise": "0.2",
-    "p-reading": "Variance, literally",
-    "p-prior": "Calibrated",
-    "p-gradient": "As printed (half)",
-    "p-start": "Common",
-    "p-pace": "1",
-    "p-rounds": "150",
-    "p-seed": "77",
-    "p-measure": "Training records",
-    "p-vary": "Samples per client",
-}
-MEANT = PersonaliseSettings(
-    heterogeneity=0.3,
-    samples=20,
-    clients=100,
-    features=25,
-    components=4,
-    noise_variance=0.2,
-    reading="literal",
-    prior="calibrated",
-    gradient="printed",
-    start_from="common",
-    pace=1.0,
-    rounds=150,
-    seed=77,
-    measure="training",
-    vary="samples",
-)
-
-
-def test_links_of_earlier_versions_open_with_the_same_settings() -> None:
-    assert set(OLD_LINK) == set(PersonaliseSettings.former_keys)
-    reading = PersonaliseSettings.from_query({key: [text] for key, text in OLD_LINK.items()})
-    assert reading.configuration == MEANT and not reading.notes
-    modern = PersonaliseSettings.modern_link({key: [text] for key, text in OLD_LINK.items()})
-    assert PersonaliseSettings.from_query(modern).configuration == MEANT
-    default = PersonaliseSettings.from_query({"p-vary": ["How much they differ"]})
-    assert default.configuration == PersonaliseSettings() and not default.notes
-
-
-@pytest.mark.parametrize("spread", [0.03, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0])
-@pytest.mark.parametrize("clients", [3, 200])
-def test_every_value_that_old_links_took_is_still_taken(spread, clients) -> None:
-    reading = PersonaliseSettings.from_query(
-        {"p-spread": [f"{spread:g}"], "p-clients": [str(clients)]}
-    )
-    assert (reading.configuration.heterogeneity, reading.configuration.clients) == (spread, clients)
-    assert not reading.notes
-
-
-def test_files_of_the_first_version_open() -> None:
-    old = '{"kind": "personalise", "version": 1, "spread": 0.4, "vary": "spread", "samples": 20}'
-    expected = PersonaliseSettings(heterogeneity=0.4, samples=20)
-    assert PersonaliseSettings.from_file(old) == expected
-
-
 def test_presets_are_configurations_with_links() -> None:
     names = [preset.name for preset in papers.PRESETS]
     assert len(set(names)) == len(names) == 8

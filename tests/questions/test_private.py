@@ -18,7 +18,7 @@ from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.papers.fedpower import FIGURES, Figure
 from fedpca_core.privacy import Guarantee, Refusal, account
 from fedpca_core.problems.perturbation import source_guarantee
-from fedpca_core.questions.catalogue import STUDIES, read_settings, studies_of
+from fedpca_core.questions.catalogue import STUDIES, studies_of
 from fedpca_core.questions.privacy import build, membership
 from fedpca_core.questions.privacy.accountants import Accountants
 from fedpca_core.questions.privacy.build import build_problem, current_noise, noise_for, stated
@@ -45,51 +45,6 @@ def result_of(study: Study, settings: PrivacySettings):
     found = outcome(study.run(settings))
     assert found is not None
     return found
-
-
-# ---------------------------------------------------------------------- links and files
-@pytest.mark.parametrize(
-    ("link", "means"),
-    [
-        ({"model": ["Distinct clients"]}, {"problem": "distinct"}),
-        ({"eps": ["0.5"]}, {"epsilon": 0.5}),
-        ({"dp": ["false"]}, {"epsilon": math.inf}),
-        ({"dp": ["false"], "eps": ["2"]}, {"epsilon": math.inf}),
-        ({"eps": ["2"], "dp": ["true"]}, {"epsilon": 2.0}),
-        ({"period": ["4"]}, {"local_steps": 4}),
-        ({"decay": ["false"]}, {"decaying_gaps": False}),
-        ({"mask": ["0.1"], "method": ["FAPS"]}, {"upload_noise": 0.1, "method": "faps"}),
-        ({"method": ["Block Krylov"]}, {"method": "block_krylov"}),
-        ({"clip": ["2"], "records": ["Clipped at the clip norm"]},
-         {"clip_norm": 2.0, "treatment": "clipped"}),
-        ({"view": ["The paper's figures"], "figure": ["4(b) Model II, budget ε"]},
-         {"view": "figures", "figure": "4b"}),
-    ],
-)  # fmt: skip
-def test_links_of_earlier_versions_still_open(link, means) -> None:
-    expected = PrivacySettings(**means)
-    reading = PrivacySettings.from_query(link)
-    assert reading.configuration == expected and not reading.notes
-    modern = PrivacySettings.modern_link(link)
-    assert not set(modern) & set(PrivacySettings.former_keys)
-    assert PrivacySettings.from_query(modern).configuration == expected
-
-
-def test_every_renamed_key_is_tested_above() -> None:
-    links = test_links_of_earlier_versions_still_open.pytestmark[0].args[1]
-    tried = {key for link, _ in links for key in link}
-    assert set(PrivacySettings.former_keys) <= tried
-
-
-def test_files_of_earlier_versions_still_open() -> None:
-    old = (
-        '{"kind": "privacy", "version": 1, "model": "blocks", "noise": false, "epsilon": 2.0,'
-        ' "period": 3, "decay": false, "mask": 0.1}'
-    )
-    assert read_settings(old) == PrivacySettings(
-        problem="blocks", epsilon=math.inf, local_steps=3, decaying_gaps=False, upload_noise=0.1
-    )
-    assert PrivacySettings.from_file(old.replace('false, "eps', 'true, "eps')).epsilon == 2.0
 
 
 # ---------------------------------------------------------------------- headless

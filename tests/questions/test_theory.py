@@ -135,49 +135,6 @@ def test_the_bridge_carries_or_breaks_with_heterogeneity() -> None:
         assert list(arrivals(found).values()) == sorted(arrivals(found).values())
 
 
-# ---------------------------------------------------------------------- files and links
-OLD_LINK = {
-    "t-problem": "Ridge regression",
-    "t-method": "Uzawa, n steps (Theorem 9)",
-    "t-kappa": "30",
-    "t-heterogeneity": "0.5",
-    "t-clients": "7",
-    "t-features": "6",
-    "t-penalty": "2",
-    "t-steps": "8",
-    "t-gamma": "0.75",
-    "t-omega": "1.25",
-    "t-rounds": "200",
-    "t-seed": "12",
-    "t-family": "3",
-}
-MEANT = TheorySettings(
-    problem="ridge",
-    method="nine",
-    condition=30.0,
-    heterogeneity=0.5,
-    clients=7,
-    features=6,
-    penalty_factor=2.0,
-    local_steps=8,
-    step_scale=0.75,
-    dual_scale=1.25,
-    rounds=200,
-    seed=12,
-    family_seed=3,
-)
-
-
-def test_links_and_files_of_earlier_versions_open_with_the_same_settings() -> None:
-    assert set(OLD_LINK) == set(TheorySettings.former_keys)
-    reading = TheorySettings.from_query({key: [text] for key, text in OLD_LINK.items()})
-    assert reading.configuration == MEANT and not reading.notes
-    modern = TheorySettings.modern_link({key: [text] for key, text in OLD_LINK.items()})
-    assert TheorySettings.from_query(modern).configuration == MEANT
-    old = '{"kind": "theory", "version": 1, "penalty": 2.0, "condition": 30.0}'
-    assert TheorySettings.from_file(old) == TheorySettings(penalty_factor=2.0, condition=30.0)
-
-
 def test_the_penalty_is_counted_in_units_of_the_strong_convexity() -> None:
     assert replace(SMALL, penalty_factor=2.0).penalty == 2.0 * LOW
     assert replace(SMALL, penalty_factor=0.0).coupling > 0

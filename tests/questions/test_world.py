@@ -115,14 +115,3 @@ def test_files_are_read_strictly_and_links_tolerantly():
         ConvergeSettings.from_file(text)
     reading = ConvergeSettings.from_json(text)
     assert reading.configuration == ConvergeSettings() and len(reading.faults) == 1
-
-
-def test_links_and_files_of_earlier_versions_still_open():
-    reading = AttackSettings.from_query({"newcomer": ["true"]})
-    assert reading.configuration.differencing and not reading.notes
-    assert AttackSettings.modern_link({"newcomer": ["true"], "x": ["1"]}) == {
-        "differencing": ["true"],
-        "x": ["1"],
-    }
-    old = '{"kind": "laboratory", "version": 1, "clients": 12}'
-    assert KINDS["laboratory"].from_file(old).clients == 12

@@ -105,10 +105,3 @@ def test_a_link_from_another_page_is_read_alike(asked: list[Any]) -> None:
     assert not asked and "Features cannot be “500”" in said(app)
     app.button(key="link_fits_which").click().run()
     assert {(one.features, one.components) for one in asked} == {(300, 4)}
-
-
-def test_a_link_of_an_earlier_version_is_refused_under_its_own_name(asked: list[Any]) -> None:
-    app = opened("theory", **{"t-clients": "500"})
-    assert not asked and "Clients cannot be “500”" in said(app)
-    app.button(key="link_fits_theory").click().run()
-    assert asked and {one.clients for one in asked} == {20}

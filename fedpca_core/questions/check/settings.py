@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.questions.which.settings import CANDIDATES
-from fedpca_core.settings import Settings, parameter
+from fedpca_core.settings import Settings, choice, switch
 from fedpca_core.study.pca_settings import narrowed
 from fedpca_core.study.world import NO_NOISE, shared
 
@@ -20,52 +20,34 @@ class CheckSettings(Settings):
     kind: ClassVar[str] = "check"
     family: ClassVar[str] = "check"
 
-    method: str = parameter(
-        "ssi",
-        key="deployed",
-        label="Method",
-        help="What the clients and the server run.",
-        choices=CANDIDATES,
-    )
+    method: str = choice("ssi", "Method", CANDIDATES, key="deployed")
     clients: int = shared("clients")
-    samples: int = shared("samples", default=500, help="Records of the client in question (m_i).")
-    features: int = shared("features", default=20, high=100_000)
-    components: int = shared("components", default=4)
-    rounds: int = shared("rounds", default=20)
+    samples: int = shared("samples", 500)
+    features: int = shared("features", 20, high=100_000)
+    components: int = shared("components", 4)
+    rounds: int = shared("rounds", 20)
     participation: float = shared("participation")
-    centring: str = parameter(
+    centring: str = choice(
         "pooled",
-        key="centring",
-        label="Centring",
-        help="What is subtracted from the records before: nothing; each client's own mean; the "
-        "mean of all records, which every client is told and the server with them; the same mean "
-        "kept from the server.",
-        choices={
+        "Centring",
+        {
             "none": "None",
             "own": "Each client's own mean",
             "pooled": "Pooled mean, announced",
             "secret": "Pooled mean, kept from the server",
         },
     )
-    values: str = parameter(
+    values: str = choice(
         "grid",
-        key="values",
-        label="Values are",
-        help="On a known grid: whole numbers, pixels, ages, prices. Codes: one-hot columns, a 1 in "
-        "each group. Real: measured to more digits than anybody can count.",
-        choices={"grid": "On a known grid", "codes": "One-hot codes", "real": "Real numbers"},
+        "Values are",
+        {"grid": "On a known grid", "codes": "One-hot codes", "real": "Real numbers"},
     )
     secure_aggregation: bool = shared("secure_aggregation")
-    repeats: bool = parameter(
-        False,
-        key="repeats",
-        label="Run again later",
-        help="The same federation runs once more after one record has joined the client.",
-    )
+    repeats: bool = switch(False, "Run again later")
     upload_noise: float = shared("upload_noise")
     epsilon: float = shared("epsilon")
     delta: float = shared("delta")
-    dtype: str = narrowed("dtype", default="float64")
+    dtype: str = narrowed("dtype", "float64")
     seed: int = shared("seed")
 
     def idle(self) -> Mapping[str, str]:

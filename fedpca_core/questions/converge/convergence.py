@@ -18,7 +18,7 @@ from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.questions import costs
-from fedpca_core.settings import parameter
+from fedpca_core.settings import number
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.build import build_problem, simulation
 from fedpca_core.study.divided import Divided
@@ -286,15 +286,7 @@ class Rest:
 class StartSettings(ConvergeSettings):
     """A comparison from one of its random starts; ``starts`` says nothing here."""
 
-    start: int = parameter(
-        0,
-        key="start",
-        label="Start",
-        help="Which of the random starts, counted from 0.",
-        low=0,
-        high=9,
-        step=1,
-    )
+    start: int = number(0, "Start", 0, 9)
 
 
 class Convergence(Divided[ConvergeSettings, Comparison]):

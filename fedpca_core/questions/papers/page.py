@@ -15,7 +15,7 @@ from fedpca_core.papers.reproduce import reproduce
 from fedpca_core.papers.results import origin, shipped, summary
 from fedpca_core.papers.row import KINDS, WORDS, Row, Verdict, judge
 from fedpca_core.papers.sources import SOURCES
-from fedpca_core.settings import Settings, because, parameter
+from fedpca_core.settings import Settings, because, choice, number, switch
 from fedpca_core.steps import Run, Step, changed
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
@@ -33,67 +33,35 @@ class PapersSettings(Settings):
     kind: ClassVar[str] = "papers"
     family: ClassVar[str] = "papers"
 
-    paper: str = parameter(
-        "all",
-        key="paper",
-        label="Paper",
-        help="List the rows of one paper.",
-        choices=ALL | {key: source.name for key, source in SOURCES.items()},
-        view=True,
+    paper: str = choice(
+        "all", "Paper", ALL | {key: source.name for key, source in SOURCES.items()}, view=True
     )
-    verdict: str = parameter(
-        "all",
-        key="verdict",
-        label="Verdict",
-        help="List the rows with one verdict. Verdicts are worked out from the numbers.",
-        choices=ALL | {word: word.capitalize() for word in WORDS},
-        view=True,
+    verdict: str = choice(
+        "all", "Verdict", ALL | {word: word.capitalize() for word in WORDS}, view=True
     )
-    order: str = parameter(
+    order: str = choice(
         "verdict",
-        key="order",
-        label="Sorted by",
-        help="Furthest: ours differs from the printed number by the largest factor; rows without "
-        "both numbers come last.",
-        choices={"verdict": "Verdict", "paper": "Paper", "ratio": "Furthest from print"},
+        "Sorted by",
+        {"verdict": "Verdict", "paper": "Paper", "ratio": "Furthest from print"},
         view=True,
     )
-    row: str = parameter(
+    row: str = choice(
         NO_ROW,
-        key="row",
-        label="One row closely",
-        help="Its run, its formulas and its citation.",
-        choices={NO_ROW: "Choose a row, or type words of its claim"}
+        "One row closely",
+        {NO_ROW: "Choose a row, or type words of its claim"}
         | {
             name: f"{SOURCES[row.source].name}, {row.place}: {row.claim}"
             for name, row in _ROWS.items()
         },
         view=True,
     )
-    experiment: str = parameter(
+    experiment: str = choice(
         "table-1",
-        key="experiment",
-        label="Table or figure",
-        help="The experiment behind some rows.",
-        choices={
-            key: f"{SOURCES[one.source].name}: {one.title}" for key, one in EXPERIMENTS.items()
-        },
+        "Table or figure",
+        {key: f"{SOURCES[one.source].name}: {one.title}" for key, one in EXPERIMENTS.items()},
     )
-    run_live: bool = parameter(
-        False,
-        key="live",
-        label="Run it live",
-        help="Run the experiment here and now, at a size that answers at once.",
-    )
-    seeds: int = parameter(
-        3,
-        key="seeds",
-        label="Seeds",
-        help="Seeds of the live run; the shipped results state theirs.",
-        low=1,
-        high=10,
-        step=1,
-    )
+    run_live: bool = switch(False, "Run it live", key="live")
+    seeds: int = number(3, "Seeds", 1, 10)
 
     def idle(self) -> Mapping[str, str]:
         return because((not self.run_live, "Nothing is run live.", "seeds"))

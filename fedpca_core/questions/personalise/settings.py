@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.problems.personal import PersonalProblem, personal, personal_records
 from fedpca_core.protocol.algorithm import Algorithm
-from fedpca_core.settings import Settings, because, parameter
+from fedpca_core.settings import Settings, because, choice, number, scale, switch
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
@@ -30,164 +30,53 @@ class PersonaliseSettings(Settings):
 
     kind: ClassVar[str] = "personalise"
     family: ClassVar[str] = "personalise"
-    former_keys: ClassVar[Mapping[str, str]] = {
-        "p-spread": "heterogeneity",
-        "p-samples": "samples",
-        "p-clients": "clients",
-        "p-features": "features",
-        "p-components": "components",
-        "p-noise": "noise_variance",
-        "p-reading": "reading",
-        "p-prior": "prior",
-        "p-gradient": "gradient",
-        "p-start": "start_from",
-        "p-pace": "pace",
-        "p-rounds": "rounds",
-        "p-seed": "seed",
-        "p-measure": "measure",
-        "p-vary": "vary",
-    }
-    former_fields: ClassVar[Mapping[str, str]] = {"spread": "heterogeneity"}
 
     problem: str = shared(
-        "problem",
-        default="latent",
-        choices={key: PROBLEMS[key] for key in ("latent", "table")},
+        "problem", "latent", choices={key: PROBLEMS[key] for key in ("latent", "table")}
     )
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
     scaling: str = shared("scaling")
-    heterogeneity: float = shared(
-        "heterogeneity",
-        default=0.2,
-        low=0.01,
-        step=0.01,
-        help="How much the clients differ: the standard deviation of the random step that takes "
-        "the common basis to a client's own (PerPCA's σ_U, printed there as a variance). With a "
-        "table of your own it is what personalised PCA assumes of them; where a rule splits the "
-        "rows it also says how unlike the parts are.",
-    )
-    samples: int = shared(
-        "samples",
-        default=10,
-        grid=(1, 2, 5, 10, 20, 40, 80, 160, 320),
-        help="Records each client holds (n in PerPCA). With few, a client alone overfits. Of a "
-        "table of your own each client learns from so many rows; the others are fresh.",
-    )
-    clients: int = shared(
-        "clients", default=50, high=200, help="How many parties could join (m in PerPCA)."
-    )
-    features: int = shared(
-        "features", default=30, low=4, high=100, help="Dimension of a record (d in PerPCA)."
-    )
-    components: int = shared(
-        "components", default=10, high=20, help="Columns of every basis (r in PerPCA)."
-    )
-    noise_variance: float = parameter(
-        0.5,
-        key="noisevariance",
-        label="Noise variance",
-        help="σ_ε² of PerPCA; the signal has variance 1. The methods are told its value, or assume "
-        "it with a table of your own.",
-        grid=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
-    )
-    reading: str = parameter(
+    heterogeneity: float = shared("heterogeneity", 0.2, low=0.01, step=0.01)
+    samples: int = shared("samples", 10, grid=(1, 2, 5, 10, 20, 40, 80, 160, 320))
+    clients: int = shared("clients", 50, high=200)
+    features: int = shared("features", 30, low=4, high=100)
+    components: int = shared("components", 10, high=20)
+    noise_variance: float = scale(0.5, "Noise variance", (0.05, 0.1, 0.2, 0.5, 1.0, 2.0))
+    reading: str = choice(
         "std",
-        key="reading",
-        label="How the paper's number is read",
-        help="PerPCA prints its heterogeneity as a variance. Its findings appear only when the "
-        "number is a standard deviation; read literally, nobody can gain by collaborating.",
-        choices={"std": "Standard deviation", "literal": "Variance, literally"},
+        "How the paper's number is read",
+        {"std": "Standard deviation", "literal": "Variance, literally"},
     )
-    prior: str = parameter(
-        "matched",
-        key="prior",
-        label="Prior",
-        help="Variance the objective assumes around the common basis: the generator's own number, "
-        "or the smaller one that its bases really have (they lie on a curved surface).",
-        choices={"matched": "As generated", "calibrated": "Calibrated"},
+    prior: str = choice("matched", "Prior", {"matched": "As generated", "calibrated": "Calibrated"})
+    gradient: str = choice(
+        "exact", "Data gradient", {"exact": "Exact", "printed": "As printed (half)"}
     )
-    gradient: str = parameter(
-        "exact",
-        key="gradient",
-        label="Data gradient",
-        help="The paper prints half of the true data gradient. The printed one acts like a prior "
-        "twice as strong.",
-        choices={"exact": "Exact", "printed": "As printed (half)"},
-    )
-    start_from: str = parameter(
+    start_from: str = choice(
         "independent",
+        "Start",
+        {"independent": "Independent", "common": "Common", "pooled": "Pooled answer"},
         key="start",
-        label="Start",
-        help="Everybody at a random basis of their own (as in Figure 1a), all at one common "
-        "random basis, or all at the pooled answer.",
-        choices={"independent": "Independent", "common": "Common", "pooled": "Pooled answer"},
     )
-    pace: float = parameter(
-        2.0,
-        key="pace",
-        label="Pace",
-        help="Factor on the safe step sizes. At 1 the objective falls in every round; 2 arrives "
-        "sooner; above 2.5 it gets worse.",
-        grid=(0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
-    )
-    rounds: int = shared("rounds", default=300, grid=(50, 100, 150, 200, 300, 400, 600))
+    pace: float = scale(2.0, "Pace", (0.5, 1.0, 1.5, 2.0, 2.5, 3.0))
+    rounds: int = shared("rounds", 300, grid=(50, 100, 150, 200, 300, 400, 600))
     seed: int = shared("seed")
     # ---------------------------------------------------------------- privacy at the source
     epsilon: float = shared("epsilon")
     delta: float = shared("delta")
-    clip_norm: float = shared(
-        "clip_norm",
-        default=6.0,
-        help="Largest Euclidean norm of a record; longer ones are shortened to it inside the "
-        "client. Records here are about √(r + d σ²) long, 5 at the defaults.",
-    )
+    clip_norm: float = shared("clip_norm", 6.0)
     # ---------------------------------------------------------------- view
-    measure: str = parameter(
-        "fresh",
-        key="measure",
-        label="Error on",
-        help="Fresh records tell how good a model is; its own training records only how well it "
-        "fits them.",
-        choices={"fresh": "Fresh records", "training": "Training records"},
-        view=True,
+    measure: str = choice(
+        "fresh", "Error on", {"fresh": "Fresh records", "training": "Training records"}, view=True
     )
-    vary: str = parameter(
+    vary: str = choice(
         "heterogeneity",
-        key="vary",
-        label="Vary",
-        choices={
-            "heterogeneity": "Heterogeneity",
-            "samples": "Samples per client",
-            "clients": "Clients",
-        },
+        "Vary",
+        {"heterogeneity": "Heterogeneity", "samples": "Samples per client", "clients": "Clients"},
         view=True,
     )
-    datasets: int = parameter(
-        3,
-        key="datasets",
-        label="Data sets",
-        help="Every value of the varied parameter is measured on so many data sets, from "
-        "consecutive seeds; curves are medians, bands span all of them.",
-        low=1,
-        high=10,
-        step=1,
-        view=True,
-    )
-    exposure: bool = parameter(
-        False,
-        key="exposure",
-        label="Attack a short run with these settings",
-        help="Run ten rounds with at most ten clients and let the server solve their uploads.",
-        view=True,
-    )
-
-    @classmethod
-    def _modernised(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Heterogeneity was called the spread, also where it is what varies."""
-        if values.get("vary") in ("spread", "How much they differ"):
-            values = values | {"vary": "heterogeneity"}
-        return values
+    datasets: int = number(3, "Data sets", 1, 10, view=True)
+    exposure: bool = switch(False, "Attack a short run with these settings", view=True)
 
     def idle(self) -> Mapping[str, str]:
         own, other = self.problem == "table", foreign(self.problem)

@@ -19,7 +19,7 @@ from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.table_cleaning import listed
-from fedpca_core.settings import Settings, because, parameter
+from fedpca_core.settings import Settings, because, choice, number, scale, text
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
 from fedpca_core.study.world import CLIENTS_NAMED, PROBLEMS, foreign, shared
@@ -47,29 +47,10 @@ class TheorySettings(Settings):
 
     kind: ClassVar[str] = "theory"
     family: ClassVar[str] = "theory"
-    former_keys: ClassVar[Mapping[str, str]] = {
-        "t-problem": "problem",
-        "t-method": "method",
-        "t-kappa": "condition",
-        "t-heterogeneity": "heterogeneity",
-        "t-clients": "clients",
-        "t-features": "features",
-        "t-penalty": "penalty_factor",
-        "t-steps": "local_steps",
-        "t-gamma": "step_scale",
-        "t-omega": "dual_scale",
-        "t-rounds": "rounds",
-        "t-seed": "seed",
-        "t-family": "family_seed",
-    }
-    former_fields: ClassVar[Mapping[str, str]] = {"penalty": "penalty_factor"}
 
     problem: str = shared(
         "problem",
-        default="quadratics",
-        help="What each client minimises. The two scalar clients are the hardest case for most "
-        "bounds; logistic regression is not quadratic. With a table of your own it is ridge "
-        "regression of one column on the others.",
+        "quadratics",
         choices={
             key: PROBLEMS[key] for key in ("quadratics", "pair", "ridge", "logistic", "table")
         },
@@ -77,86 +58,32 @@ class TheorySettings(Settings):
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
     scaling: str = shared("scaling")
-    target: str = parameter(
-        "",
-        key="target",
-        label="Column to predict",
-        help="The column of your own table that is regressed on the others.",
-    )
-    method: str = parameter(
-        "exact",
-        key="method",
-        label="Method",
-        help="All but FedAvg and ProxSkip are inexact Uzawa iterations: local work on an augmented "
-        "Lagrangian, one average, one correction.",
-        choices=ITERATIONS,
-    )
-    condition: float = parameter(
+    target: str = text("", "Column to predict")
+    method: str = choice("exact", "Method", ITERATIONS)
+    condition: float = scale(
         10.0,
+        "Condition number κ = L/λ",
+        (1.5, 2.0, 4.0, 10.0, 20.0, 30.0, 50.0, 100.0, 300.0, 1000.0),
         key="kappa",
-        label="Condition number κ = L/λ",
-        help="Of the worst client: the largest smoothness L over the smallest strong convexity λ. "
-        "λ is ½ throughout; with r in units of λ, only the ratio matters. On a table of your own "
-        "the ridge is chosen so that it is reached.",
-        grid=(1.5, 2.0, 4.0, 10.0, 20.0, 30.0, 50.0, 100.0, 300.0, 1000.0),
     )
-    heterogeneity: float = shared(
-        "heterogeneity",
-        default=1.0,
-        help="0: all clients alike. 1: spectra, rotations and targets of their own.",
-    )
-    clients: int = shared("clients", high=20, help="N in the theorems.")
-    features: int = shared(
-        "features",
-        default=10,
-        high=20,
-        help="Unknowns: the length of the vector on which clients agree (d in the theorems).",
-    )
+    heterogeneity: float = shared("heterogeneity", 1.0)
+    clients: int = shared("clients", high=20)
+    features: int = shared("features", 10, high=20)
     penalty_factor: float = shared(
         "penalty_factor",
-        default=0.2,
-        help="Penalty r in units of λ: the weight of ½r‖x − z‖² in the local problem. Scaffnew, "
-        "ProxSkip and FedAvg have none.",
+        0.2,
         grid=(0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0),
     )
-    local_steps: int = shared(
-        "local_steps",
-        default=3,
-        help="Gradient steps n between two averages. The best worst case is near √κ.",
-        grid=(1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100),
+    local_steps: int = shared("local_steps", 3, grid=(1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100))
+    step_scale: float = scale(
+        1.0, "Step size γ, relative", (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.9), key="gamma"
     )
-    step_scale: float = parameter(
-        1.0,
-        key="gamma",
-        label="Step size γ, relative",
-        help="Factor on the step size the theorem prescribes; at any value but 1 its factor no "
-        "longer applies, ours does.",
-        grid=(0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.9),
+    dual_scale: float = scale(
+        1.0, "Dual step ω, relative", (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0), key="omega"
     )
-    dual_scale: float = parameter(
-        1.0,
-        key="omega",
-        label="Dual step ω, relative",
-        help="Factor on the dual step the theorem prescribes.",
-        grid=(0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0),
-    )
-    rounds: int = shared(
-        "rounds",
-        default=100,
-        help="Communication rounds (steps for ProxSkip).",
-        grid=(20, 50, 100, 200, 400),
-    )
+    rounds: int = shared("rounds", 100, grid=(20, 50, 100, 200, 400))
     seed: int = shared("seed")
-    family_seed: int = parameter(
-        0,
-        key="family",
-        label="Seed of the random family",
-        help="Seed of the random clients on which every statement is checked.",
-        low=0,
-        high=9999,
-        step=1,
-        view=True,
-    )
+    family_seed: int = number(0, "Seed of the random family", 0, 9999, key="family", view=True)
 
     def idle(self) -> Mapping[str, str]:
         own = self.problem == "table"

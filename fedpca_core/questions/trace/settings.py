@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedpca_core.settings import Settings, parameter
+from fedpca_core.settings import Settings, choice, number, switch
 from fedpca_core.study.pca_settings import narrowed
 from fedpca_core.study.world import shared
 
@@ -20,14 +20,10 @@ class OpenedSettings(Settings):
     kind: ClassVar[str] = "trace"
 
     client: int = shared("client")
-    grid: str = parameter(
+    grid: str = choice(
         "real",
-        key="grid",
-        label="Values of the records",
-        help="What everybody knows of the records. Whole numbers and fixed decimals give records "
-        "away where a client holds fewer of them than features. Records are taken as they were in "
-        "the run, so a mean must not have been subtracted.",
-        choices={
+        "Values of the records",
+        {
             "real": "Any real numbers",
             "guess": "On a grid, step unknown",
             "1": "Whole numbers",
@@ -35,22 +31,6 @@ class OpenedSettings(Settings):
             "0.01": "Two decimals",
         },
     )
-    unmask: bool = parameter(
-        False,
-        key="unmask",
-        label="Replay FAPS",
-        help="The uploads of FAPS are no products, so its public update is rerun until it explains "
-        "them. Needs the trace of the client's matrix; seconds where the client holds few records, "
-        "minutes at 60 features else.",
-    )
-    stated_trace: float = parameter(
-        0.0,
-        key="trace",
-        label="Trace of the matrix",
-        help="Mean squared norm of the client's records, where the replay starts from. 0: one for "
-        "each feature, as of standardised records.",
-        low=0.0,
-        high=1e12,
-        step=0.1,
-    )
-    budget: int = narrowed("budget", default=500)
+    unmask: bool = switch(False, "Replay FAPS")
+    stated_trace: float = number(0.0, "Trace of the matrix", 0.0, 1e12, 0.1, key="trace")
+    budget: int = narrowed("budget", 500)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from fedpca_core.algorithms.registry import Titles
-from fedpca_core.settings import Value, parameter
+from fedpca_core.settings import Value, choice, number, scale, switch
 from fedpca_core.study.pca_settings import ConvergeSettings, narrowed
 from fedpca_core.study.world import EVERYBODY, NO_NOISE
 
@@ -45,19 +45,18 @@ class FrontierSettings(ConvergeSettings):
     """One problem for all methods at a live size, and the parameter that varies."""
 
     kind: ClassVar[str] = "which"
-    former_kinds: ClassVar[tuple[str, ...]] = ()
 
-    problem: str = narrowed("problem", default="decay_arithmetic")
-    features: int = narrowed("features", default=16)
-    clients: int = narrowed("clients", default=8)
-    samples: int = narrowed("samples", default=5000)
-    heterogeneity: float = narrowed("heterogeneity", default=0.3)
-    components: int = narrowed("components", default=3)
-    rounds: int = narrowed("rounds", default=50, grid=(10, 20, 30, 50, 75, 100, 150, 200))
-    clip_norm: float = narrowed("clip_norm", default=3.0)
+    problem: str = narrowed("problem", "decay_arithmetic")
+    features: int = narrowed("features", 16)
+    clients: int = narrowed("clients", 8)
+    samples: int = narrowed("samples", 5000)
+    heterogeneity: float = narrowed("heterogeneity", 0.3)
+    components: int = narrowed("components", 3)
+    rounds: int = narrowed("rounds", 50, grid=(10, 20, 30, 50, 75, 100, 150, 200))
+    clip_norm: float = narrowed("clip_norm", 3.0)
     measure: str = narrowed(
         "measure",
-        default="sin_theta",
+        "sin_theta",
         view=False,
         choices={
             "relative_error": "Relative error",
@@ -65,31 +64,19 @@ class FrontierSettings(ConvergeSettings):
             "sin_theta": "Largest angle",
         },
     )
-    accuracy: float = narrowed(
-        "accuracy",
-        default=1e-2,
-        view=False,
-        help="A run is over as soon as the measure is below this, or, where it never is, as soon "
-        "as it is within 5% of where it ends. Costs and leaks are counted up to there.",
-    )
-    candidates: tuple[str, ...] = parameter(
+    accuracy: float = narrowed("accuracy", 1e-2, view=False)
+    candidates: tuple[str, ...] = choice(
         (
             *("ssi", "local_power", "faps", "variable_splitting"),
             *("block_krylov", "one_shot", "centralized", "fedpower"),
         ),
-        key="candidates",
-        label="Candidates",
-        help="The methods to choose from. Personal models seek no common subspace and are compared "
-        "on a page of their own.",
-        choices=CANDIDATES,
+        "Candidates",
+        CANDIDATES,
     )
-    vary: str = parameter(
+    vary: str = choice(
         "epsilon",
-        key="vary",
-        label="Paths over",
-        help="The parameter along which every method becomes a path; a method that does not have "
-        "it stays a point.",
-        choices={
+        "Paths over",
+        {
             "none": "Nothing",
             "epsilon": "Budget ε",
             "penalty_factor": "Penalty factor",
@@ -98,44 +85,16 @@ class FrontierSettings(ConvergeSettings):
             "rounds": "Rounds",
         },
     )
-    seeds: int = parameter(
-        5,
-        key="seeds",
-        label="Seeds",
-        help="Data, starts and noise are drawn anew from each of so many seeds; bands span them.",
-        low=1,
-        high=10,
-        step=1,
-    )
-    searches: bool = parameter(
-        True,
-        key="searches",
-        label="Attacks that search",
-        help="Replay of FAPS, fitting of FedPE and FedPG, the lattice attack on records and the "
-        "comparison of two runs: seconds each, so of the first seed only.",
-    )
-    shared_noise: bool = parameter(
-        False,
-        key="sharednoise",
-        label="Shared noise",
-        help="Under secure aggregation the clients share the noise at the source, so that only the "
-        "sum carries all of it. For methods whose server needs nothing but the sum of the "
-        "matrices.",
-    )
-    strip: bool = parameter(
-        False,
-        key="strip",
-        label="Over heterogeneity and clients",
-        help="The same picture for other clients: alike or different, few or many.",
-        view=True,
-    )
+    seeds: int = number(5, "Seeds", 1, 10)
+    searches: bool = switch(True, "Attacks that search")
+    shared_noise: bool = switch(False, "Shared noise")
+    strip: bool = switch(False, "Over heterogeneity and clients", view=True)
     # ---------------------------------------------------------------- what is asked for
-    budget_bytes: float = parameter(
+    budget_bytes: float = scale(
         1e6,
+        "Bytes, at most",
+        (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, math.inf),
         key="mostbytes",
-        label="Bytes, at most",
-        help="What one client can send and receive in the whole run; ∞ asks for nothing.",
-        grid=(1e2, 1e3, 1e4, 1e5, 1e6, 1e7, math.inf),
         names={
             1e2: "100 bytes",
             1e3: "1 kB",
@@ -146,52 +105,28 @@ class FrontierSettings(ConvergeSettings):
         },
         view=True,
     )
-    budget_rounds: float = parameter(
+    budget_rounds: float = scale(
         math.inf,
+        "Rounds, at most",
+        (1, 2, 5, 10, 20, 50, 100, math.inf),
         key="mostrounds",
-        label="Rounds, at most",
-        help="How often all clients can be online.",
-        grid=(1, 2, 5, 10, 20, 50, 100, math.inf),
         view=True,
     )
-    server: str = parameter(
+    server: str = choice(
         "curious",
-        key="server",
-        label="The server is",
-        help="Trusted: it may hold the clients' matrices. Curious: it follows the protocol and "
-        "reads everything. Curious behind secure sums: it sees only sums over all clients.",
-        choices={
-            "trusted": "Trusted",
-            "curious": "Curious",
-            "sums": "Curious, behind secure sums",
-        },
+        "The server is",
+        {"trusted": "Trusted", "curious": "Curious", "sums": "Curious, behind secure sums"},
         view=True,
     )
-    needed_epsilon: float = parameter(
+    needed_epsilon: float = scale(
         2.0,
+        "ε, at most",
+        (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, math.inf),
         key="needed",
-        label="ε, at most",
-        help="The differential privacy that every record must have; ∞ asks for none, and then "
-        "nothing of a client may be read from the messages of a curious server.",
-        grid=(0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, math.inf),
         view=True,
     )
-    across: str = parameter(
-        "bytes_client",
-        key="across",
-        label="Across",
-        help="The horizontal axis.",
-        choices=AXES,
-        view=True,
-    )
-    upward: str = parameter(
-        "sin_theta",
-        key="upward",
-        label="Upward",
-        help="The vertical axis.",
-        choices=AXES,
-        view=True,
-    )
+    across: str = choice("bytes_client", "Across", AXES, view=True)
+    upward: str = choice("sin_theta", "Upward", AXES, view=True)
 
     @property
     def compared(self) -> tuple[str, ...]:
