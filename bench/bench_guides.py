@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedpca_core.questions.converge.convergence import Comparison, Convergence
+from fedpca_core.questions.converge.study import Comparison, Convergence
 from fedpca_core.steps import outcome
 from fedpca_core.study.pca_settings import ConvergeSettings
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
 from dashboard.shell import formulas, guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
-from dashboard.views import budgets, convergence
+from dashboard.shell.parts import drawing
 from fedpca_core.questions.catalogue import studies_of
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge import figures
+from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.study.study import Study
 
-STUDY = Convergence()
+STUDY, BUDGETS = Convergence(), BudgetsAndHeterogeneity()
 
 controls = Controls(ConvergeSettings, runs=["comparison", "costs", "further"])
 layout.heading(
@@ -69,7 +73,7 @@ def comparison() -> None:
     shown.job = jobs.study(
         STUDY,
         settings,
-        lambda found: convergence.draw(found, settings),
+        drawing(figures.comparison, settings),
         data=shown.data,
         parts=["remedy", "costs", "taken"],
     )
@@ -79,21 +83,25 @@ def comparison() -> None:
 @st.fragment(key="costs")
 def costs() -> None:
     """Of the run as far as it has come."""
-    settings = shown.settings
-    jobs.below(shown.job, STUDY.key, lambda found: convergence.costs(found, settings))
+    jobs.below(shown.job, STUDY.key, drawing(figures.costs, shown.settings))
 
 
 @st.fragment(key="further")
 def further() -> None:
     """The sweep over ε, the page as a script, and what there is to take away."""
-    mapped = budgets.show(controls, shown.data)
+    layout.section("What does ε cost where clients differ?")
+    controls.parameter("budgets")
     settings = controls.settings()
+    results: dict[Study[Any, Any], Any] = {STUDY: shown.job.result}
+    if BUDGETS.wanted(settings):
+        mapped = jobs.study(BUDGETS, settings, drawing(figures.budgets, settings), data=shown.data)
+        results[BUDGETS] = mapped.result
     script.fold(settings, studies_of(settings), shown.data)
 
     @st.fragment(key="taken")
     def taken() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            share.take_away(settings, {STUDY: shown.job.result, budgets.STUDY: mapped}, shown.data)
+            share.take_away(settings, results, shown.data)
             st.page_link(
                 "../pages/attack.py",
                 label="Attack this run",

@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dashboard.shell import script
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.study.pca_settings import ConvergeSettings
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"

@@ -31,13 +31,6 @@ def noise_controls(controls: Controls[Any]) -> None:
                 controls.parameter("mean_clip")
 
 
-def data_note(note: str, facts: Facts | None) -> str:
-    """How the data were made, without the guarantee of a run: that has a card of its own."""
-    if facts is None or facts.guarantee is None:
-        return note
-    return " ".join(note.replace(facts.guarantee.sentence(), "").split())
-
-
 def card(facts: Facts | Opened) -> None:
     """The guarantee of a run with noise at the source; nothing where there is none."""
     found = facts.guarantee

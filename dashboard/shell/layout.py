@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
@@ -16,9 +15,9 @@ import streamlit as st
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.cited import reference
 from fedpca_core.papers.sources import source as published
+from fedpca_core.study.parts import Card, Protection
 
 SentenceKind = Literal["remedy", "note", "good"]
-Protection = Literal["none", "heuristic", "formal"]
 
 #: Texts of more signs break into lines in a table.
 SENTENCE = 40
@@ -37,16 +36,6 @@ _PROTECTION = {
     "heuristic": ("Masked, heuristically", "orange", ":material/blur_on:"),
     "formal": ("Differentially private", "blue", ":material/verified_user:"),
 }
-
-
-@dataclass(frozen=True)
-class Card:
-    """One number worth a card: a label, the value as text, and a small line below it."""
-
-    label: str
-    value: str
-    note: str = ""
-    help: str | None = None
 
 
 def heading(title: str, lead: str = "") -> None:

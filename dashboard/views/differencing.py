@@ -12,11 +12,11 @@ from dashboard.player import Curve, Images, Panel, replay
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import pictures
-from dashboard.views.convergence import refusals
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.attack.differencing import Joined, OneMoreRecord, Read
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import refusals
 from fedpca_core.study.pca_settings import AttackSettings
 
 STUDY = OneMoreRecord()

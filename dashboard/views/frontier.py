@@ -13,7 +13,6 @@ import streamlit as st
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout, script, share
 from dashboard.shell.controls import packed
-from dashboard.views.convergence import named_once
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which.frontier import STRIPS, Front, Frontier, pareto, shown
 from fedpca_core.questions.which.links import destinations, point
@@ -22,6 +21,7 @@ from fedpca_core.questions.which.rules import ORDER, RULES, size
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import named_once
 
 #: Below these nobody asks how much smaller a number is; it is drawn there.
 FLOORS: Mapping[str, float] = {

@@ -10,12 +10,12 @@ from dashboard.player import Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import guarantee, layout
 from dashboard.shell.controls import plain
 from dashboard.shell.upload import upload
-from dashboard.views.convergence import ROUNDING
 from fedpca_core.findings import TARGETS, Status, Target
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.panels import ROUNDING
 
 _STATE = "_opened_run"
 

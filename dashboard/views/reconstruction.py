@@ -8,11 +8,13 @@ import streamlit as st
 from dashboard.player import Baseline, Curve, Images, Panel, replay
 from dashboard.shell import guarantee, layout
 from dashboard.views import pictures
-from dashboard.views.convergence import ROUNDING, refusals
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.attack.reconstruction import Reconstructed
 from fedpca_core.questions.home.words import angle
 from fedpca_core.settings import short
+from fedpca_core.study.facts import data_note
+from fedpca_core.study.panels import ROUNDING
+from fedpca_core.study.parts import refusals
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
 
@@ -187,7 +189,7 @@ def verdict(found: Reconstructed) -> str:
 
 def card(found: Reconstructed, settings: AttackSettings) -> None:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
-    st.caption(guarantee.data_note(found.facts.note, found.facts))
+    st.caption(data_note(found.facts.note, found.facts))
     secure = settings.secure_aggregation
     by = found.by.adversary
     gets = [

@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
-from dashboard.views.convergence import refusals
 from dashboard.views.findings import caption, offer
 from dashboard.views.pictures import lasting, mosaic
 from fedpca_core.algorithms.registry import METHODS
@@ -27,6 +26,7 @@ from fedpca_core.questions.attack.records.study import (
 from fedpca_core.questions.home.words import things
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import refusals
 from fedpca_core.study.pca_settings import FINER, AttackSettings
 
 STUDY = ClientRecords()

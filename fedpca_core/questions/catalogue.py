@@ -29,7 +29,8 @@ from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.questions.attack.sent_models import SentModels
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import LeakCheck
-from fedpca_core.questions.converge.convergence import Convergence, FromOneStart
+from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
+from fedpca_core.questions.converge.study import Convergence, FromOneStart
 from fedpca_core.questions.home import story
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
@@ -40,7 +41,6 @@ from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.personalise.sweep import CollaborationSweep
 from fedpca_core.questions.privacy import presets as spending
 from fedpca_core.questions.privacy.accountants import Accountants
-from fedpca_core.questions.privacy.budgets import BudgetsAndHeterogeneity
 from fedpca_core.questions.privacy.convergence import PrivateRun
 from fedpca_core.questions.privacy.error_budget import ErrorBudget
 from fedpca_core.questions.privacy.figures import PaperFigure

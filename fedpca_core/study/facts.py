@@ -76,3 +76,10 @@ class Facts:
             guarantee=problem.guarantee,
             client_names=problem.client_names,
         )
+
+
+def data_note(note: str, facts: Facts | None) -> str:
+    """How the data were made, without the guarantee of a run: that has a card of its own."""
+    if facts is None or facts.guarantee is None:
+        return note
+    return " ".join(note.replace(facts.guarantee.sentence(), "").split())

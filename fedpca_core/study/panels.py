@@ -7,11 +7,12 @@ wrong length at the line that made it, in a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fedpca_core.errors import require
@@ -19,6 +20,9 @@ from fedpca_core.errors import require
 Kind = Literal["lines", "area", "bars", "scatter"]
 ImagePalette = Literal["diverging", "sequential", "grey"]
 Range = tuple[float, float]
+
+#: Below this a curve shows rounding only.
+ROUNDING = 1e-16
 
 
 def floats(values: ArrayLike, what: str) -> NDArray[np.float64]:
@@ -117,6 +121,54 @@ class Curve:
             len(self.labels) in (0, points),
             f"{who}: {len(self.labels)} labels for {points} points; give one each, or none.",
         )
+
+
+def plot(
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    colours: Mapping[str, str] | None = None,
+    least: float = -np.inf,
+    spread: bool = True,
+    **look: Any,
+) -> tuple[Curve, ...]:
+    """A tidy table as curves: one for each value of a column, in the order in which they come.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    x, y, by : str
+        Columns. Where several rows share a value of ``x``, the curve is their median and its band
+        spans all of them.
+    names, colours : mapping of str to str, optional
+        What the values of ``by`` are called and how they are coloured; with ``names`` those that
+        it lacks are left out.
+    least : float
+        Smaller values are drawn there, for a logarithmic axis.
+    spread : bool
+        Whether to draw the band.
+    **look
+        Further fields of every `Curve`.
+
+    Returns
+    -------
+    tuple of Curve
+    """
+    curves = []
+    for value in dict.fromkeys(table[by]) if names is None else names:
+        rows = table[table[by] == value].groupby(x, sort=True)[y].agg(["median", "min", "max"])
+        if rows.empty:
+            continue
+        middle, low, high = (np.maximum(rows[name].to_numpy(float), least) for name in rows)
+        band = {"lower": low, "upper": high} if spread else {}
+        colour = None if colours is None else colours.get(value)
+        title = value if names is None else names[value]
+        at = rows.index.to_numpy(dtype=float)
+        curves.append(Curve(title, at, middle, colour=colour, **band, **look))
+    return tuple(curves)
 
 
 @dataclass(frozen=True)

@@ -66,10 +66,14 @@ class Swept:
         """Names of the series, in the order they came."""
         return list(dict.fromkeys(self.table["series"]))
 
+    def of(self, measure: str) -> pd.DataFrame:
+        """The rows of one measure, for `fedpca_core.study.panels.plot`."""
+        return self.table[self.table["measure"] == measure]
+
     def band(self, series: str, measure: str) -> Band:
         """One series' measure over the values."""
-        rows = self.table[(self.table["series"] == series) & (self.table["measure"] == measure)]
-        grouped = rows.groupby("value", sort=True)["result"]
+        rows = self.of(measure)
+        grouped = rows[rows["series"] == series].groupby("value", sort=True)["result"]
         spread = grouped.agg(["median", "min", "max"])
         return Band(
             spread.index.to_numpy(dtype=float),

@@ -14,10 +14,10 @@ from playwright.sync_api import expect
 
 from dashboard.player.poster import header, markup, picture, views
 from dashboard.shell.earlier import MARK
-from dashboard.views.convergence import ROUNDING
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import PRESETS, STUDIES
 from fedpca_core.steps import outcome
+from fedpca_core.study.panels import ROUNDING
 from scripts.posters import LIMIT_BYTES, shown
 from tests.browser.tools import ROOT, accessible, fits, serve, watch
 

@@ -16,11 +16,11 @@ from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
 from dashboard.player import printed as printing
 from dashboard.player.printed import printed
 from dashboard.shell import bundle
-from dashboard.views import convergence
 from fedpca_core.papers.cited import cited, reference
 from fedpca_core.papers.sources import SOURCES
 from fedpca_core.questions.catalogue import PAGES, read_settings
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge import figures as convergence
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData

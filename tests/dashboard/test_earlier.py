@@ -13,7 +13,7 @@ from dashboard.player.encode import encode
 from dashboard.player.poster import document, limits, picture
 from dashboard.shell import earlier, jobs, workers
 from fedpca_core.questions.catalogue import PRESETS
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge.study import Convergence
 
 VIEW = encode(
     key="converge_view",
@@ -52,12 +52,13 @@ def held(monkeypatch):
 
 def page() -> None:
     from dashboard.shell import jobs
-    from dashboard.views import convergence
+    from dashboard.shell.parts import drawing
     from fedpca_core.questions.catalogue import PRESETS
-    from fedpca_core.questions.converge.convergence import Convergence
+    from fedpca_core.questions.converge import figures
+    from fedpca_core.questions.converge.study import Convergence
 
     chosen = PRESETS["uneven"].settings
-    jobs.study(Convergence(), chosen, lambda found: convergence.draw(found, chosen))
+    jobs.study(Convergence(), chosen, drawing(figures.comparison, chosen))
 
 
 def views(app: AppTest) -> list[bytes]:

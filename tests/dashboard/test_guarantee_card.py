@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import guarantee
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.study.facts import Facts
+from fedpca_core.study.facts import Facts, data_note
 
 SMALL = PersonaliseSettings(features=8, components=2, clients=3, samples=20)
 
@@ -38,8 +38,8 @@ def test_what_the_card_says_is_not_said_again_in_the_note() -> None:
     facts = Facts.of(replace(SMALL, epsilon=1.0).build())
     assert facts.guarantee is not None
     said = facts.guarantee.sentence()
-    assert said in facts.note and said not in guarantee.data_note(facts.note, facts)
-    left_out = guarantee.data_note(f"{facts.note} Constant, left out: a.", facts)
+    assert said in facts.note and said not in data_note(facts.note, facts)
+    left_out = data_note(f"{facts.note} Constant, left out: a.", facts)
     assert said not in left_out and left_out.endswith(" Constant, left out: a.")
 
 

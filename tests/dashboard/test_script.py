@@ -13,7 +13,7 @@ import pytest
 from dashboard.shell import script, share
 from fedpca_core.questions.attack.differencing import OneMoreRecord
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.which import frontier
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.links import point

@@ -12,7 +12,7 @@ from fedpca_core.papers.faps import PRESETS, preset
 from fedpca_core.questions.attack.differencing import OneMoreRecord
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.attack.replay import ReplayAttack
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.steps import outcome
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.views.budgets import panels
 from fedpca_core.questions.catalogue import studies_of
-from fedpca_core.questions.converge.convergence import Convergence
-from fedpca_core.questions.privacy.budgets import (
+from fedpca_core.questions.converge.budgets import (
     BUDGETS,
     BudgetsAndHeterogeneity,
     levels,
     measure_at,
 )
+from fedpca_core.questions.converge.figures import budget_panels as panels
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings

@@ -12,7 +12,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.converge import convergence
-from fedpca_core.questions.converge.convergence import Comparison, Convergence
+from fedpca_core.questions.converge.study import Comparison, Convergence
 from fedpca_core.steps import Step, outcome
 from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings

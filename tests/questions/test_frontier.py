@@ -11,7 +11,7 @@ import pytest
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.trial import meant as check_meant
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.which import runs
 from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown
 from fedpca_core.questions.which.recommendation import SEEDS, Recommendation, meant, sentences

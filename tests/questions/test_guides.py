@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bench.bench_guides import MEASURES, apart, compared, drawn
-from dashboard.views import convergence
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.converge.convergence import SHORTEST_GUIDE, Comparison, Convergence
+from fedpca_core.questions.converge import figures as convergence
+from fedpca_core.questions.converge.study import SHORTEST_GUIDE, Comparison, Convergence
 from fedpca_core.steps import Step, outcome
 from fedpca_core.study.pca_settings import ConvergeSettings
 
@@ -91,7 +91,7 @@ def test_a_comparison_that_has_just_begun_has_no_guides(
     comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run of few rounds has no inner steps to average and no future to predict yet."""
-    monkeypatch.setattr("fedpca_core.questions.converge.convergence.PARTIAL_SECONDS", 0.0)
+    monkeypatch.setattr("fedpca_core.questions.converge.study.PARTIAL_SECONDS", 0.0)
     begun: list[Comparison] = []
 
     def stop(step: Step[Comparison]) -> bool:

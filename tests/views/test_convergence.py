@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dashboard.views.convergence import refusals
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.converge.convergence import Convergence
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.steps import outcome
+from fedpca_core.study.parts import refusals
 from fedpca_core.study.pca_settings import COMPARED, ConvergeSettings
 
 

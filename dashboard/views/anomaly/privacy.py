@@ -13,6 +13,7 @@ from dashboard.shell.controls import Controls
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import without_guarantee
 from fedpca_core.settings import short
+from fedpca_core.study.facts import data_note
 
 #: What the card's guarantee is about, and what it leaves out.
 COVERED = (
@@ -43,7 +44,7 @@ def draw(settings: AnomalySettings, result: Any) -> None:
     if hasattr(result, "facts"):
         carded = settings.topic not in ("published", "sweeps")
         promised = getattr(result.facts, "promised", None) if carded else None
-        st.caption(guarantee.data_note(result.facts.note, promised))
+        st.caption(data_note(result.facts.note, promised))
     if math.isinf(settings.epsilon):
         return
     if settings.topic == "published":

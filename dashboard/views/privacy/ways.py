@@ -8,12 +8,12 @@ import streamlit as st
 
 from dashboard.player import Curve, Panel, chart
 from dashboard.shell import layout
-from dashboard.views.convergence import named_once
 from dashboard.views.privacy.noises import ROUNDING
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.spending import RUNS, Spent, Ways
 from fedpca_core.questions.privacy.ways import WAYS
 from fedpca_core.settings import short
+from fedpca_core.study.parts import named_once
 from fedpca_core.study.sweep import Swept
 
 COLOURS = {

@@ -15,7 +15,7 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.questions import costs
-from fedpca_core.questions.converge.convergence import Rest
+from fedpca_core.questions.converge.study import Rest
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Step
 from fedpca_core.study.build import build_problem, simulation

@@ -1,4 +1,4 @@
-"""Drawing a comparison of methods: curves, guide lines, and the table of costs."""
+"""What Converge shows: curves with guide lines, the table of costs, and ε on four federations."""
 
 from __future__ import annotations
 
@@ -8,15 +8,29 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
-from dashboard.player import Baseline, Curve, Panel, replay
-from dashboard.shell import guarantee, layout
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.converge.convergence import Comparison, Line
+from fedpca_core.questions.converge.budgets import levels, measure_at
+from fedpca_core.questions.converge.study import Comparison, Line
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
+from fedpca_core.study.build import beside_epsilon
+from fedpca_core.study.facts import data_note
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
+from fedpca_core.study.parts import (
+    Caption,
+    Card,
+    Cards,
+    Chart,
+    Guarantee,
+    Note,
+    Parts,
+    Table,
+    reasons,
+    refusals,
+)
 from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.sweep import Swept
 
 MEASURES: Mapping[str, str] = {
     "relative_error": "relative error of the singular values",
@@ -32,28 +46,24 @@ AXES: Mapping[str, str] = {
     "seconds": "seconds of computation",
 }
 
-#: Below this a curve shows rounding only.
-ROUNDING = 1e-16
 
-
-def draw(comparison: Comparison, settings: ConvergeSettings) -> None:
+def comparison(found: Comparison, settings: ConvergeSettings) -> Parts:
     """The sentence and the chart of a finished, stopped or unfinished comparison."""
-    said = remarks(comparison)
+    said = [*refusals(found.refusals), *chain(*found.notes.values())]
     if said:
-        layout.sentence("\n\n".join(said), kind="note")
-    if not comparison.has(settings.measure):
-        layout.sentence(
+        yield Note("\n\n".join(said))
+    if not found.has(settings.measure):
+        yield Note(
             "None of the chosen methods has this measure: a consensus gap needs a basis at every "
-            "client. Add FAPS or variable splitting, or choose another measure."
+            "client. Add FAPS or variable splitting, or choose another measure.",
+            kind="remedy",
         )
         return
-    summary = comparison.summary(settings.measure, settings.accuracy)
-    noisy = comparison.facts.guarantee is not None
-    st.markdown(verdict(summary, settings.accuracy, noisy))
-    replay(key="converge_view", rounds=comparison.rounds, panels=[panel(comparison, settings)])
-    if settings.guide and settings.axis == "round" and comparison.complete:
-        for sentence in undrawn(comparison, settings.measure):
-            st.caption(sentence)
+    summary = found.summary(settings.measure, settings.accuracy)
+    yield verdict(summary, settings.accuracy, found.facts.guarantee is not None)
+    yield Chart("converge_view", [panel(found, settings)], rounds=found.rounds)
+    if settings.guide and settings.axis == "round" and found.complete:
+        yield from map(Caption, undrawn(found, settings.measure))
 
 
 def undrawn(comparison: Comparison, measure: str) -> list[str]:
@@ -62,21 +72,6 @@ def undrawn(comparison: Comparison, measure: str) -> list[str]:
     for method, why in comparison.unguided(measure).items():
         titles.setdefault(why, []).append(METHODS[method].title)
     return [f"No predicted run of {', '.join(of)}: {why}" for why, of in titles.items()]
-
-
-def remarks(comparison: Comparison) -> list[str]:
-    """What to know of methods: why one is missing, and what its algorithm says of its settings."""
-    return [*refusals(comparison.refusals), *chain(*comparison.notes.values())]
-
-
-def refusals(given: Mapping[str, str]) -> list[str]:
-    """Sentences that say which method they are about."""
-    return named_once({METHODS[method].title: text for method, text in given.items()})
-
-
-def named_once(given: Mapping[str, str]) -> list[str]:
-    """Sentences by the titles they are about, each with its title at the beginning once."""
-    return [text if text.startswith(title) else f"{title}: {text}" for title, text in given.items()]
 
 
 def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
@@ -156,44 +151,39 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
     ]
 
 
-def costs(comparison: Comparison, settings: ConvergeSettings) -> None:
+def costs(comparison: Comparison, settings: ConvergeSettings) -> Parts:
     """Whose data these are, the guarantee, the table of costs, and what the curves depend on."""
-    st.caption(guarantee.data_note(comparison.facts.note, comparison.facts))
-    guarantee.card(comparison.facts)
+    yield Caption(data_note(comparison.facts.note, comparison.facts))
+    yield Guarantee(comparison.facts)
     table = cost_table(comparison.summary(settings.measure, settings.accuracy))
-    layout.small_table(table, label="What it costs", numbers=list(table.columns[1:]))
-    facts(comparison, settings)
-
-
-def facts(comparison: Comparison, settings: ConvergeSettings) -> None:
-    """Cards with what the curves depend on."""
+    yield Table(table, "What it costs")
     found, p = comparison.facts, settings.components
     values = found.eigenvalues
     width = 4 if settings.dtype == "float32" else 8
     size = width * found.features * p / 1e3
-    layout.metric_cards(
+    yield Cards(
         [
-            layout.Card(
+            Card(
                 "Measured heterogeneity η",
                 f"{found.heterogeneity:.2f}",
                 "largest ‖Sᵢ − S‖ / ‖S‖; simulation only",
                 help="0 would mean that all clients hold the same second moments. Small clients "
                 "differ by chance, so it is not 0 even for random shares.",
             ),
-            layout.Card(
+            Card(
                 "Samples per feature",
                 short(found.least_samples / found.features, 3),
                 "at the smallest client",
                 help="FAPS wants about 20 or more.",
             ),
-            layout.Card(
+            Card(
                 "Ratio at the cut",
                 f"{values[p] / values[p - 1]:.4f}",
                 "λ of component p + 1 over p; simulation only",
                 help="Once it is close, SSI's angle shrinks by this factor in every round, with "
                 "everyone present and without noise.",
             ),
-            layout.Card(
+            Card(
                 "One upload",
                 f"{short(size, 3)} kB",
                 f"{found.features} × {p} floats of {width} bytes",
@@ -254,3 +244,58 @@ def verdict(summary: pd.DataFrame, accuracy: float, noisy: bool = False) -> str:
     if missed:
         text += f". {', '.join(missed)} {'does' if len(missed) == 1 else 'do'} not get there"
     return text + "."
+
+
+def budgets(swept: Swept, settings: ConvergeSettings) -> Parts:
+    """ε against heterogeneity: small multiples on common axes."""
+    if found := budget_panels(swept, settings):
+        yield Chart("budgets_map", found)
+    yield from reasons(swept.refusals)
+    if found:
+        yield Caption(
+            f"After at most {settings.rounds} rounds; medians and ranges over the random starts. "
+            "Horizontal: the same runs without clipping and noise, where they end within the axis; "
+            "the others end below it. ε per record (replaced), "
+            f"δ = {short(settings.delta)}, records clipped at norm {short(settings.clip_norm)}, "
+            f"exact accountant; {beside_epsilon(settings)}. At the source, so every method has the "
+            "ε of its federation. Measured "
+            "against the data without clipping and noise: simulation only."
+        )
+
+
+def budget_panels(swept: Swept, settings: ConvergeSettings) -> list[Panel]:
+    """One panel a heterogeneity, all methods in each; the same range of angles in all."""
+    finite = np.isfinite(swept.table["value"].astype(float))
+    noisy, silent = swept.table[finite], swept.table[~finite]
+    if noisy.empty:
+        return []
+    lowest = max(float(noisy["result"].min()) / 3, ROUNDING)
+    panels = []
+    for eta in levels(settings):
+        here, quiet = (part[part["measure"] == measure_at(eta)] for part in (noisy, silent))
+        curves: list[Curve] = []
+        for curve in plot(here, "value", "result", "series", least=ROUNDING, marker=True):
+            curves.append(curve)
+            # Its level without noise, where that lies within the axis.
+            for level in plot(quiet, "value", "result", "series", names={curve.name: curve.name}):
+                if level.y[0] > lowest:
+                    name, ends = f"{curve.name}, ε = ∞", [curve.x[0], curve.x[-1]]
+                    line = [level.y[0]] * 2
+                    curves.append(Curve(name, ends, line, colour=curve.name, guide=True))
+        if curves:
+            panels.append(
+                Panel(
+                    key=f"budgets-{eta:g}",
+                    title=f"Heterogeneity {eta:g}",
+                    x_title="budget ε",
+                    y_title="sine of the largest principal angle",
+                    curves=tuple(curves),
+                    log_x=True,
+                    follows=False,
+                    y_range=(lowest, 1.5),
+                    height=300,
+                    description=f"Final angle of each method against ε at heterogeneity {eta:g}.",
+                    simulation_only=True,
+                )
+            )
+    return panels

@@ -1,0 +1,99 @@
+"""Lays out on a page what a question's figures say of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import streamlit as st
+
+from dashboard.player import chart, replay
+from dashboard.shell import guarantee, layout
+from dashboard.shell.palette import colour
+from fedpca_core.settings import Settings
+from fedpca_core.study import parts
+from fedpca_core.study.parts import Part
+
+
+def drawing(
+    figures: Callable[[Any, Any], Iterable[Part]], settings: Settings
+) -> Callable[[Any], None]:
+    """What draws a result with these figures of it."""
+    return lambda found: lay_out(figures(found, settings))
+
+
+def lay_out(shown: Iterable[Part]) -> None:
+    """Put parts on the page, in their order."""
+    for part in shown:
+        match part:
+            case str():
+                st.markdown(part)
+            case parts.Caption(text):
+                st.caption(text)
+            case parts.Note(text, kind):
+                layout.sentence(text, kind=kind)
+            case parts.Badge(text, tint):
+                st.badge(text, color=tint)  # type: ignore[arg-type]
+            case parts.Section(title, lead):
+                layout.section(title, lead)
+            case parts.Chart(key, panels, images, None):
+                chart(key=key, panels=panels, images=images)
+            case parts.Chart(key, panels, images, int(rounds), label):
+                replay(key=key, rounds=rounds, panels=panels, images=images, round_label=label)
+            case parts.Table(rows, label, numbers, wrapped):
+                right = list(rows.columns[1:]) if numbers is None else numbers
+                layout.small_table(rows, label=label, numbers=right, wrapped=wrapped)
+            case parts.Cards(cards):
+                layout.metric_cards(cards)
+            case parts.FactsCard(title, facts, protection):
+                layout.facts_card(title, facts, protection=protection)
+            case parts.Guarantee(facts):
+                guarantee.card(facts)
+            case parts.About(title, text, formula, source, papers):
+                layout.about(title, text, formula=formula, source=source, papers=papers)
+            case parts.Fold(title, inner):
+                with st.expander(title):
+                    lay_out(inner)
+            case parts.Beside(columns):
+                for place, inner in zip(st.columns(len(columns)), columns, strict=True):
+                    with place:
+                        lay_out(inner)
+            case parts.Space():
+                _space(part)
+
+
+def _space(space: parts.Space) -> None:
+    """Points that a reader can turn around."""
+    import plotly.graph_objects as go
+
+    scheme: Literal["light", "dark"] = "dark" if st.context.theme.type == "dark" else "light"
+    figure = go.Figure()
+    for index, (name, points) in enumerate(space.points.items()):
+        x, y, z = points.astype("float32").T
+        figure.add_scatter3d(
+            x=x,
+            y=y,
+            z=z,
+            mode="markers",
+            name=name,
+            text=list(space.labels[name]),
+            marker={
+                "size": 3,
+                "color": colour(f"series {index}", scheme),
+                "symbol": "circle" if index == 0 else "diamond",
+            },
+        )
+    across, along, up = space.axes
+    figure.update_layout(
+        scene={
+            "xaxis_title": across,
+            "yaxis_title": along,
+            "zaxis": {"title": up, "range": [0.0, space.highest]},
+            # From a distance: a phone has no more room.
+            "camera": {"eye": {"x": 1.8, "y": 1.8, "z": 0.9}},
+        },
+        margin={"l": 0, "r": 0, "t": 10, "b": 0},
+        legend={"orientation": "h", "y": 1.02, "itemsizing": "constant"},
+        height=480,
+    )
+    st.plotly_chart(figure, key=space.key, alt=space.description)

@@ -1,0 +1,204 @@
+"""What a page says of a result, as plain values in the order in which they are read.
+
+A question's ``figures.py`` yields these parts, which know of no screen: the dashboard lays them out
+(`dashboard.shell.parts`), and a test reads them. A plain text is a paragraph of Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.study.panels import Heat, Images, Panel
+
+Protection = Literal["none", "heuristic", "formal"]
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A remark in small letters."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence in a box of its own: something to know, or what a visitor can change."""
+
+    text: str
+    kind: Literal["note", "remedy"] = "note"
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A verdict of a few words."""
+
+    text: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Begins a section of the page."""
+
+    title: str
+    lead: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Panels and pictures beside each other; with ``rounds`` a run that can be played.
+
+    Attributes
+    ----------
+    key : str
+        Unique on the page; keeps a reader's zoom when the data change.
+    rounds : int, optional
+        Of the run: curves and frames have one entry more.
+    round_label : str
+        What one of them is called.
+    """
+
+    key: str
+    panels: Sequence[Panel | Heat] = ()
+    images: Sequence[Sequence[Images]] = ()
+    rounds: int | None = None
+    round_label: str = "round"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of finished texts.
+
+    Attributes
+    ----------
+    rows : pandas.DataFrame
+    label : str
+        What the table holds, for screen readers.
+    numbers : sequence of str, optional
+        Columns to align to the right; by default all but the first.
+    wrapped : sequence of str
+        Columns that break into lines.
+    """
+
+    rows: pd.DataFrame
+    label: str
+    numbers: Sequence[str] | None = None
+    wrapped: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Card:
+    """One number worth a card: a label, the value as text, and a small line below it."""
+
+    label: str
+    value: str
+    note: str = ""
+    help: str | None = None
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Numbers beside each other."""
+
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True, eq=False)
+class FactsCard:
+    """Short facts by name under a title and the protection that they speak of."""
+
+    title: str
+    facts: Mapping[str, str]
+    protection: Protection = "none"
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """The guarantee of what has ``facts`` with one; nothing where there is none."""
+
+    facts: Any
+
+
+@dataclass(frozen=True)
+class About:
+    """Folded away: how to read a curve, its formula in LaTeX, and where it comes from."""
+
+    title: str
+    text: str
+    formula: str | None = None
+    source: str | None = None
+    papers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Parts that are folded away under a title."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Columns of parts beside each other."""
+
+    columns: Sequence[Sequence[Part]]
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Points in three coordinates, by the name of their group.
+
+    Attributes
+    ----------
+    points : mapping of str to (points, 3) array
+    labels : mapping of str to a sequence of str
+        What each point is.
+    axes : three names
+    highest : float
+        Where the third axis ends.
+    """
+
+    key: str
+    points: Mapping[str, Any]
+    labels: Mapping[str, Sequence[str]]
+    axes: tuple[str, str, str]
+    highest: float
+    description: str
+
+
+Part: TypeAlias = (
+    "str | Caption | Note | Badge | Section | Chart | Table | Cards | FactsCard | Guarantee | About"
+    " | Fold | Beside | Space"
+)
+#: What a question's figures yield.
+Parts: TypeAlias = Iterator[Part]
+
+
+def written(table: pd.DataFrame, digits: Mapping[str, int], others: int = 2) -> pd.DataFrame:
+    """Numbers of a table as texts, with as many decimals as a column asks for; "–" for none."""
+    texts = table.copy()
+    for name in table.select_dtypes("number").columns:
+        decimals = digits.get(name, others)
+        texts[name] = ["–" if pd.isna(value) else f"{value:,.{decimals}f}" for value in table[name]]
+    return texts
+
+
+def reasons(given: Mapping[Any, str]) -> Iterator[Note]:
+    """Each reason for what is missing, once."""
+    yield from map(Note, dict.fromkeys(given.values()))
+
+
+def refusals(given: Mapping[str, str]) -> list[str]:
+    """Sentences that say which method they are about."""
+    return named_once({METHODS[method].title: text for method, text in given.items()})
+
+
+def named_once(given: Mapping[str, str]) -> list[str]:
+    """Sentences by the titles they are about, each with its title at the beginning once."""
+    return [text if text.startswith(title) else f"{title}: {text}" for title, text in given.items()]
