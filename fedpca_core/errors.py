@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from math import isfinite
 from numbers import Integral
 
@@ -13,12 +14,23 @@ class InvalidInput(ValueError):
     """
 
     def __init__(self, sentence: str) -> None:
-        super().__init__(encodable(sentence))
+        super().__init__(visible(sentence))
 
 
 def encodable(text: str) -> str:
     """The text with a question mark for every half of a pair, which JSON can hold and UTF-8 not."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def visible(text: str) -> str:
+    """The text as a terminal may have it: what steers one, or is not to be seen, is spelled out.
+
+    Names from files and links stand in sentences, and a name may be an escape sequence.
+    """
+    return "".join(
+        one.encode("unicode_escape").decode() if unicodedata.category(one).startswith("C") else one
+        for one in encodable(text)
+    )
 
 
 def require(condition: bool, sentence: str) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
+from fedpca_core.__main__ import main
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.attacks import linear
@@ -14,7 +15,12 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.described import describe, restore
 from fedpca_core.protocol.trace_file import load_trace, save_trace
 from fedpca_core.questions.catalogue import KINDS
+from fedpca_core.questions.trace.opened import OpenedRun
+from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
+from fedpca_core.study.own_data import OwnData
+from tests.mutants import mutants, npy, packed, unpacked
 
 
 def problem():
@@ -115,7 +121,7 @@ def test_other_files_are_refused_in_a_sentence(tmp_path):
     with pytest.raises(InvalidInput, match="not the file of a trace"):
         load_trace(tmp_path / "b.npz")
     np.savez(tmp_path / "c.npz", header=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(InvalidInput, match="not the file of a trace"):
+    with pytest.raises(InvalidInput, match="has the shape"):
         load_trace(tmp_path / "c.npz")
     trace = fp.simulate(problem(), fp.SSI(2), rounds=2)
     save_trace(trace, tmp_path / "d.npz")
@@ -129,3 +135,128 @@ def test_other_files_are_refused_in_a_sentence(tmp_path):
     np.savez(tmp_path / "f.npz", **{**entries, "header": np.frombuffer(newer, dtype=np.uint8)})
     with pytest.raises(InvalidInput, match="version 99"):
         load_trace(tmp_path / "f.npz")
+
+
+def stored(algorithm=None, **options):
+    """A small run as its file."""
+    generator = np.random.default_rng(2)
+    small = fp.problems.from_blocks([generator.standard_normal((6, m)) for m in (5, 4, 3)])
+    file = io.BytesIO()
+    save_trace(fp.simulate(small, algorithm or fp.SSI(2), rounds=3, seed=3, **options), file)
+    return file.getvalue()
+
+
+#: Method by method: a run, and how many of its changed copies are read.
+CHANGED = [
+    (fp.SSI(2), {}, 300),
+    (fp.FAPS(2), {}, 250),
+    (fp.FedPG(2), {}, 200),
+    (fp.BlockKrylov(2), {"channel": fp.Channel(secure_aggregation=True)}, 150),
+    (Noisy(fp.SSI(2), noise=0.1, products=3), {}, 100),
+]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "count"), CHANGED, ids=lambda one: getattr(one, "title", "")
+)
+def test_a_thousand_changed_files_are_refused_in_a_sentence_or_read(algorithm, options, count):
+    read, refused = [], 0
+    for content in mutants(stored(algorithm, **options), seed=20, count=count):
+        try:
+            load_trace(io.BytesIO(content))
+        except InvalidInput as sentence:
+            assert str(sentence).endswith(".") and "\x1b" not in str(sentence)
+            assert len(str(sentence)) < 600
+            refused += 1
+        else:
+            read.append(content)
+    assert refused > count / 2
+    assert read  # where nothing that matters was changed
+    for content in read[:4]:  # what is read can be attacked
+        outcome(OpenedRun().run(OpenedSettings(), OwnData("changed.npz", content)))
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "sentence"),
+    [
+        ("setting/samples", np.array([5, -4, 3]), "between 1 and 1e"),
+        ("setting/weights", np.array([0.5, np.nan, 0.2]), "no numbers"),
+        ("setting/samples", np.ones(10, dtype=np.int64), "damaged"),
+        ("exchanges/1/participants", np.array([0, 1, 10**9]), "between 0 and 2"),
+        ("exchanges/1/weights", np.array([0.5, -0.1, 0.2]), "between 0 and"),
+        ("exchanges/0/uploads/product", np.zeros((3, 5, 2)), "in a run of 6 features"),
+        ("exchanges/0/uploads/product", np.zeros((2, 6, 2)), "do not fit its other parts"),
+        ("exchanges/0/uploads/product", np.zeros(()), "in a run of 6 features"),
+        ("estimates", np.zeros((4, 6, 3)), "do not fit its other parts"),
+        ("bytes_up", np.array([0, 1, -2, 3]), "between 0 and"),
+        ("exchanges/0/participants", np.array([0, 1, 1]), "sent nothing yet"),
+        ("more", np.zeros(3), "nothing belongs to"),
+        ("exchanges/0/weights", np.array([{}, 1, 2], dtype=object), "do not fit"),
+    ],
+)
+def test_arrays_that_contradict_the_counts_are_named(name, array, sentence):
+    entries = unpacked(stored())
+    entries[f"{name}.npy"] = npy(array)
+    with pytest.raises(InvalidInput, match=sentence):
+        load_trace(io.BytesIO(packed(entries)))
+
+
+def test_a_billion_clients_are_refused_before_anything_is_allocated():
+    entries = unpacked(stored())
+    promise = b"{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000,), }\n"
+    entries["setting/samples.npy"] = (
+        b"\x93NUMPY\x01\x00" + len(promise).to_bytes(2, "little") + promise
+    )
+    with pytest.raises(InvalidInput, match="not as long as it says"):
+        load_trace(io.BytesIO(packed(entries)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"setting": {"clients": 10**9}}, "a whole number of at most|lists the records of 3"),
+        ({"setting": {"features": "6"}}, "“features” must be a whole number"),
+        ({"setting": {"participation": float("nan")}}, "“participation” must be a number"),
+        ({"setting": {"public": [[]]}}, "“public” must be a text, not a list"),
+        ({"setting": {"extra": 1}}, "“extra” is not known"),
+        ({"algorithm": {"parameters": {"components": [2]}}}, "“components” must be a whole"),
+        ({"algorithm": {"algorithm": []}}, "“a list” is not an algorithm"),
+        ({"guarantee": {"epsilon": 1}}, "“delta” is missing"),
+        ({"dtype": "float16"}, "secure_aggregation, dtype or seed"),
+        ({"seed": 1.5}, "secure_aggregation, dtype or seed"),
+        ({"secure_aggregation": True}, "which its server did not see"),
+    ],
+)
+def test_headers_of_the_wrong_kind_are_named(changes, sentence):
+    entries = unpacked(stored())
+    header = json.loads(np.load(io.BytesIO(entries["header.npy"])).tobytes())
+    for name, value in changes.items():
+        if isinstance(value, dict) and isinstance(header[name], dict):
+            header[name] |= value
+        else:
+            header[name] = value
+    entries["header.npy"] = npy(np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+    with pytest.raises(InvalidInput, match=sentence):
+        load_trace(io.BytesIO(packed(entries)))
+
+
+def test_methods_within_methods_within_methods_are_not_made():
+    described = describe(fp.SSI(2))
+    for _ in range(2000):
+        described = {"algorithm": "Noisy", "parameters": {"method": described}}
+    with pytest.raises(InvalidInput, match="more than 4 others"):
+        restore(described)
+
+
+def test_the_command_line_reads_a_changed_file_or_says_why_not(tmp_path, capsys):
+    settings = tmp_path / "mine.json"
+    settings.write_text(OpenedSettings().to_json())
+    statuses = []
+    for index, content in enumerate(mutants(stored(), seed=21, count=40)):
+        (tmp_path / f"{index}.npz").write_bytes(content)
+        table = str(tmp_path / f"{index}.npz")
+        statuses.append(main(["run", str(settings), "--table", table]))
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err and "\x1b" not in said.out + said.err
+        assert (statuses[-1] == 2) == said.err.strip().endswith(".")
+    assert set(statuses) == {0, 2}

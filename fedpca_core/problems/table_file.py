@@ -6,26 +6,19 @@ CSV in its dialects, Parquet, and NumPy's .npy and .npz; never a pickle.
 from __future__ import annotations
 
 import io
-import struct
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Sequence
 from typing import IO, Any
 
-import numpy as np
 import pandas as pd
 
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems import array_file
+from fedpca_core.problems.array_file import SPOILED, Promise
 from fedpca_core.problems.csv_file import MISSING, read_csv
 
 #: How the names of such files end.
 SUFFIXES = ("csv", "tsv", "txt", "parquet", "npy", "npz")
-#: What the readers raise when bytes are not what a header promises.
-_SPOILED = (
-    *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, ValueError),
-    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
 _SEPARATORS = (b",", b";", b"\t", b"|")
 
 
@@ -42,7 +35,7 @@ def shape(content: bytes, name: str) -> tuple[int, int]:
         return about.num_rows, about.num_columns
     if _is_numpy(content):
         with _numpy(content, name) as file:
-            rows, columns = _header(file, name)[0]
+            rows, columns = _header(file, name).shape
             return rows, columns
     head = content[: content.find(b"\n") + 1 or None]
     return content.count(b"\n") + 1, 1 + max(head.count(separator) for separator in _SEPARATORS)
@@ -67,20 +60,17 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
     if content.startswith(b"PAR1"):
         try:
             frame = _parquet(content, name).read(use_threads=False).to_pandas()
-        except _SPOILED as error:
+        except SPOILED as error:
             raise _broken(name, "a Parquet file", error) from None
         frame = frame.reset_index(drop=True).set_axis([str(c) for c in frame.columns], axis=1)
     elif _is_numpy(content):
         with _numpy(content, name) as file:
-            (rows, columns), order, dtype = _header(file, name)
-            size = rows * columns * dtype.itemsize
+            promise = _header(file, name)
             try:
-                body = file.read(size)
-            except _SPOILED as error:
-                raise _broken(name, "an archive of NumPy", error) from None
-            require(len(body) == size, f"{name} ends too early; save it anew.")
-            matrix = np.frombuffer(body, dtype=dtype).reshape((rows, columns), order=order)
-            names = [f"column {index + 1}" for index in range(columns)]
+                matrix = array_file.content(file, promise)
+            except SPOILED as error:
+                raise _broken(name, "an array of NumPy", error) from None
+            names = [f"column {index + 1}" for index in range(matrix.shape[1])]
             frame = pd.DataFrame(matrix, columns=names)
     else:
         return read_csv(content, limit=len(content), name=name, missing=missing)
@@ -100,7 +90,7 @@ def _is_numpy(content: bytes) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return any(entry.endswith(".npy") for entry in archive.namelist())
-    except _SPOILED:
+    except SPOILED:
         return False
 
 
@@ -110,7 +100,7 @@ def _parquet(content: bytes, name: str) -> Any:
 
     try:
         return ParquetFile(BufferReader(content))
-    except _SPOILED as error:
+    except SPOILED as error:
         raise _broken(name, "a Parquet file", error) from None
 
 
@@ -120,7 +110,7 @@ def _numpy(content: bytes, name: str) -> IO[bytes]:
         return io.BytesIO(content)
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except _SPOILED as error:
+    except SPOILED as error:
         raise _broken(name, "an archive of NumPy", error) from None
     arrays = [entry for entry in archive.namelist() if entry.endswith(".npy")]
     require(
@@ -129,27 +119,22 @@ def _numpy(content: bytes, name: str) -> IO[bytes]:
     )
     try:
         return archive.open(arrays[0])
-    except _SPOILED as error:
+    except SPOILED as error:
         raise _broken(name, "an archive of NumPy", error) from None
 
 
-def _header(file: IO[bytes], name: str) -> tuple[tuple[int, int], Any, np.dtype[Any]]:
-    """Shape, order ("C" or "F") and type of the matrix at the beginning of a file."""
-    read = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
+def _header(file: IO[bytes], name: str) -> Promise:
+    """What the beginning of a file says of the matrix in it."""
     try:
-        version = np.lib.format.read_magic(file)
-        found, by_columns, dtype = read[version](file)
-    except _SPOILED as error:
+        promise = array_file.promised(file)
+    except SPOILED as error:
         raise _broken(name, "an array of NumPy", error) from None
     require(
-        len(found) == 2 and min(found) >= 0 and dtype.kind in "fiub",
-        f"{name} holds an array of shape {found} and type {dtype}; it must be a numeric matrix "
-        "with one record a row.",
+        len(promise.shape) == 2 and promise.numeric,
+        f"{name} holds an array of shape {promise.shape} and type {promise.dtype}; it must be a "
+        "numeric matrix with one record a row.",
     )
-    return (int(found[0]), int(found[1])), "F" if by_columns else "C", dtype
+    return promise
 
 
 def _broken(name: str, kind: str, error: Exception) -> InvalidInput:

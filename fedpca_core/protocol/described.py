@@ -1,13 +1,27 @@
-"""Algorithms as plain data: what a file or a message says of one, and the way back."""
+"""Algorithms as plain data: what a file or a message says of one, and the way back.
+
+What comes back is checked against the types that each dataclass declares, so that a stranger's
+values are refused by name before anything is made of them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import MISSING, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm
+
+T = TypeVar("T")
+
+#: Largest whole number of a parameter, and longest text.
+MOST_WHOLE, MOST_TEXT = 10**6, 10_000
+#: Wrapped methods within each other.
+MOST_NESTED = 4
 
 
 def describe(algorithm: Algorithm) -> dict[str, Any]:
@@ -26,7 +40,7 @@ def describe(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-def restore(described: Mapping[str, Any]) -> Algorithm:
+def restore(described: object, nested: int = 0) -> Algorithm:
     """The algorithm that `describe` described. Nothing but an `Algorithm` is ever made.
 
     Raises
@@ -36,22 +50,109 @@ def restore(described: Mapping[str, Any]) -> Algorithm:
         do not fit it.
     """
     known = {kind.__name__: kind for kind in _kinds(Algorithm)}  # type: ignore[type-abstract]
-    name, parameters = described.get("algorithm"), described.get("parameters")
-    require(
-        name in known and isinstance(parameters, Mapping),
-        f"“{name}” is not an algorithm known here; it may come from a newer version.",
-    )
-    assert isinstance(name, str) and isinstance(parameters, Mapping)
-    values = {
-        key: restore(value) if isinstance(value, Mapping) else value
-        for key, value in parameters.items()
-    }
-    try:
-        return known[name](**values)
-    except TypeError as error:
+    found = described if isinstance(described, Mapping) else {}
+    name, parameters = found.get("algorithm"), found.get("parameters")
+    if not (isinstance(name, str) and name in known and isinstance(parameters, Mapping)):
         raise InvalidInput(
-            f"The parameters of {name} do not fit this version ({error}); make the run again."
-        ) from None
+            f"“{said(name)}” is not an algorithm known here; it may come from a newer version."
+        )
+    require(
+        nested < MOST_NESTED,
+        f"{name} wraps a method within more than {MOST_NESTED} others; none of ours does.",
+    )
+    return made(known[name], parameters, f"The parameters of {name}", nested=nested)
+
+
+def made(
+    kind: type[T],
+    values: Mapping[str, Any],
+    where: str,
+    most: int = MOST_WHOLE,
+    nested: int = 0,
+    **given: Any,
+) -> T:
+    """A dataclass from JSON's values, each of the type that its field declares.
+
+    Parameters
+    ----------
+    kind : dataclass
+    values : mapping
+    where : str
+        What to call them in a sentence: "The parameters of SSI".
+    most : int
+        Largest whole number.
+    nested : int
+        How many algorithms are around this one.
+    **given
+        Fields that are made already.
+
+    Raises
+    ------
+    InvalidInput
+        A field that is missing, unknown or of the wrong type.
+    """
+    types = _types(kind)  # type: ignore[arg-type]  # a class is hashable
+    needed = [name for name, (_, must) in types.items() if must and name not in {**values, **given}]
+    unknown = [name for name in values if name not in types or name in given]
+    for names, why in ((unknown, "is not known"), (needed, "is missing")):
+        require(
+            not names,
+            f"{where} do not fit this version: “{said(next(iter(names), None))}” {why}; make the "
+            "run again.",
+        )
+    typed = {
+        name: _typed(types[name][0], value, f"{where} do not fit: “{said(name)}”", most, nested)
+        for name, value in values.items()
+    }
+    return kind(**typed, **given)
+
+
+def _typed(hint: Any, value: Any, named: str, most: int, nested: int) -> Any:
+    """A value of JSON as a field of this type holds it; lists become tuples."""
+    if isinstance(hint, UnionType):
+        if value is None:
+            return None
+        (hint,) = (each for each in get_args(hint) if each is not NoneType)
+    if isinstance(hint, type) and issubclass(hint, Algorithm):
+        return restore(value, nested + 1)
+    if get_origin(hint) is tuple and isinstance(value, list):
+        return tuple(_typed(get_args(hint)[0], each, named, most, nested) for each in value)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if hint is float and whole and abs(value) <= 2**53:
+        value = float(value)
+    fits = {
+        int: whole and abs(value) <= most,
+        float: isinstance(value, float) and not math.isnan(value),
+        bool: isinstance(value, bool),
+        str: isinstance(value, str) and len(value) <= MOST_TEXT,
+    }
+    words = {int: f"a whole number of at most {most:,}", float: "a number", bool: "true or false"}
+    require(
+        fits.get(hint, False),
+        f"{named} must be {words.get(hint, 'a text')}, not {said(value)}; make the run again.",
+    )
+    return value
+
+
+def said(value: object, most: int = 40) -> str:
+    """A stranger's value in a sentence: no more of it than a glance takes in."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a group of settings"
+    if isinstance(value, int) and abs(value) > 10**most:
+        return f"a number of more than {most} digits"
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+@cache
+def _types(kind: type[Any]) -> dict[str, tuple[Any, bool]]:
+    """Type of each field that may be given, and whether it must be."""
+    hints = get_type_hints(kind)
+    return {
+        each.name: (hints[each.name], each.default is MISSING and each.default_factory is MISSING)
+        for each in fields(kind)
+        if each.init
+    }
 
 
 def _kinds(base: type[Algorithm]) -> Iterator[type[Algorithm]]:

@@ -1,7 +1,8 @@
 """A trace as one file: what a run on another machine leaves for the dashboard and the attacks.
 
 The file is NumPy's ``.npz``: arrays as they are, to the last bit, and one entry of JSON for the
-rest. It is read without pickle, so a file from a stranger can hold wrong numbers and nothing worse.
+rest. It is read without pickle, every array's header before its numbers, and every part must fit
+the counts of the others: a file from a stranger can hold wrong numbers and nothing worse.
 Everything in it was seen by the server; clients' states are in it only where a simulation kept
 them.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -20,26 +21,44 @@ import numpy as np
 from fedpca_core.arrays import AnyArray, Arrays
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, PaidMean
+from fedpca_core.problems.array_file import SPOILED, content, promised
 from fedpca_core.protocol.algorithm import Setting
-from fedpca_core.protocol.described import describe, restore
+from fedpca_core.protocol.described import describe, made, restore, said
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.transcript import Exchange, Transcript
 
 FORMAT = "fedpca trace"
 VERSION = 1
-#: No file may unpack to more than this.
-LARGEST_BYTES = 2**30
+#: No file may unpack to more than this, and its header to no more than that.
+LARGEST_BYTES, LARGEST_HEADER = 2**30, 2**25
+#: Largest counts that are believed: a client's records, and bytes or products of a run.
+MOST_RECORDS, MOST_BYTES = 10**12, 10**18
+#: Numbers beyond this overflow when they are squared.
+LARGEST = 1e100
+_TYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "u": np.dtype(np.uint8)}
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: Lengths of an array's sides; None is any.
+Shape = tuple[int | None, ...]
 #: Parts of a trace and of an exchange that are arrays and always there.
-_CURVES = ("estimates", "bytes_up", "bytes_down", "local_products", "seconds")
+_COUNTS = ("bytes_up", "bytes_down", "local_products")
+_CURVES = ("estimates", "seconds", *_COUNTS)
 _WHO = ("participants", "weights", "sum_weights")
 #: Parts of an exchange that are named arrays; the last three may be None.
 _MESSAGES = ("downlink", "uploads", "sums", "feedback")
+#: Sides of the messages that methods send; those of others are numbers, triangles or columns.
+_SIDES = {
+    **dict.fromkeys(("spectral_norm", "penalty"), 0),
+    "covariance": 1,
+    **dict.fromkeys(("frame", "product", "centre", "moved_centre", "gradient"), 2),
+    **dict.fromkeys(("eigenvectors", "scaled_eigenvectors"), 2),
+}
 #: Parts of a transcript that are exchanges.
 _EXCHANGES = ("before", "exchanges")
 _NUMBERS = ("round", "local_steps", "recorded", "bytes_up", "bytes_down", "upload_bytes")
 _SCALARS = (
     "features", "clients", "participation", "absent", "record_norm", "own_moments", "public",
 )  # fmt: skip
+_WRONG_KIND = "The trace is damaged: “{}” is missing or of the wrong kind; copy the file again."
 
 
 def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
@@ -75,87 +94,290 @@ def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
 
 
 def load_trace(file: str | Path | IO[bytes]) -> Trace:
-    """Read what `save_trace` wrote.
+    """Read what `save_trace` wrote; what does not fit together is refused before it is unpacked.
 
     Raises
     ------
     InvalidInput
-        Not such a file, one of another version, one that is damaged or larger than 1 GB.
+        Not such a file, one of another version, one that is damaged or larger than 1 GB, or one
+        whose parts contradict each other.
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
+            return _trace(_Parts(archive))
+    except InvalidInput:
+        raise
+    except SPOILED as error:
+        raise InvalidInput(
+            f"This is not the file of a trace ({said(str(error), 80)}); choose one that a run has "
+            "written (.npz)."
+        ) from None
+
+
+class _Parts:
+    """The arrays of an archive, by what their headers promise; unpacked one by one when asked."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        entries = archive.infolist()
+        size = sum(entry.file_size for entry in entries)
         require(
             size <= LARGEST_BYTES,
             f"This file unpacks to {size >> 20:,} MB, and {LARGEST_BYTES >> 20:,} MB is the most "
             "that is read; keep fewer rounds, or leave the clients' states out.",
         )
-        if not isinstance(file, str | Path):
-            file.seek(0)
-        with np.load(file, allow_pickle=False) as stored:
-            header = json.loads(bytes(stored["header"]).decode())
-            arrays = {name: stored[name] for name in stored.files if name != "header"}
-    except InvalidInput:
-        raise
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise InvalidInput(
-            f"This is not the file of a trace ({error}); choose one that a run has written (.npz)."
-        ) from None
-    require(
-        isinstance(header, dict) and header.get("format") == FORMAT,
-        "This file holds arrays but no trace; choose one that a run has written.",
-    )
-    require(
-        header.get("version") == VERSION,
-        f"This trace has version {header.get('version')}, and version {VERSION} is read here; "
-        "open it with the version that wrote it.",
-    )
-    try:
-        return _trace(header, arrays)
-    except (KeyError, TypeError) as error:
-        raise InvalidInput(
-            f"The trace is damaged: {error} is missing or of the wrong kind; copy the file again."
-        ) from None
+        self._archive = archive
+        self._left = {entry.filename.removesuffix(".npy"): entry for entry in entries}
+        require(
+            len(self._left) == len(entries)
+            and all(entry.compress_type in _COMPRESSIONS for entry in entries),
+            "This file is packed as no run packs its trace; choose one that a run has written.",
+        )
+
+    def header(self) -> dict[str, Any]:
+        """The entry of JSON."""
+        entry = self._left.get("header")
+        require(
+            entry is not None and entry.file_size <= LARGEST_HEADER,
+            "This file holds arrays but no trace; choose one that a run has written.",
+        )
+        header = json.loads(self.take("header", (None,), "u").tobytes().decode())
+        require(
+            isinstance(header, dict) and header.get("format") == FORMAT,
+            "This file holds arrays but no trace; choose one that a run has written.",
+        )
+        require(
+            header.get("version") == VERSION,
+            f"This trace has version {said(header.get('version'))}, and version {VERSION} is read "
+            "here; open it with the version that wrote it.",
+        )
+        return header
+
+    def take(self, name: str, shape: Shape, kind: str = "f") -> AnyArray:
+        """One array, each side of ``shape`` as long as it says; None is any length."""
+        entry = self._left.pop(name, None)
+        if entry is None:
+            raise InvalidInput(f"The trace is damaged: “{said(name)}” is missing; copy it again.")
+        with self._archive.open(entry) as file:
+            promise = promised(file)
+            wanted = len(promise.shape) == len(shape) and all(
+                want in (None, have) for want, have in zip(shape, promise.shape, strict=True)
+            )
+            require(
+                wanted and promise.numeric and promise.dtype == _TYPES[kind],
+                f"The trace is damaged: “{said(name)}” has the shape {promise.shape} and the type "
+                f"{promise.dtype}, which do not fit its other parts; copy it again.",
+            )
+            require(
+                file.tell() + promise.bytes == entry.file_size,
+                f"The trace is damaged: “{said(name)}” is not as long as it says; copy it again.",
+            )
+            array = content(file, promise)
+        require(
+            kind != "f" or bool((np.abs(array) <= LARGEST).all()),
+            f"“{said(name)}” of this trace holds values that are no numbers, or beyond "
+            f"{LARGEST:g}; a run that diverged cannot be read, nor a file that was changed.",
+        )
+        return array
+
+    def take_inside(self, name: str, low: float, high: float, shape: Shape, kind: str) -> AnyArray:
+        """One array whose values lie in a range."""
+        array = self.take(name, shape, kind)
+        require(
+            array.size == 0 or (low <= array.min() and array.max() <= high),
+            f"“{said(name)}” of this trace must lie between {low:g} and {high:g}, not between "
+            f"{array.min(initial=high):g} and {array.max(initial=low):g}; the file was changed.",
+        )
+        return array
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """What an array that is not taken yet promises."""
+        require(name in self._left, f"The trace is damaged: “{name}” is missing; copy it again.")
+        with self._archive.open(self._left[name]) as file:
+            return promised(file).shape
+
+    def named(
+        self, prefix: str, keys: object, shape: Callable[[str], Shape]
+    ) -> dict[str, AnyArray]:
+        """Arrays below a prefix, as the header lists them."""
+        require(
+            isinstance(keys, list) and all(isinstance(key, str) for key in keys),
+            f"The trace is damaged: the names in “{prefix}” are no texts; copy it again.",
+        )
+        assert isinstance(keys, list)
+        return {key: self.take(f"{prefix}/{key}", shape(f"{prefix}/{key}")) for key in keys}
+
+    def check_empty(self) -> None:
+        """Refuse what nobody has asked for."""
+        require(
+            not self._left,
+            f"The trace is damaged: nothing belongs to “{said(next(iter(self._left), ''))}”; copy "
+            "it again.",
+        )
 
 
-def _trace(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Trace:
-    stated, mean = header["guarantee"], header.get("paid_mean")
-    setting = Setting(
-        **_tuples(header["setting"]),
-        samples=arrays["setting/samples"],
-        weights=arrays["setting/weights"],
-        guarantee=None if stated is None else Guarantee(**_tuples(stated)),
-        paid_mean=None if mean is None else PaidMean(**mean),
+def _trace(parts: _Parts) -> Trace:
+    header = parts.header()
+    kinds = {"setting": dict, "guarantee": dict | None, "paid_mean": dict | None}
+    for name, kind in (kinds | {"states": list | None, "exchanges": list}).items():
+        require(isinstance(header.get(name), kind), _WRONG_KIND.format(name))
+    require(isinstance(header.get("before", []), list), _WRONG_KIND.format("before"))
+    setting = made(
+        Setting,
+        header["setting"],
+        "The public facts of the run",
+        samples=(samples := parts.take_inside("setting/samples", 1, MOST_RECORDS, (None,), "i")),
+        weights=parts.take_inside("setting/weights", 0, 1e9, samples.shape, "f"),
+        guarantee=_guarantee(header["guarantee"]),
+        paid_mean=_paid_mean(header.get("paid_mean")),
     )
-    names = header["states"]
+    require(
+        setting.clients == len(samples) > 0 and setting.weights.sum() > 0,
+        f"The trace is damaged: it speaks of {setting.clients:,} clients and lists the records of "
+        f"{len(samples):,}; copy it again.",
+    )
+    algorithm = restore(header.get("algorithm"))
+    rounds = len(header["exchanges"])
+    of_client = (setting.clients,) if len(parts.shape_of("estimates")) == 4 else ()
+    basis = (setting.features, algorithm.components)
+    require(
+        0 < basis[1] <= basis[0],
+        f"The trace is damaged: {basis[1]:,} components of {basis[0]:,} features; copy it again.",
+    )
+    curves = {
+        "estimates": parts.take("estimates", (rounds + 1, *of_client, *basis)),
+        "seconds": parts.take_inside("seconds", 0, 1e12, (rounds + 1,), "f"),
+    }
+    for name in _COUNTS:
+        curves[name] = parts.take_inside(name, 0, MOST_BYTES, (rounds + 1,), "i")
     states = None
-    if names is not None:
+    if header["states"] is not None:
+        require(len(header["states"]) == rounds + 1, _WRONG_KIND.format("states"))
+
+        def of_clients(name: str) -> Shape:
+            return (setting.clients, *parts.shape_of(name)[1:])
+
         states = tuple(
-            {name: arrays[f"states/{index}/{name}"] for name in part}
-            for index, part in enumerate(names)
+            parts.named(f"states/{index}", keys, of_clients)
+            for index, keys in enumerate(header["states"])
+        )
+    secure: Any = header.get("secure_aggregation")
+    dtype: Any = header.get("dtype")
+    seed: Any = header.get("seed")
+    require(
+        isinstance(secure, bool) and dtype in ("float64", "float32") and _is_seed(seed),
+        _WRONG_KIND.format("secure_aggregation, dtype or seed"),
+    )
+    exchanges = {
+        key: tuple(
+            _exchange(entry, f"{key}/{index}", parts, setting, secure and key != "before")
+            for index, entry in enumerate(header.get(key, ()))  # files without any before
+        )
+        for key in _EXCHANGES
+    }
+    parts.check_empty()
+    heard = np.zeros(setting.clients, dtype=bool)
+    for exchange in exchanges["exchanges"]:
+        heard[exchange.participants] = True
+        require(
+            not exchange.sum_weights[~heard].any(),
+            f"The trace is damaged: the sum of round {exchange.round} counts a client that sent "
+            "nothing yet; copy it again.",
         )
     return Trace(
-        algorithm=restore(header["algorithm"]),
+        algorithm=algorithm,
         setting=setting,
-        seed=header["seed"],
+        seed=seed,
         states=states,
         transcript=Transcript(
             features=setting.features,
             clients=setting.clients,
             samples=setting.samples,
             weights=setting.weights,
-            secure_aggregation=header["secure_aggregation"],
-            dtype=header["dtype"],
-            **{
-                key: tuple(
-                    _exchange(entry, f"{key}/{index}", arrays)
-                    for index, entry in enumerate(header.get(key, ()))  # files without any before
-                )
-                for key in _EXCHANGES
-            },
+            secure_aggregation=secure,
+            dtype=dtype,
+            **exchanges,
         ),
-        **{name: arrays[name] for name in _CURVES},
+        **curves,
     )
+
+
+def _is_seed(seed: object) -> bool:
+    return isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**64
+
+
+def _guarantee(stated: Mapping[str, Any] | None) -> Guarantee | None:
+    if stated is None:
+        return None
+    found = made(Guarantee, stated, "The terms of the guarantee")
+    numbers = found.epsilon, found.releases, found.sensitivity, found.noise, found.composition
+    require(
+        0 <= found.delta < 1 and found.clip_norm > 0 and min(numbers) >= 0,
+        "The terms of the guarantee do not fit: δ lies in [0, 1), the clip norm is positive and no "
+        "other number negative; make the run again.",
+    )
+    return found
+
+
+def _paid_mean(stated: Mapping[str, Any] | None) -> PaidMean | None:
+    return None if stated is None else made(PaidMean, stated, "The terms of the noisy mean")
+
+
+def _exchange(
+    entry: object, prefix: str, parts: _Parts, setting: Setting, secure: bool
+) -> Exchange:
+    require(
+        isinstance(entry, dict) and entry.keys() == {*_NUMBERS, *_MESSAGES},
+        _WRONG_KIND.format(prefix),
+    )
+    assert isinstance(entry, dict)
+    clients = setting.clients
+    present = parts.take_inside(f"{prefix}/participants", 0, clients - 1, (None,), "i")
+    messages: dict[str, Any] = {}
+    for name in _MESSAGES:
+        one_each = (len(present),) if name == "uploads" else ()
+
+        def shape(part: str, before: tuple[int, ...] = one_each) -> Shape:
+            found = parts.shape_of(part)
+            return (*before, *_message(found[len(before) :], part, setting.features))
+
+        keys = entry[name]
+        messages[name] = None if keys is None else parts.named(f"{prefix}/{name}", keys, shape)
+    require(
+        messages["downlink"] is not None
+        and (messages["sums" if secure else "uploads"] is not None or not entry["recorded"])
+        and messages["uploads" if secure else "sums"] is None,
+        f"The trace is damaged: “{prefix}” holds "
+        f"{'single uploads' if secure else 'sums'} or no messages, which its server did not see; "
+        "copy it again.",
+    )
+    return made(
+        Exchange,
+        {name: entry[name] for name in _NUMBERS},
+        f"The counts of “{prefix}”",
+        most=MOST_BYTES,
+        participants=present,
+        weights=parts.take_inside(f"{prefix}/weights", 0, 1e9, present.shape, "f"),
+        sum_weights=parts.take_inside(f"{prefix}/sum_weights", 0, 1e9, (clients,), "f"),
+        **messages,
+    )
+
+
+def _message(shape: tuple[int, ...], name: str, features: int) -> tuple[int, ...]:
+    """The shape of one message: a number, a triangle of a matrix, or some columns."""
+    longest = {0: (), 1: (features * (features + 1) // 2,), 2: (features, features)}
+    sides = _SIDES.get(name.rpartition("/")[2], len(shape))
+    fits = (
+        len(shape) == sides
+        and sides in longest
+        and shape[:1] == longest[sides][:1]
+        and all(1 <= have <= most for have, most in zip(shape, longest[sides], strict=True))
+    )
+    require(
+        fits,
+        f"The trace is damaged: “{said(name)}” has the shape {shape} in a run of {features:,} "
+        "features; copy it again.",
+    )
+    return shape
 
 
 def _entry(exchange: Exchange) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -167,19 +389,3 @@ def _entry(exchange: Exchange) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         entry[name] = None if part is None else list(part)
         arrays |= {f"{name}/{key}": array for key, array in (part or {}).items()}
     return entry, arrays
-
-
-def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists of JSON as what they were written from."""
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
-
-
-def _exchange(entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, AnyArray]) -> Exchange:
-    messages: dict[str, Any] = {}
-    for name in _MESSAGES:
-        keys = entry[name]
-        found = {key: arrays[f"{prefix}/{name}/{key}"] for key in keys or ()}
-        messages[name] = None if keys is None else found
-    parts: dict[str, Any] = {name: entry[name] for name in _NUMBERS}
-    parts |= {name: arrays[f"{prefix}/{name}"] for name in _WHO}
-    return Exchange(**parts, **messages)

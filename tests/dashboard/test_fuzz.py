@@ -20,11 +20,19 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import limits, workers
 from dashboard.shell.controls import plain
+from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.problem import from_blocks
+from fedpca_core.protocol.simulate import simulate
+from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.catalogue import OWN_TABLE, PAGES, PRESETS, read_settings, studies_of
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
+from tests.mutants import mutants
+from tests.views.conftest import patient
+
+__all__ = ["patient"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -252,3 +260,16 @@ def test_pages_survive_hostile_links(page, monkeypatch):
         app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
         assert not app.exception, [one.value for one in app.exception]
         assert app.title or app.header
+
+
+def test_the_page_of_a_run_says_why_it_reads_no_changed_file(patient):
+    generator, file = np.random.default_rng(0), io.BytesIO()
+    blocks = [generator.standard_normal((5, count)) for count in (4, 3)]
+    save_trace(simulate(from_blocks(blocks), SSI(2), rounds=2), file)
+    app = AppTest.from_file(str(ROOT / "pages" / "trace.py"), default_timeout=60)
+    for content in mutants(file.getvalue(), seed=4, count=5):
+        app.session_state["_opened_run"] = OwnData("changed.npz", content)
+        app.run()
+        assert not app.exception, [one.value for one in app.exception]
+        refused = [one.value for one in app.warning]
+        assert refused and all("file of a trace" in one or "copy" in one for one in refused)

@@ -1,0 +1,78 @@
+"""One array in NumPy's format, looked at before anything is allocated; never a pickle."""
+
+from __future__ import annotations
+
+import struct
+import tokenize
+import zipfile
+import zlib
+from dataclasses import dataclass
+from math import prod
+from typing import IO, Any
+
+import numpy as np
+
+from fedpca_core.arrays import AnyArray
+
+#: What the readers raise when bytes are not what a header promises.
+SPOILED = (
+    *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, ValueError),
+    *(TypeError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the header of a stored array says of it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    by_columns : bool
+        Whether the first index runs fastest.
+    dtype : numpy.dtype
+    """
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def bytes(self) -> int:
+        """Size of the array without its header."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers or truth values, and no side is negative."""
+        return self.dtype.kind in "fiub" and min(self.shape, default=0) >= 0
+
+
+def promised(file: IO[bytes]) -> Promise:
+    """Read the header; the file stands at the first number afterwards.
+
+    Raises
+    ------
+    One of `SPOILED`
+        It is none.
+    """
+    return Promise(*_READERS[np.lib.format.read_magic(file)](file))
+
+
+def content(file: IO[bytes], promise: Promise) -> AnyArray:
+    """Read the numbers after a header, with a bound by what the file has.
+
+    Raises
+    ------
+    One of `SPOILED`
+        The file ends too early or is damaged.
+    """
+    body = file.read(promise.bytes)
+    if len(body) != promise.bytes:
+        raise EOFError("it ends too early")
+    order = "F" if promise.by_columns else "C"
+    return np.frombuffer(body, dtype=promise.dtype).reshape(promise.shape, order=order)  # type: ignore[call-overload]
