@@ -186,6 +186,24 @@ def test_the_rooms_import_only_what_the_requirements_name():
     assert undeclared(python_files("engines"), optional) == []
 
 
+def test_one_file_uses_streamlits_insides():
+    """The others import what its reference names: `st.errors`, `st.delta_generator`, `st`."""
+    public = ("streamlit.errors.", "streamlit.delta_generator.DeltaGenerator")
+    found = {
+        source.relative_to(ROOT).as_posix()
+        for source in python_files(*ROOMS)
+        for name in imports(source)
+        if name.startswith("streamlit.") and not name.startswith(public)
+    }
+    assert found <= {"dashboard/shell/streamlit_internals.py"}
+    inside = re.compile(r"streamlit\.(runtime|proto|web|delta_generator_singletons)|file_storage")
+    assert [
+        str(source.relative_to(ROOT))
+        for source in python_files(*ROOMS)
+        if source.name != "streamlit_internals.py" and inside.search(source.read_text("utf-8"))
+    ] == []
+
+
 def test_flower_is_imported_by_its_public_names_only():
     """What Flower does not publish may be gone with its next version; tests may look behind."""
     names = {name for source in python_files("engines") for name in imports(source)}

@@ -18,6 +18,8 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.shell.streamlit_internals import scripts
+
 PRODUCT = "Federated-PCA laboratory"
 DESCRIPTION = (
     "Turn clients, heterogeneity, penalty, privacy budget and participation, and watch federated "
@@ -30,10 +32,6 @@ _TITLE = b"<title>Streamlit</title>"
 #: The preload of a font of Streamlit's.
 _FONT = re.compile(rb'href="\./static/media/[^"]*"\s+as="font"')
 _OWN_FONT = b'href="./app/static/fonts/inter-latin-wght-normal.woff2" as="font"'
-#: Parts of Streamlit that draw the top of the front page; it asks for each when the page is there.
-_PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponent")
-_SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
-_IMPORT = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 
 
 @cache
@@ -81,18 +79,9 @@ def rewritten(document: bytes) -> bytes:
     document = _FONT.sub(_OWN_FONT, document, count=1)
     lines = [
         f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
-        for name in parts(document.decode())
+        for name in scripts(document.decode())
     ]
     return document.replace(b"</head>", "\n".join([*lines, "</head>"]).encode(), 1)
-
-
-def parts(known: str) -> list[str]:
-    """Scripts for the top of the front page, and those that they need, but the ``known`` ones."""
-    found = [path.name for part in _PARTS for path in sorted(_SCRIPTS.glob(f"{part}.*.js"))]
-    for name in found:  # which grows meanwhile
-        needed = _IMPORT.findall((_SCRIPTS / name).read_text(encoding="utf-8"))
-        found += [each for each in dict.fromkeys(needed) if each not in found and each not in known]
-    return found
 
 
 class Document:

@@ -10,7 +10,7 @@ import ipaddress
 import os
 import resource
 import time
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from starlette.requests import Request
@@ -68,8 +68,18 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        path, method = scope["path"], scope["method"]
+        files, file, comes = set[str](), "", False
+        if "/_stcore/upload_file/" in path and method in ("PUT", "DELETE"):
+            session, file = path.rsplit("/", 2)[1:]
+            files = held(session)
+            comes = method == "PUT" and file not in files
+
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                done = message["status"] < 400
+                if (done and method == "DELETE") or (comes and not done):
+                    files.discard(file)
                 named = {name for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
@@ -77,34 +87,26 @@ class Guard:
                 ]
             await send(message)
 
-        answer = self._own(scope)
-        await (answer or self.app)(scope, receive, with_headers)
-
-    @staticmethod
-    def _own(scope: Scope) -> Response | None:
-        path = scope["path"]
+        answer: ASGIApp = self.app
         if path.endswith("/_stcore/metrics") and not trusted(Request(scope)):
-            return PlainTextResponse("Not found", status_code=404)
-        if scope["method"] == "PUT" and "/_stcore/upload_file/" in path:
-            session, file = path.rsplit("/", 2)[1:]
-            if too_many(held(session), file):
-                return PlainTextResponse(
-                    f"One session may hold {FILES} files; remove one first.", status_code=413
-                )
-        return None
+            answer = PlainTextResponse("Not found", status_code=404)
+        elif comes and len(files) >= FILES:
+            said = f"One session may hold {FILES} files; remove one first."
+            answer = PlainTextResponse(said, status_code=413)
+        elif comes:
+            files.add(file)  # before it is there: others may come at the same time
+        try:
+            await answer(scope, receive, with_headers)
+        except BaseException:
+            if comes:
+                files.discard(file)
+            raise
 
 
-def too_many(files: Iterable[str], new: str) -> bool:
-    """Whether a session that holds these files may not bring another."""
-    return len(set(files) - {new}) >= FILES
-
-
-def held(session: str) -> list[str]:
-    """The files that a session holds now."""
-    from streamlit import runtime
-
-    stored = getattr(runtime.get_instance().uploaded_file_mgr, "file_storage", {})
-    return list(stored.get(session, {}))
+@lru_cache(maxsize=10_000)
+def held(session: str) -> set[str]:
+    """The files that a session holds, as they came and went; of the latest sessions."""
+    return set()
 
 
 def trusted(request: Request) -> bool:

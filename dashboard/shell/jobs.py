@@ -23,17 +23,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-from streamlit.delta_generator_singletons import context_dg_stack
-from streamlit.errors import StreamlitAPIException
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
-from streamlit.runtime.scriptrunner_utils.script_run_context import (
-    RunLocation,
-    ThreadState,
-    get_script_run_ctx,
-)
 
-from dashboard.shell import absent_data, earlier, limits, log, workers
+from dashboard.shell import absent_data, earlier, limits, log, streamlit_internals, workers
 from dashboard.shell.controls import plain
 from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
@@ -473,7 +464,7 @@ def show(
         if not parts:
             st.rerun()
         # The picture first: until it stands the progress does.
-        _run_again([view, bar, *parts] if job.done or told == 0 else [view])
+        streamlit_internals.run_again([view, bar, *parts] if job.done or told == 0 else [view])
 
     @st.fragment(key=bar)
     def progress() -> None:
@@ -525,9 +516,9 @@ def show(
     with place.container(key=f"{name}_busy"):
         if busy:
             line, button = st.columns([6, 1], vertical_alignment="center")
-            _within(line, progress)
+            streamlit_internals.within(line, progress)
             button.button("Stop", key=f"{name}_stop", on_click=job.stop, width="stretch")
-    _within(place, shown)
+    streamlit_internals.within(place, shown)
     return job
 
 
@@ -588,38 +579,11 @@ def _heard(wait: Callable[[float], bool], seconds: float) -> bool:
 
     A run of Streamlit's that waits would keep the dial that was turned meanwhile waiting as well.
     """
-    context = get_script_run_ctx(suppress_warning=True)
-    requests = None if context is None else context.script_requests
     end = time.monotonic() + seconds
     while not wait(max(0.0, min(LISTEN_SECONDS, end - time.monotonic()))):
-        asked = requests is not None and requests._state is not ScriptRequestType.CONTINUE
-        if asked or time.monotonic() >= end:
+        if streamlit_internals.overtaken() or time.monotonic() >= end:
             return False
     return True
-
-
-def _within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:
-    """Call a fragment inside a container.
-
-    As ``with place: fragment()``, but Streamlit, which copies all that is entered and each with
-    everything around it whenever a fragment runs, finds one container instead of half a dozen.
-    """
-    before = context_dg_stack.set((context_dg_stack.get()[0], place))
-    try:
-        fragment()
-    finally:
-        context_dg_stack.reset(before)
-
-
-def _run_again(parts: Sequence[str]) -> None:
-    """Run fragments of the page again, by their keys; the page where one is not there.
-
-    Streamlit takes their names from callbacks only. What it fears elsewhere, that the run under way
-    ends there, is wanted here.
-    """
-    with suppress(StreamlitAPIException), ThreadState.scoped(run_location=RunLocation.CALLBACK):
-        st.rerun(parts)
-    st.rerun()
 
 
 def how_stopped(job: Job) -> str:

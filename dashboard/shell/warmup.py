@@ -64,11 +64,8 @@ def _warm() -> None:
     if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
         workers.start()
     importlib.import_module("dashboard.shell.log").to_standard_error()
-    importlib.import_module("dashboard.shell.theme_message").remember()
-    importlib.import_module("dashboard.shell.message_queue").drop_orphans()
-    # An upload is held in memory whole; without this a large one passes through a file on disk.
-    parser = importlib.import_module("starlette.formparsers").MultiPartParser
-    parser.spool_max_size = importlib.import_module("dashboard.shell.limits").UPLOAD_MB * 2**20
+    limits = importlib.import_module("dashboard.shell.limits")
+    importlib.import_module("dashboard.shell.streamlit_internals").prepare(limits.UPLOAD_MB)
     _open_pages()
     gc.collect()
     gc.freeze()

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
@@ -23,7 +24,6 @@ async def page(_: object) -> PlainTextResponse:
 APP = Starlette(
     routes=[
         Route("/status", guard.status),
-        Route("/_stcore/upload_file/{session}/{file}", page, methods=["PUT"]),
         Route("/{path:path}", page),
     ],
     middleware=[Middleware(guard.Guard)],
@@ -59,11 +59,44 @@ def test_the_status_counts_and_names_nobody():
     assert set(told["jobs"]) == {"unfinished", "kept", "kept_mb"}
 
 
-def test_a_session_holds_a_few_files(monkeypatch):
-    monkeypatch.setattr(guard, "held", lambda session: ["a", "b", "c"] if session == "full" else [])
-    assert visit("/_stcore/upload_file/full/d", method="PUT").status == 413
-    assert visit("/_stcore/upload_file/full/a", method="PUT").status == 200
-    assert visit("/_stcore/upload_file/other/d", method="PUT").status == 200
+@pytest.fixture
+def upload():
+    """PUT or DELETE of a session's file; ``too-large`` is refused behind the guard."""
+
+    async def taken(request: Request) -> PlainTextResponse:
+        if request.path_params["file"] == "breaks":
+            raise ConnectionError
+        return PlainTextResponse("", 413 if request.path_params["file"] == "too-large" else 204)
+
+    path = "/_stcore/upload_file/{session}/{file}"
+    app = Starlette(
+        routes=[Route(f"/lab{path}", taken, methods=["PUT", "DELETE"])],
+        middleware=[Middleware(guard.Guard)],
+    )
+    guard.held.cache_clear()
+    yield (
+        lambda where, method="PUT": (
+            asgi.visit(app, f"/lab/_stcore/upload_file/{where}", method=method).status
+        )
+    )
+    guard.held.cache_clear()
+
+
+def test_a_session_holds_a_few_files(upload):
+    assert [upload(f"full/{name}") for name in "abcd"] == [204, 204, 204, 413]
+    assert upload("full/a") == 204, "it is there already"
+    assert upload("other/d") == 204
+    assert upload("full/b", "DELETE") == 204 and upload("full/d") == 204
+    assert upload("full/b") == 413
+
+
+def test_what_was_refused_or_broke_off_is_not_held(upload):
+    for _ in range(5):
+        assert upload("one/too-large") == 413
+        with pytest.raises(ConnectionError):
+            upload("one/breaks")
+        assert upload("one/too-large", "DELETE") == 413
+    assert [upload(f"one/{name}") for name in "abcd"] == [204, 204, 204, 413]
 
 
 def test_the_log_names_the_study_and_no_setting(caplog, monkeypatch):

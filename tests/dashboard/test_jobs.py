@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from streamlit.runtime.caching import clear_session_resource_cache
-from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import jobs, workers
@@ -118,23 +116,17 @@ def test_pages_look_less_often_where_many_wait() -> None:
 
 
 def test_who_waits_hears_at_once_that_the_visitor_asks_for_something_else(monkeypatch) -> None:
-    requests = ScriptRequests()  # Streamlit's own: what a turned dial is noted in
-    context = SimpleNamespace(script_requests=requests)
-    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda **_: context)
     waits: list[float] = []
+    monkeypatch.setattr(jobs.streamlit_internals, "overtaken", lambda: len(waits) == 3)
 
     def wait(seconds: float) -> bool:
         waits.append(seconds)
-        if len(waits) == 3:
-            requests.request_rerun(RerunData(fragment_id="dials"))
         return len(waits) == 50
 
     assert not jobs._heard(wait, 3600.0) and len(waits) == 3
     assert max(waits) <= jobs.LISTEN_SECONDS
-    waits.clear()
     assert not jobs._heard(lambda seconds: False, 0.0)
-    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda **_: None)  # no page: until the end
-    assert jobs._heard(wait, 3600.0) and len(waits) == 50
+    assert jobs._heard(wait, 3600.0) and len(waits) == 50  # nobody asks: until the end
 
 
 def test_many_kept_results_cost_no_time_and_one_asked_for_again_replaces_its_own() -> None:

@@ -1,0 +1,204 @@
+"""Streamlit's insides: all that this program uses of them, and how it does without.
+
+Streamlit promises none of it. Whatever stands here is looked up when it is needed, has to look as
+it does in the version that it was written for, and has a way without it: a newer Streamlit may cost
+speed, never a page. No other file imports what is not in Streamlit's reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import reduce, wraps
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
+
+QUEUE = "streamlit.runtime.forward_msg_queue:ForwardMsgQueue"
+CLEAR = f"{QUEUE}.clear"
+THEME = "streamlit.runtime.app_session:_populate_theme_msg"
+THEME_MESSAGE = "streamlit.proto.NewSession_pb2:CustomThemeConfig"
+RUN_HERE = "streamlit.runtime.scriptrunner_utils.script_run_context:get_script_run_ctx"
+NOTHING_ASKED = "streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequestType.CONTINUE"
+SCOPED = "streamlit.runtime.scriptrunner_utils.script_run_context:ThreadState.scoped"
+CALLBACK = "streamlit.runtime.scriptrunner_utils.script_run_context:RunLocation.CALLBACK"
+PLACES = "streamlit.delta_generator_singletons:context_dg_stack"
+UPLOADS = "starlette.formparsers:MultiPartParser"
+#: Everything that is used, and the parameters that it has to take.
+INSIDES: dict[str, tuple[str, ...]] = {
+    QUEUE: (),
+    CLEAR: ("self", "retain_lifecycle_msgs", "fragment_ids_this_run"),
+    THEME: ("msg", "section"),
+    THEME_MESSAGE: (),
+    RUN_HERE: ("suppress_warning",),
+    NOTHING_ASKED: (),
+    SCOPED: ("overrides",),
+    CALLBACK: (),
+    PLACES: (),
+    UPLOADS: (),
+}
+
+#: Where Streamlit has the scripts of its own pages, and those that draw the top of our front page.
+SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
+PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponent")
+_IMPORT = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
+
+
+def inside(place: str) -> Any:
+    """What stands at ``module:name.name``; None where it is gone or takes other parameters."""
+    module, _, names = place.partition(":")
+    expected = INSIDES[place]
+    try:
+        found: Any = reduce(getattr, names.split("."), import_module(module))
+        if expected and tuple(signature(found).parameters)[: len(expected)] != expected:
+            return None
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return None
+    return found
+
+
+# ---------------------------------------------------------------------- once for a process
+def prepare(upload_mb: int) -> None:
+    """All that is done once, before the first visitor.
+
+    Parameters
+    ----------
+    upload_mb : int
+        Largest upload: it is held in memory whole, and need not pass through a file on disk.
+    """
+    remember_theme()
+    drop_orphans()
+    if hasattr(parser := inside(UPLOADS), "spool_max_size"):
+        parser.spool_max_size = upload_mb * 2**20
+
+
+def remember_theme() -> None:
+    """Let Streamlit copy each section of the theme into a message instead of reading it anew.
+
+    It reads a hundred options each time a page or a fragment runs, and every look at a job is such
+    a run. They stay as they are while the server runs; who changes the theme starts it again.
+    """
+    write, message = inside(THEME), inside(THEME_MESSAGE)
+    if write is None or not hasattr(message, "MergeFrom"):
+        return
+    known: dict[str, Any] = {}
+
+    @wraps(write)
+    def written(msg: Any, section: str = "theme") -> None:
+        if section not in known:
+            fresh = message()
+            write(fresh, section)
+            known[section] = fresh
+        if known[section].ByteSize():  # an empty section is not in the message at all
+            msg.MergeFrom(known[section])
+
+    _replace(THEME, written)
+
+
+def drop_orphans() -> None:
+    """Let Streamlit's queue drop with a container what is inside it, when a fragment runs again.
+
+    It drops what the fragment has drawn and not yet sent, and keeps what fragments inside it have,
+    which hangs in containers that are dropped. A browser that is told to draw into a container it
+    never heard of shows an empty page until it is loaded again. It takes a server that is busy for
+    a moment and a visitor who turns two dials, or one by two steps, within that moment.
+    """
+    clear, queue = inside(CLEAR), inside(QUEUE)
+    if clear is None or not isinstance(getattr(queue(), "_queue", None), list):
+        return
+
+    @wraps(clear)
+    def cleared(
+        self: Any,
+        retain_lifecycle_msgs: bool = False,
+        fragment_ids_this_run: list[str] | None = None,
+    ) -> None:
+        before = self._queue
+        clear(self, retain_lifecycle_msgs, fragment_ids_this_run)
+        if retain_lifecycle_msgs and fragment_ids_this_run:
+            self._queue = _with_container(before, self._queue)
+
+    _replace(CLEAR, cleared)
+
+
+def _with_container(before: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
+    """What of the ``kept`` messages is in no container that was sent ``before`` and is dropped."""
+    stays = {id(message) for message in kept}
+    missing: set[tuple[int, ...]] = set()
+    found = []
+    for message in before:
+        path = tuple(message.metadata.delta_path)
+        if id(message) not in stays:
+            missing.add(path)
+        elif not any(path[:depth] in missing for depth in range(1, len(path))):
+            missing.discard(path)
+            found.append(message)
+    return found
+
+
+def _replace(place: str, ours: Callable[..., Any]) -> None:
+    """Put a function of ours in the place of Streamlit's."""
+    module, _, names = place.partition(":")
+    *holders, name = names.split(".")
+    setattr(reduce(getattr, holders, import_module(module)), name, ours)
+
+
+# ---------------------------------------------------------------------- while a page runs
+def overtaken() -> bool:
+    """Whether the visitor asks for something else than the run under way; never, if unknown."""
+    here, nothing = inside(RUN_HERE), inside(NOTHING_ASKED)
+    context = None if here is None else here(suppress_warning=True)
+    asked = getattr(getattr(context, "script_requests", None), "_state", nothing)
+    return isinstance(asked, type(nothing)) and asked is not nothing
+
+
+def within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:
+    """Call a fragment inside a container.
+
+    As ``with place: fragment()``, but Streamlit, which copies all that is entered and each with
+    everything around it whenever a fragment runs, finds one container instead of half a dozen.
+    """
+    entered = inside(PLACES)
+    around = entered.get() if hasattr(entered, "set") and hasattr(entered, "reset") else ()
+    if not (isinstance(around, tuple) and around):
+        with place:
+            fragment()
+        return
+    before = entered.set((around[0], place))
+    try:
+        fragment()
+    finally:
+        entered.reset(before)
+
+
+def run_again(parts: Sequence[str]) -> None:
+    """Run fragments of the page again, by their keys; the page where one is not there.
+
+    Streamlit takes their names from callbacks only. What it fears elsewhere, that the run under way
+    ends there, is wanted here.
+    """
+    scoped, callback = inside(SCOPED), inside(CALLBACK)
+    if scoped is not None and callback is not None:
+        with (
+            suppress(StreamlitAPIException, TypeError, RuntimeError),
+            scoped(run_location=callback),
+        ):
+            st.rerun(list(parts))
+    st.rerun()
+
+
+# ---------------------------------------------------------------------- what is sent before
+def scripts(known: str) -> list[str]:
+    """Scripts for the top of the front page, and those that they need, but the ``known`` ones."""
+    found = [path.name for part in PARTS for path in sorted(SCRIPTS.glob(f"{part}.*.js"))]
+    for name in found:  # which grows meanwhile
+        needed = _IMPORT.findall((SCRIPTS / name).read_text(encoding="utf-8"))
+        there = [each for each in dict.fromkeys(needed) if (SCRIPTS / each).is_file()]
+        found += [each for each in there if each not in found and each not in known]
+    return found

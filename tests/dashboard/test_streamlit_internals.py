@@ -1,0 +1,211 @@
+"""Streamlit's insides: they are as expected, do what they are for, and are missed by no page."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+from streamlit.runtime import app_session
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell import streamlit_internals as internals
+from dashboard.shell.document import rewritten
+from dashboard.shell.navigation import ENTRIES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def as_streamlit_has_it(monkeypatch) -> None:
+    """Nothing of Streamlit's is replaced before the test, nor after it."""
+    for owner, name in ((ForwardMsgQueue, "clear"), (app_session, "_populate_theme_msg")):
+        now = getattr(owner, name)
+        monkeypatch.setattr(owner, name, getattr(now, "__wrapped__", now))
+
+
+@pytest.fixture
+def missing(monkeypatch, as_streamlit_has_it, tmp_path) -> None:
+    """A Streamlit that has none of it."""
+    monkeypatch.setattr(internals, "inside", lambda place: None)
+    monkeypatch.setattr(internals, "SCRIPTS", tmp_path / "nowhere")
+
+
+# ---------------------------------------------------------------------- what there is
+@pytest.mark.parametrize("place", internals.INSIDES)
+def test_what_is_used_is_there_and_as_expected(place) -> None:
+    """Where this fails with a newer Streamlit, pages run on; look at what they lose."""
+    assert internals.inside(place) is not None
+
+
+def test_what_is_gone_or_looks_otherwise_is_not_used(monkeypatch) -> None:
+    monkeypatch.setitem(internals.INSIDES, "streamlit.no_such_module:name", ())
+    monkeypatch.setitem(internals.INSIDES, "streamlit.runtime:NoSuchName.at_all", ())
+    monkeypatch.setattr(app_session, "_populate_theme_msg", lambda message, options: None)
+    for place in (internals.THEME, "streamlit.no_such_module:name"):
+        assert internals.inside(place) is None
+    assert internals.inside("streamlit.runtime:NoSuchName.at_all") is None
+    internals.remember_theme()
+    assert app_session._populate_theme_msg.__name__ == "<lambda>", "left as it is"
+
+
+# ---------------------------------------------------------------------- without all of it
+@pytest.mark.parametrize("page", [entry.name for entry in ENTRIES])
+def test_every_page_is_drawn_without_any_of_it(missing, page) -> None:
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=120).run()
+    app.switch_page(f"../pages/{page}.py").run()
+    assert not app.exception
+    assert app.title[0].value
+
+
+def pieces() -> None:
+    import streamlit as st
+
+    from dashboard.shell import streamlit_internals
+
+    @st.fragment(key="dial")
+    def dial() -> None:
+        st.text(f"drawn {st.session_state.setdefault('runs', 0)}")
+
+    streamlit_internals.within(st.container(), dial)
+    st.session_state["runs"] += 1
+    if st.session_state["runs"] < 3:
+        streamlit_internals.run_again(["dial"])
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_fragment_is_drawn_and_run_again_either_way(request, there) -> None:
+    if not there:
+        request.getfixturevalue("missing")
+    app = AppTest.from_function(pieces).run(timeout=30)
+    assert not app.exception
+    assert app.session_state["runs"] == (1 if there else 3), "the page runs again without"
+
+
+def test_nothing_is_prepared_and_nothing_asked_for_early(missing) -> None:
+    before = ForwardMsgQueue.clear, app_session._populate_theme_msg
+    internals.prepare(50)
+    assert (ForwardMsgQueue.clear, app_session._populate_theme_msg) == before
+    assert internals.scripts("") == [] and not internals.overtaken()
+    assert rewritten(b"<head></head>") == b"<head></head>"
+
+
+# ---------------------------------------------------------------------- who is waited for
+def test_a_dial_that_is_turned_is_heard(monkeypatch) -> None:
+    requests = ScriptRequests()  # Streamlit's own: what a turned dial is noted in
+    context = SimpleNamespace(script_requests=requests)
+    monkeypatch.setattr(
+        script_run_context, "get_script_run_ctx", lambda suppress_warning=False: context
+    )
+    assert not internals.overtaken()
+    requests.request_rerun(RerunData(fragment_id="dials"))
+    assert internals.overtaken()
+    requests._state = "something else"  # not what we know: nothing is concluded
+    assert not internals.overtaken()
+
+
+def test_nobody_is_heard_where_no_page_runs() -> None:
+    heard: list[bool] = []
+    thread = threading.Thread(target=lambda: heard.append(internals.overtaken()))
+    thread.start()
+    thread.join()
+    assert heard == [False]
+
+
+# ---------------------------------------------------------------------- the theme
+SECTIONS = ("", "light", "dark", "sidebar", "light.sidebar", "dark.sidebar")
+
+
+def whole() -> CustomThemeConfig:
+    message = CustomThemeConfig()
+    for section in SECTIONS:
+        part = message
+        for name in filter(None, section.split(".")):
+            part = getattr(part, name)
+        app_session._populate_theme_msg(part, ".".join(filter(None, ("theme", section))))
+    return message
+
+
+def test_the_remembered_theme_is_the_one_that_is_read(as_streamlit_has_it) -> None:
+    read = whole()
+    internals.remember_theme()
+    assert whole() == read and whole() == read
+    assert read.primary_color or read.light.primary_color
+    assert not read.HasField("sidebar")
+
+
+# ---------------------------------------------------------------------- what waits to be sent
+def block(path: list[int], fragment: str) -> ForwardMsg:
+    message = ForwardMsg()
+    message.delta.add_block.allow_empty = True
+    message.delta.fragment_id = fragment
+    message.metadata.delta_path.extend(path)
+    return message
+
+
+def waiting() -> ForwardMsgQueue:
+    """A run that was cut short: a fragment inside another has drawn, and not all of it is sent."""
+    queue = ForwardMsgQueue()
+    started = ForwardMsg()
+    started.session_status_changed.script_is_running = True
+    queue.enqueue(started)
+    queue.enqueue(block([0, 3, 0], "outer"))
+    queue.enqueue(block([0, 3, 0, 0], "inner"))
+    queue.enqueue(block([0, 3, 0, 0, 0], "innermost"))
+    queue.enqueue(block([0, 4], ""))
+    queue.enqueue(block([0, 4, 0], "other"))
+    return queue
+
+
+def left(queue: ForwardMsgQueue) -> list[list[int]]:
+    return [
+        list(message.metadata.delta_path)
+        for message in queue.flush()
+        if message.WhichOneof("type") == "delta"
+    ]
+
+
+@pytest.fixture
+def ours(as_streamlit_has_it) -> None:
+    internals.drop_orphans()
+
+
+def test_what_is_inside_a_dropped_container_is_dropped(ours) -> None:
+    queue = waiting()
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
+    kinds = [message.WhichOneof("type") for message in queue._queue]
+    assert kinds == ["session_status_changed", "delta", "delta"]
+    assert left(queue) == [[0, 4], [0, 4, 0]]
+
+
+def test_what_has_its_container_is_sent(ours) -> None:
+    queue = waiting()
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["innermost"])
+    assert left(queue) == [[0, 3, 0], [0, 3, 0, 0], [0, 4], [0, 4, 0]]
+    queue = waiting()
+    sent = queue._queue.pop(1)  # the outer container is with the browser already
+    assert list(sent.metadata.delta_path) == [0, 3, 0]
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
+    assert left(queue) == [[0, 3, 0, 0], [0, 3, 0, 0, 0], [0, 4], [0, 4, 0]]
+
+
+def test_the_other_ways_to_clear_are_streamlits(ours) -> None:
+    queue = waiting()
+    queue.clear(retain_lifecycle_msgs=True)
+    assert left(queue) == []
+    queue = waiting()
+    queue.clear()
+    assert queue.is_empty()
+
+
+def test_streamlit_itself_keeps_the_orphans(as_streamlit_has_it) -> None:
+    """Where it does no longer, `drop_orphans` can go."""
+    queue = waiting()
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
+    assert left(queue) == [[0, 3, 0, 0], [0, 3, 0, 0, 0], [0, 4], [0, 4, 0]]
