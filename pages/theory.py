@@ -8,12 +8,10 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views import theory, theory_statements, theory_sweeps
-from fedpca_core.questions.theory.bridge import Bridge
-from fedpca_core.questions.theory.method import AgainstClaims
+from dashboard.shell.parts import drawing, lay_out
+from fedpca_core.questions.theory import figures
 from fedpca_core.questions.theory.settings import TheorySettings
-from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
-from fedpca_core.questions.theory.verdicts import Statements
+from fedpca_core.questions.theory.study import AgainstClaims, Bridge, PenaltyAndSteps, Statements
 from fedpca_core.study.study import Study
 
 METHOD, SWEEPS, STATEMENTS, BRIDGE = AgainstClaims(), PenaltyAndSteps(), Statements(), Bridge()
@@ -56,17 +54,15 @@ data = own_table.current() if problem == "table" else None
 results: dict[Study[Any, Any], Any] = {}
 
 with run:
-    job = jobs.study(METHOD, settings, lambda found: theory.draw(found, settings), data=data)
+    job = jobs.study(METHOD, settings, drawing(figures.method, settings), data=data)
     own_table.remedy(controls, job.refusal)
     results[METHOD] = job.result
 with factors:
-    swept = jobs.study(
-        SWEEPS, settings, lambda found: theory_sweeps.draw(found, settings), data=data, above=job
-    )
+    swept = jobs.study(SWEEPS, settings, drawing(figures.factors, settings), data=data, above=job)
     results[SWEEPS] = swept.result
-stated = jobs.study(STATEMENTS, settings, theory_statements.draw_verdicts, above=job)
+stated = jobs.study(STATEMENTS, settings, drawing(figures.statements, settings), above=job)
 results[STATEMENTS] = stated.result
-theory_statements.repair()
+lay_out([figures.REPAIR])
 
 layout.section("What this has to do with PCA")
 st.markdown(
@@ -90,7 +86,7 @@ layout.section(
     "heterogeneity down and it beats the power method; turn it up and it fails. Lanczos needs one "
     "product a round and wins throughout.",
 )
-bridge = jobs.study(BRIDGE, settings, theory_statements.draw_bridge, data=data, above=job)
+bridge = jobs.study(BRIDGE, settings, drawing(figures.bridge, settings), data=data, above=job)
 results[BRIDGE] = bridge.result
 script.fold(settings, [METHOD, SWEEPS, STATEMENTS, BRIDGE], data)
 with st.container(horizontal=True, vertical_alignment="center"):

@@ -50,11 +50,8 @@ from fedpca_core.questions.privacy.price import PriceOfBudget, PriceOfProducts
 from fedpca_core.questions.privacy.reconstruction import Reconstruction
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.spending import WaysOverBudget, WaysToSpend
-from fedpca_core.questions.theory.bridge import Bridge
-from fedpca_core.questions.theory.method import AgainstClaims
 from fedpca_core.questions.theory.settings import TheorySettings
-from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
-from fedpca_core.questions.theory.verdicts import Statements
+from fedpca_core.questions.theory.study import AgainstClaims, Bridge, PenaltyAndSteps, Statements
 from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.questions.which.frontier import Frontier, Strip

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.views import theory_statements
 from fedpca_core.consensus.shift_invert import clients_matrices, exhibit
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.theory import figures
 
 SIZES: dict[str, Any] = {"clients": 10, "features": 20, "samples": 20_000, "gap": 0.05, "seed": 0}
 
@@ -24,14 +24,14 @@ def test_alike_clients_are_helped_and_lanczos_still_wins() -> None:
     assert rounds["Shift-and-invert with Scaffnew"] < rounds["Power method"]
     assert rounds["Shift-and-invert with ADMM"] < rounds["Power method"]
     assert rounds["Lanczos"] * 4 < min(v for k, v in rounds.items() if k != "Lanczos")
-    assert "is convex here" in theory_statements.bridge_sentence(found)
+    assert "is convex here" in figures.bridge_sentence(found)
 
 
 def test_unlike_clients_break_the_assumption_and_the_method() -> None:
     found = exhibit(clients_matrices(heterogeneity=1.0, **SIZES), rounds=600)
     assert not found.convex and found.excess > 1.3
     assert found.courses["Shift-and-invert with ADMM"].diverged
-    sentence = theory_statements.bridge_sentence(found)
+    sentence = figures.bridge_sentence(found)
     assert "no factor above applies" in sentence and "Diverged" in sentence
     assert found.courses["Lanczos"].sines[-1] <= 1e-10
 

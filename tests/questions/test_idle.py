@@ -30,9 +30,8 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.comparison import Comparison
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.theory.bridge import Bridge
-from fedpca_core.questions.theory.method import AgainstClaims
 from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
+from fedpca_core.questions.theory.study import AgainstClaims, Bridge
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, because

@@ -11,12 +11,16 @@ from fedpca_core.__main__ import main
 from fedpca_core.consensus.run import run
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.theory import settings as theory_settings
-from fedpca_core.questions.theory.bridge import Bridge, arrivals
-from fedpca_core.questions.theory.claim import claim
-from fedpca_core.questions.theory.method import ARRIVED, AgainstClaims
 from fedpca_core.questions.theory.settings import ITERATIONS, LOW, TheorySettings
-from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
-from fedpca_core.questions.theory.verdicts import Statements
+from fedpca_core.questions.theory.study import (
+    ARRIVED,
+    AgainstClaims,
+    Bridge,
+    PenaltyAndSteps,
+    Statements,
+    arrivals,
+    claim,
+)
 from fedpca_core.steps import outcome
 from tests.tables import own_file
 

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.views import theory, theory_statements, theory_sweeps
-from fedpca_core.questions.theory.bridge import Bridge
-from fedpca_core.questions.theory.method import AgainstClaims, Measured
+from fedpca_core.questions.theory import figures as theory
 from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
-from fedpca_core.questions.theory.sweeps import PenaltyAndSteps
-from fedpca_core.questions.theory.verdicts import Statements
+from fedpca_core.questions.theory.study import (
+    AgainstClaims,
+    Bridge,
+    Measured,
+    PenaltyAndSteps,
+    Statements,
+)
 from fedpca_core.steps import outcome
 
 SMALL = TheorySettings(clients=4, features=3, rounds=50)
@@ -32,7 +35,7 @@ def test_every_method_is_drawn_with_what_needs_private_data_marked(method) -> No
             assert curve.simulation_only != curve.guide, "claims are public, runs are not"
     exact = [line for line in factor.baselines if line.label.startswith("exact")]
     assert all(line.simulation_only for line in exact)
-    assert theory.rivals(found).simulation_only
+    assert theory.rivals(found, SMALL).simulation_only
     assert theory.badge(found)[0]
 
 
@@ -77,22 +80,22 @@ def test_the_table_of_work() -> None:
 def test_the_sweeps_and_where_theorem_1_is_silent() -> None:
     settings = replace(SMALL, condition=100.0)
     found = outcome(PenaltyAndSteps().run(settings))
-    assert "it says nothing" in theory_sweeps.sentence(found)
-    penalty = theory_sweeps.against_penalty(found, settings)
-    steps = theory_sweeps.against_steps(found, settings)
+    assert "it says nothing" in theory.where_it_speaks(found)
+    penalty = theory.against_penalty(found, settings)
+    steps = theory.against_steps(found, settings)
     for panel in (penalty, steps):
         marked = {curve.name for curve in panel.curves if curve.simulation_only}
         assert marked and all(name.endswith("this problem") for name in marked)
     assert "Theorem 1 says nothing" in [curve.name for curve in penalty.curves]
     low = outcome(PenaltyAndSteps().run(SMALL))
-    assert "speaks for every r" in theory_sweeps.sentence(low)
-    names = [curve.name for curve in theory_sweeps.against_penalty(low, SMALL).curves]
+    assert "speaks for every r" in theory.where_it_speaks(low)
+    names = [curve.name for curve in theory.against_penalty(low, SMALL).curves]
     assert "Theorem 1 says nothing" not in names
 
 
 def test_the_table_of_verdicts() -> None:
     found = outcome(Statements().run(SMALL))
-    table = theory_statements.verdict_table(found)
+    table = theory.verdict_table(found)
     assert len(table) == len(found)
     assert set(table["Verdict"]) == {"✓ holds", "✗ false as printed", "✓ holds, corrected here"}
     row = table[(table["Statement"] == "Theorem 3")].iloc[0]
@@ -102,7 +105,7 @@ def test_the_table_of_verdicts() -> None:
 @pytest.mark.parametrize("heterogeneity", [0.0, 1.0])
 def test_the_bridge_in_words_and_curves(heterogeneity) -> None:
     found = outcome(Bridge().run(replace(SMALL, clients=5, heterogeneity=heterogeneity)))
-    panel = theory_statements.bridge_panel(found)
+    panel = theory.bridge_panel(found, SMALL)
     assert len(panel.curves) >= 2 and panel.simulation_only
-    text = theory_statements.bridge_sentence(found)
+    text = theory.bridge_sentence(found)
     assert "Lanczos" in text and ("is convex here" in text) == found.convex

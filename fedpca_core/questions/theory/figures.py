@@ -1,0 +1,445 @@
+"""What the Theory page shows: a run against its claims, factors along two axes, all statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.consensus.shift_invert import Exhibit
+from fedpca_core.questions.theory.settings import LOW, TheorySettings
+from fedpca_core.questions.theory.study import (
+    AgainstClaims,
+    Bridge,
+    Factors,
+    Measured,
+    arrivals,
+)
+from fedpca_core.settings import short
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
+from fedpca_core.study.parts import About, Badge, Caption, Card, Cards, Chart, Parts, Section, Table
+
+#: Colours of this page by role; the methods here are none of the federated PCA.
+CLAIM, OURS, MEASURED = "series 1", "series 0", "series 2"
+
+BADGES: Mapping[str, tuple[str, str]] = {
+    "holds": ("holds", "green"),
+    "vacuous": ("says nothing here (1 or more)", "orange"),
+    "violated": ("violated", "red"),
+    "none": ("no claim", "gray"),
+}
+
+
+def method(found: Measured, settings: TheorySettings) -> Parts:
+    """The verdict on the claim, the run, its numbers, and the wrong fixed point of FedAvg."""
+    yield Badge(*badge(found))
+    yield summary(found)
+    yield Chart("theory_view", convergence(found), rounds=found.course.rounds)
+    yield cards(found, settings)
+    yield Section("The wrong fixed point of FedAvg", "Every method on the same problem, L/λ = κ.")
+    yield floor_sentence(found, settings)
+    yield Chart("theory_rivals", [rivals(found, settings)])
+    yield Table(work_table(found), "What each method costs")
+
+
+def in_turn(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each of what has none of its own."""
+    return {name: f"series {index}" for index, name in enumerate(names)}
+
+
+def badge(found: Measured) -> tuple[str, str]:
+    """Text and colour of the verdict on the chosen theorem."""
+    text, colour = BADGES[found.verdict]
+    claim = found.claim
+    if claim.factor is None:
+        return "No theorem that holds speaks of this choice", colour
+    doubt = "" if claim.proved else " (proved for quadratics only)"
+    return f"{claim.name}: {text}{doubt}", colour
+
+
+def summary(found: Measured) -> str:
+    """What the run did, in words."""
+    course = found.course
+    if course.diverged:
+        return (
+            "**The run diverged**: these step sizes are too long. The bound and the exact norm "
+            "above 1 say so beforehand."
+        )
+    largest = f"{course.largest:.3f}" if np.isfinite(course.largest) else "–"
+    arrival = (
+        f"the average is within 1e-8 of the minimiser after **{course.arrived} rounds**"
+        if course.arrived is not None
+        else f"the average ends {short(float(course.distances[-1]), 2)} away from the minimiser, "
+        "relative to its size"
+    )
+    return f"Largest contraction factor seen in a round: **{largest}**; {arrival}."
+
+
+def convergence(found: Measured) -> list[Panel]:
+    """The norm of the theorem over rounds with its promises, and the factor of each round."""
+    course, claim = found.course, found.claim
+    rounds = np.arange(course.rounds + 1)
+    curves = [
+        Curve(
+            "measured",
+            rounds,
+            np.maximum(course.norms, ROUNDING),
+            colour=MEASURED,
+            simulation_only=True,
+        )
+    ]
+    lines = [Baseline("no progress", 1.0)]
+    promises = [(claim.name, claim.factor, CLAIM), ("our spectral bound", found.spectral, OURS)]
+    for name, factor, colour in promises:
+        if factor is None:
+            continue
+        if factor < 1:
+            promised = np.maximum(factor**rounds, ROUNDING)
+            # Where both say the same, the one shows through the other.
+            dash = "dot" if colour == OURS else None
+            title = f"{name}, ρᵏ"
+            curves.append(Curve(title, rounds, promised, colour=colour, dash=dash, guide=True))
+        lines.append(Baseline(f"{name}: {factor:.4f}", factor, colour=colour))
+    if found.norm is not None:
+        exact = f"exact worst case here: {found.norm:.4f}"
+        lines.append(Baseline(exact, found.norm, simulation_only=True))
+    return [
+        Panel(
+            key="theory-norm",
+            title="The norm of the theorems",
+            x_title="round",
+            y_title="Φ relative to the start",
+            curves=tuple(curves),
+            integer_x=True,
+            description="Distance to the optimum in the norm of the theorems, round by round, with "
+            "what the chosen theorem and our own bound promise.",
+            height=380,
+        ),
+        Panel(
+            key="theory-factor",
+            title="Contraction in each round",
+            x_title="round",
+            y_title="Φ after / Φ before",
+            curves=(
+                Curve(
+                    "factor of the round",
+                    rounds[: len(course.contractions) + 1],
+                    [np.nan, *course.contractions],  # of round k at k; the start has none
+                    colour=MEASURED,
+                    marker=True,
+                    simulation_only=True,
+                ),
+            ),
+            baselines=tuple(lines),
+            log_y=False,
+            integer_x=True,
+            description="By what factor each round shrinks the distance, with horizontal lines at "
+            "the claimed factor, our bound and the exact worst case.",
+            height=380,
+        ),
+    ]
+
+
+def cards(found: Measured, settings: TheorySettings) -> Cards:
+    """The numbers behind the lines."""
+
+    def text(value: float | None) -> str:
+        return "–" if value is None else f"{value:.4f}"
+
+    cards = [
+        Card("Claimed factor", text(found.claim.factor), found.claim.remark or found.claim.name),
+        Card(
+            "Our spectral bound",
+            text(found.spectral),
+            f"any clients with λ = {LOW:g}, L = {settings.high:g}",
+            help="Derived here: no clients with these constants and no start make a round "
+            "shrink Φ by less: the largest spectral norm of one round over all "
+            "curvatures between λ and L.",
+        ),
+        Card(
+            "Exact worst case",
+            text(found.norm),
+            "one round, on this very problem; simulation only",
+            help="Operator norm of one round. A trajectory shows less.",
+        ),
+        Card(
+            "Asymptotic rate",
+            text(found.radius),
+            "spectral radius, on this very problem; simulation only",
+            help="Factor to which rounds settle when many have passed: the largest modulus of "
+            "an eigenvalue of one round.",
+        ),
+    ]
+    # What is not known of this method or problem takes no room.
+    return Cards([cards[0], *(card for card in cards[1:] if card.value != "–")])
+
+
+def rivals(found: Measured, settings: TheorySettings) -> Panel:
+    """Distance of the average to the minimiser, all methods on one problem."""
+    table = AgainstClaims().tables(found, settings)["curves"]
+    table = table[table["method"] != "chosen"]
+    return Panel(
+        key="theory-rivals",
+        title="",
+        x_title="communication round",
+        y_title="distance of the average to the minimiser",
+        curves=plot(
+            table.assign(distance=table["distance"].clip(ROUNDING, 1e12)),
+            *("round", "distance", "method"),
+            colours=in_turn(found.rivals),
+            spread=False,
+        ),
+        integer_x=True,
+        description="Relative distance to the common minimiser for FedAvg, gradient descent, "
+        "Scaffnew, exact Uzawa and ADMM. FedAvg stops at a floor.",
+        height=400,
+        simulation_only=True,
+    )
+
+
+def floor_sentence(found: Measured, settings: TheorySettings) -> str:
+    """FedAvg's wrong fixed point, in words."""
+    distances = found.rivals["FedAvg"].distances
+    floor = float(distances[-1])
+    if floor > 1e-8 and floor < 0.999 * float(distances[-2]):
+        return (
+            f"FedAvg is {short(floor, 2)} away from the minimiser after these rounds and still "
+            "moving; allow more rounds to see where it stops."
+        )
+    if floor <= 1e-8:
+        why = (
+            "one local step is gradient descent"
+            if settings.local_steps == 1
+            else "the clients are alike, so there is nothing to correct"
+        )
+        return f"FedAvg converges here too, because {why}."
+    return (
+        f"**FedAvg stops {short(floor, 2)} away from the minimiser** (relative to its size) with "
+        f"{settings.local_steps} local steps: every client walks towards its own minimiser, "
+        "and the average of these walks has another fixed point. The multipliers of the other "
+        "methods remove exactly that."
+    )
+
+
+def work_table(found: Measured) -> pd.DataFrame:
+    """Rounds, local gradients and bytes to an accuracy of 1e-8, method by method."""
+    rows = []
+    for name, course in found.rivals.items():
+        there = course.arrived is not None and course.bytes_up is not None
+        work = "exact solves" if course.gradients is None else f"{course.gradients:,}"
+        rows.append(
+            {
+                "Method": name,
+                "Rounds to 1e-8": f"{course.arrived}" if there else "not reached",
+                "Local gradients per client": work if there else "–",
+                "Kilobytes sent up": f"{(course.bytes_up or 0) / 1e3:,.1f}" if there else "–",
+                "Distance at the end": short(float(course.distances[-1]), 2),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+#: Colours for what was computed exactly, by problem.
+EXACT = {"two scalar clients": MEASURED, "this problem": "series 3"}
+SILENT = Baseline("1: says nothing above", 1.0)
+
+
+def factors(found: Factors, settings: TheorySettings) -> Parts:
+    """Where Theorem 1 speaks, and both charts."""
+    yield where_it_speaks(found)
+    panels = [against_penalty(found, settings), against_steps(found, settings)]
+    yield Chart("theory_sweeps", panels)
+
+
+def against_penalty(found: Factors, settings: TheorySettings) -> Panel:
+    """Factors of exact solves against the penalty."""
+    x, claimed = found.penalties[1:], found.claimed[1:]
+    curves = [
+        Curve("ρ of Theorem 1", x, claimed, colour=CLAIM),
+        Curve("its square", x, claimed**2, colour=CLAIM, dash="dot"),
+        Curve("our bound for ADMM (ω = r)", x, found.admm[1:], colour=OURS),
+    ]
+    for name, norms in found.penalty_norms.items():
+        here = name == "this problem"
+        title = f"exact, {name}"
+        curves.append(Curve(title, x, norms[1:], colour=EXACT[name], simulation_only=here))
+    beyond = claimed >= 1
+    if beyond.any():
+        edge = np.where(beyond, 1.0, np.nan)
+        upper = np.where(beyond, claimed, np.nan)
+        curves.append(
+            Curve("Theorem 1 says nothing", x, edge, lower=edge, upper=upper, colour="guide")
+        )
+    best, factor = found.best
+    if best > 0:
+        curves.append(_vertical("best r for Theorem 1", best, 0.6, factor))
+    return Panel(
+        key="theory-penalty",
+        title="Against the penalty (exact solves)",
+        x_title="penalty factor r / λ",
+        y_title="factor of a round",
+        curves=tuple(curves),
+        baselines=(SILENT,),
+        log_x=True,
+        log_y=False,
+        follows=False,
+        axes_id=f"theory-penalty-{settings.condition}",
+        description="Claimed and exact factors against the penalty; above 1 the claim says "
+        "nothing.",
+        height=400,
+    )
+
+
+def against_steps(found: Factors, settings: TheorySettings) -> Panel:
+    """Factors at r = 0 against the number of local steps."""
+    highest = 3.0  # claims grow without bound where they say nothing
+    colours = dict(zip(found.by_steps, (CLAIM, "series 4", OURS), strict=True))
+    curves = [
+        Curve(name, found.steps, np.minimum(values, highest), colour=colours[name])
+        for name, values in found.by_steps.items()
+    ]
+    for name, norms in found.step_norms.items():
+        here = name == "this problem"
+        title = f"Scaffnew, exact, {name}"
+        curves.append(Curve(title, found.steps, norms, colour=EXACT[name], simulation_only=here))
+    if "this problem" in found.step_rates:
+        rates = found.step_rates["this problem"]
+        title = "Scaffnew, asymptotic, this problem"
+        curves.append(Curve(title, found.steps, rates, colour="series 5", simulation_only=True))
+    return Panel(
+        key="theory-steps",
+        title="Against local steps (r = 0)",
+        x_title="local steps n",
+        y_title="factor of a round",
+        curves=(*curves, _vertical("√κ", found.root, 0.0, 1.2)),
+        baselines=(SILENT,),
+        log_x=True,
+        log_y=False,
+        y_range=(0.0, 1.6),
+        follows=False,
+        axes_id=f"theory-steps-{settings.condition}",
+        description="Claimed and exact factors against the number of local steps, with a mark at "
+        "the square root of the condition number.",
+        height=400,
+    )
+
+
+def _vertical(name: str, at: float, low: float, high: float) -> Curve:
+    return Curve(name, [at, at], [low, high], colour="guide", guide=True)
+
+
+def where_it_speaks(found: Factors) -> str:
+    """Best penalty and vacuous window of Theorem 1, in words."""
+    penalty, factor = found.best
+    text = (
+        f"Theorem 1 promises most at **r = {short(round(penalty, 3))} λ**: a factor of "
+        f"{factor:.4f}, against {found.claimed[0]:.4f} at r = 0."
+    )
+    if found.window is None:
+        return text + " It speaks for every r at this condition number."
+    begin, end = found.window
+    last = f"{end:,.0f}" if end >= 100 else short(end, 3)
+    return (
+        f"{text} Between **r = {short(begin, 2)} λ and {last} λ it says nothing** (factor of 1 or "
+        "more), although the method converges there."
+    )
+
+
+MARKS = {
+    "holds": "✓ holds",
+    "false as printed": "✗ false as printed",
+    "corrected: holds": "✓ holds, corrected here",
+    "corrected: fails": "✗ correction fails",
+}
+
+
+def statements(found: pd.DataFrame, settings: TheorySettings) -> Parts:
+    """The table of statements, and why one holds although a step of its proof does not."""
+    yield Table(
+        verdict_table(found),
+        "Statements and verdicts",
+        numbers=("Violated", "Worst", "Silent"),
+        wrapped=("Setting", "Claimed factor"),
+    )
+    yield Caption(
+        "Worst: the largest measured factor over the claimed one. Silent: further comparisons "
+        "where the claim is 1 or more. Theorem 8 has no statement to check."
+    )
+
+
+def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
+    """The table of verdicts as texts for the page."""
+    return pd.DataFrame(
+        {
+            "Statement": found["theorem"],
+            "Verdict": [MARKS[verdict] for verdict in found["verdict"]],
+            "Setting": found["setting"],
+            "Claimed factor": found["claim"],
+            "Violated": [
+                f"{violated}/{cases}"
+                for violated, cases in zip(found["violated"], found["cases"], strict=True)
+            ],
+            "Worst": [f"{worst:.4g}" for worst in found["worst"]],
+            "Silent": found["vacuous"],
+        }
+    )
+
+
+#: Why Theorem 3 holds although a step of its proof does not.
+REPAIR = About(
+    "Theorem 3 holds for any strongly convex smooth functions",
+    "Gradient steps end within ((L−λ)/(2r+L+λ))ⁿ of their first distance to the exact solve "
+    "Y⁺. An inequality in the proof of Lemma 11, which bounds that distance, is false; the "
+    "identity below takes its place, quadratic or not. M inverts the mean of the local "
+    "problem's Hessian between Y⁺ and the optimum, B = ωM − I, and ‖B‖ and ‖rM‖ are the two "
+    "terms of ρ of Theorem 1. So the distance times ω is at most (1 + ρ)Φ, hence 2Φ wherever "
+    "the claim speaks. Theorems 9 and 10 are proved for quadratics only.",
+    formula=r"\omega\,(Y^+ - Kz) = (\omega E_Z - E_H) - B\,E_H - rM\,\omega E_Z",
+    papers=("dfl",),
+)
+
+
+def bridge(found: Exhibit, settings: TheorySettings) -> Parts:
+    """Shift-and-invert beside its rivals."""
+    yield bridge_sentence(found)
+    yield Chart("theory_bridge", [bridge_panel(found, settings)])
+
+
+def bridge_panel(found: Exhibit, settings: TheorySettings) -> Panel:
+    """Shift-and-invert and its rivals on the same clients."""
+    table = Bridge().tables(found, settings)["curves"]
+    begun = {name: name for name, course in found.courses.items() if len(course.rounds) > 1}
+    return Panel(
+        key="theory-bridge",
+        title="",
+        x_title="communication round",
+        y_title="squared sine to the leading eigenvector",
+        curves=plot(
+            table,
+            *("round", "squared_sine", "method"),
+            names=begun,
+            colours=in_turn(found.courses),
+            spread=False,
+        ),
+        follows=False,
+        integer_x=True,
+        description="Convergence to the leading eigenvector of the power method, Lanczos, and "
+        "shift-and-invert with three inner solvers.",
+        height=360,
+        simulation_only=True,
+    )
+
+
+def bridge_sentence(found: Exhibit) -> str:
+    """Who wins, and whether the theory applies."""
+    state = (
+        "Every client's term is convex here, so the factors above apply to the inner solves."
+        if found.convex
+        else f"The worst client's largest eigenvalue is {found.excess:.2f} times that of the mean, "
+        "beyond the shift: its term is not convex and **no factor above applies**."
+    )
+    order = ", ".join(f"{name} {count}" for name, count in arrivals(found).items())
+    gone = [name for name, course in found.courses.items() if course.diverged]
+    text = f"{state} Rounds to 1e-10: {order or 'none arrives'}."
+    return f"{text} **Diverged: {', '.join(gone)}.**" if gone else text
