@@ -9,12 +9,12 @@ import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views import exposure, personal, personal_sweep
+from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.papers.personal import PRESETS
-from fedpca_core.questions.personalise.comparison import Comparison
+from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import LARGEST, Exposure
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.questions.personalise.sweep import CollaborationSweep
+from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
 from fedpca_core.study.study import Study
 
 COMPARISON, SWEEP, EXPOSURE = Comparison(), CollaborationSweep(), Exposure()
@@ -72,7 +72,7 @@ with st.container(horizontal=True, gap="medium"):
     controls.parameter("datasets")
 middle = st.container(key="personal_sweep_place")
 layout.section("What the uploads give away")
-exposure.threat(not math.isinf(controls.values["epsilon"]))
+lay_out([figures.threat(not math.isinf(controls.values["epsilon"]))])
 controls.parameter("exposure")
 settings = controls.settings()
 data = own_table.current() if own else None
@@ -82,14 +82,14 @@ with top:
     for preset in PRESETS:
         if preset.settings.run_key() == settings.run_key() != PersonaliseSettings():
             st.caption(f"**{preset.title}.** {preset.point}")
-    job = jobs.study(COMPARISON, settings, lambda found: personal.draw(found, settings), data=data)
+    job = jobs.study(COMPARISON, settings, drawing(figures.comparison, settings), data=data)
     own_table.remedy(controls, job.refusal)
     results[COMPARISON] = job.result
 with middle:
     swept = jobs.study(
         SWEEP,
         settings,
-        lambda found: personal_sweep.draw(found, settings),
+        drawing(figures.sweep, settings),
         data=data,
         above=job,
     )
@@ -101,7 +101,9 @@ if settings.exposure and not EXPOSURE.wanted(settings):
         kind="note",
     )
 elif settings.exposure:
-    found = jobs.study(EXPOSURE, settings, exposure.draw, data=data, above=job)
+    found = jobs.study(
+        EXPOSURE, settings, drawing(figures.exposure, settings), data=data, above=job
+    )
     results[EXPOSURE] = found.result
 
 script.fold(

@@ -9,13 +9,15 @@ import streamlit as st
 from dashboard.player import Images, chart, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
-from dashboard.views import exposure
+from dashboard.shell.parts import lay_out
 from dashboard.views.anomaly import leaks
 from dashboard.views.pictures import mosaic
 from fedpca_core.questions.anomaly.leaks import Leaked
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.attack.records.from_models import FromModels
 from fedpca_core.questions.attack.sent_models import SentModel, SentModels, borrowed
+from fedpca_core.questions.personalise import figures as personalise
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.settings import short
 from fedpca_core.study.pca_settings import AttackSettings
 
@@ -46,13 +48,13 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
         st.caption(f"FedPG with {small.clients} clients on {name}.")
         leaks.threat()
     else:
-        exposure.threat()
+        lay_out([personalise.threat()])
 
     def draw(found: SentModel) -> None:
         if isinstance(found.read, Leaked):
             leaks.draw(found.read, cast(AnomalySettings, small))
         elif found.read is not None:
-            exposure.draw(found.read)
+            lay_out(personalise.exposure(found.read, cast(PersonaliseSettings, small)))
         if found.records is not None:
             _records(found.records)
 

@@ -35,10 +35,9 @@ from fedpca_core.questions.home import story
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows, PapersSettings
-from fedpca_core.questions.personalise.comparison import Comparison
 from fedpca_core.questions.personalise.exposure import Exposure
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.questions.personalise.sweep import CollaborationSweep
+from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
 from fedpca_core.questions.privacy import presets as spending
 from fedpca_core.questions.privacy.accountants import Accountants
 from fedpca_core.questions.privacy.convergence import PrivateRun

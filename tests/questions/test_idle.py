@@ -27,8 +27,8 @@ from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.personalise.comparison import Comparison
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.questions.personalise.study import Comparison
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims, Bridge

@@ -15,14 +15,15 @@ from fedpca_core.metrics import personal as metrics
 from fedpca_core.papers import personal as papers
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.catalogue import read_settings
-from fedpca_core.questions.personalise import comparison, exposure
-from fedpca_core.questions.personalise.comparison import Comparison
+from fedpca_core.questions.personalise import exposure
+from fedpca_core.questions.personalise import study as module
 from fedpca_core.questions.personalise.exposure import Exposure
 from fedpca_core.questions.personalise.settings import ALONE, PERSONAL, SHARED, PersonaliseSettings
-from fedpca_core.questions.personalise.sweep import (
+from fedpca_core.questions.personalise.study import (
     AXES,
     FRESH,
     CollaborationSweep,
+    Comparison,
     better_at_the_end,
     crossing,
     largest_gain,
@@ -69,13 +70,13 @@ def test_angles_are_symmetric_and_of_all_clients_up_to_a_limit(compared, monkeyp
         assert angles.shape == (20, 20)
         np.testing.assert_allclose(angles, angles.T)
         assert (np.diagonal(angles) == 0).all() and angles.max() <= 90
-    monkeypatch.setattr(comparison, "SHOWN", 3)
+    monkeypatch.setattr(module, "SHOWN", 3)
     fewer = outcome(Comparison().run(TINY))
     assert fewer.angles.shape == (3, 3) and fewer.clients == 4
 
 
 def test_a_stopped_comparison_keeps_the_rounds_it_has(monkeypatch) -> None:
-    monkeypatch.setattr(comparison, "PARTIAL_SECONDS", 0.0)
+    monkeypatch.setattr(module, "PARTIAL_SECONDS", 0.0)
     steps: list[Step] = []
 
     def watch(step: Step) -> bool:

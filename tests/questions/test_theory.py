@@ -67,7 +67,7 @@ def test_theorem_3_is_a_claim_about_any_functions_and_holds_beyond_quadratics() 
 
 
 def test_a_claim_that_is_exceeded_is_called_violated(monkeypatch) -> None:
-    from fedpca_core.questions.theory import method as module
+    from fedpca_core.questions.theory import study as module
 
     true = claim(SMALL)
     monkeypatch.setattr(module, "claim", lambda settings: replace(true, factor=0.3))

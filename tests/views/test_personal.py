@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from dashboard.shell import palette, script
-from dashboard.views import exposure, personal, personal_sweep
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.papers.personal import FIGURES
-from fedpca_core.questions.personalise.comparison import Comparison
+from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import Exposed, Exposure
 from fedpca_core.questions.personalise.settings import COMPARED, PERSONAL, PersonaliseSettings
-from fedpca_core.questions.personalise.sweep import CollaborationSweep
+from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
 from fedpca_core.steps import outcome
 
 SMALL = PersonaliseSettings(
@@ -34,14 +33,14 @@ def swept():
 
 
 def test_the_sentence_has_the_numbers_of_the_tables(compared) -> None:
-    text = personal.verdict(compared)
+    text = figures.verdict(compared)
     summary = Comparison().tables(compared, SMALL)["summary"].set_index("method")
     assert f"**{summary.loc['Personalised PCA', 'fresh_ratio']:.3f}**" in text
     assert f"training alone settles at {summary.loc['Training alone', 'limit']:.3f}" in text
     assert f"(global averaging) at {summary.loc['Global averaging', 'limit']:.3f}" in text
     assert "After 100 rounds" in text and f"{compared.better} of 8 clients" in text
     stopped = replace(compared, planned=300)
-    assert "After 100 of 300 rounds" in personal.verdict(stopped)
+    assert "After 100 of 300 rounds" in figures.verdict(stopped)
 
 
 @pytest.mark.parametrize(
@@ -55,16 +54,16 @@ def test_the_sentence_has_the_numbers_of_the_tables(compared) -> None:
 def test_the_verdict_follows_the_gain_over_the_better_extreme(compared, gain, begins) -> None:
     mine = float(compared.fresh[PERSONAL][-1])
     limits = {"local_training": mine + gain, "global_averaging": mine + 1}
-    text = personal.verdict(replace(compared, limits=limits))
+    text = figures.verdict(replace(compared, limits=limits))
     assert text.startswith(begins)
     assert ("clients do a little better than alone" in text) == (gain == 0.0)
 
 
 def test_every_chart_of_errors_is_marked_and_in_the_methods_colours(compared, swept) -> None:
-    fresh = personal.curves(compared, SMALL)
-    training = personal.curves(compared, replace(SMALL, measure="training"))
-    along = personal_sweep.panel(swept, SMALL)
-    for panel in (fresh, training, along, personal.gains(compared)):
+    fresh = figures.curves(compared, SMALL)
+    training = figures.curves(compared, replace(SMALL, measure="training"))
+    along = figures.along(swept, SMALL)
+    for panel in (fresh, training, along, figures.gains(compared)):
         assert panel.simulation_only
     for panel in (fresh, training, along):
         drawn = {curve.name: curve.colour for curve in panel.curves}
@@ -76,44 +75,44 @@ def test_every_chart_of_errors_is_marked_and_in_the_methods_colours(compared, sw
 
 
 def test_the_heat_maps_say_of_how_many_clients_they_are(compared) -> None:
-    assert "every two of the 8 clients" in personal.distances(compared)
+    assert "every two of the 8 clients" in figures.distances(compared)
     many = replace(compared, order=np.arange(200))
-    assert "every two of the first 8 of 200 clients" in personal.distances(many)
-    true, learned = personal.angles(compared)
+    assert "every two of the first 8 of 200 clients" in figures.distances(many)
+    true, learned = figures.angles(compared)
     assert true.row_labels == learned.column_labels == [str(client) for client in range(8)]
-    scatter = personal.gains(compared)
+    scatter = figures.gains(compared)
     assert scatter.curves[0].labels[0] == f"client {compared.order[0]}"
 
 
 def test_clients_of_a_table_of_ones_own_have_their_names(compared) -> None:
     names = tuple("abcdefgh")
     own = replace(compared, facts=replace(compared.facts, client_names=names))
-    for heat in personal.angles(own):
+    for heat in figures.angles(own):
         assert heat.row_labels == heat.column_labels == list(names)
     first = own.order[0]
-    assert personal.gains(own).curves[0].labels[0] == f"client {first} ({names[first]})"
+    assert figures.gains(own).curves[0].labels[0] == f"client {first} ({names[first]})"
 
 
 def test_the_sweep_has_bands_and_a_mark_at_the_page_s_setting(swept) -> None:
-    panel = personal_sweep.panel(swept, SMALL)
+    panel = figures.along(swept, SMALL)
     assert all(curve.lower is not None for curve in panel.curves[:3])
     assert panel.curves[-1].name == "this page's setting" and panel.curves[-1].x == [0.2, 0.2]
-    text = personal_sweep.sentence(swept)
+    text = figures.where_they_cross(swept)
     assert re.search(r"cross at \*\*a heterogeneity of 0\.\d+\*\*|all along", text)
-    one = personal_sweep.panel(swept, replace(SMALL, datasets=1))
+    one = figures.along(swept, replace(SMALL, datasets=1))
     assert one.curves[0].lower is None
-    assert "50 of the 200 clients" in personal_sweep.size(replace(SMALL, clients=200))
-    assert "50 of" not in personal_sweep.size(replace(SMALL, clients=200, vary="clients"))
+    assert "50 of the 200 clients" in figures.size(replace(SMALL, clients=200))
+    assert "50 of" not in figures.size(replace(SMALL, clients=200, vary="clients"))
     partial = replace(swept, table=swept.table[swept.table["value"] < 0.2])
-    assert "Still running" in personal_sweep.sentence(partial)
+    assert "Still running" in figures.where_they_cross(partial)
 
 
 def test_a_figure_of_the_paper_is_drawn_beside_its_own_settings(swept) -> None:
     name = "personalised PCA at the size of Figure 1(b)"
-    names = [c.name for c in personal_sweep.panel(swept, FIGURES["1(b)"].settings).curves]
+    names = [c.name for c in figures.along(swept, FIGURES["1(b)"].settings).curves]
     assert name in names
     other = replace(FIGURES["1(b)"].settings, samples=40)
-    assert name not in [curve.name for curve in personal_sweep.panel(swept, other).curves]
+    assert name not in [curve.name for curve in figures.along(swept, other).curves]
 
 
 def test_what_uploads_give_away_in_words() -> None:
@@ -126,14 +125,14 @@ def test_what_uploads_give_away_in_words() -> None:
         record_errors=np.array([1e-9, np.nan]),
         noisy=False,
     )
-    text = exposure.sentence(found)
+    text = figures.what_is_recovered(found)
     assert "private basis with an error of 1e-12**. For 1 of 2 clients" in text
     assert "**sample itself** is recovered for 1 of 2" in text
     assert "tell little more" in text and "Where the curve jumps" in text
     several = replace(found, record_errors=np.full(2, np.nan), baseline=found.baseline + 9)
-    text = exposure.sentence(several)
+    text = figures.what_is_recovered(several)
     assert "sample itself" not in text and "hide the first messages" in text
-    assert exposure.panel(found).simulation_only
+    assert figures.recovered(found).simulation_only
 
 
 def test_the_page_as_a_script_names_its_studies() -> None:
@@ -145,10 +144,10 @@ def test_the_page_as_a_script_names_its_studies() -> None:
 
 def test_under_noise_the_words_say_who_has_it_and_what_an_attack_gets(compared) -> None:
     noisy = replace(SMALL, epsilon=5.0)
-    assert personal.UNCHANGED not in personal.verdict(compared)
-    assert personal.UNCHANGED not in personal_sweep.size(SMALL)
-    assert personal.UNCHANGED in personal.verdict(outcome(Comparison().run(noisy)))
-    assert "noise at the source, ε = 5. Training alone" in personal_sweep.size(noisy)
+    assert figures.UNCHANGED not in figures.verdict(compared)
+    assert figures.UNCHANGED not in figures.size(SMALL)
+    assert figures.UNCHANGED in figures.verdict(outcome(Comparison().run(noisy)))
+    assert "noise at the source, ε = 5. Training alone" in figures.size(noisy)
     found = Exposed(
         errors={"common": np.array([np.nan, 1e-15]), "independent": np.array([np.nan, 0.5])},
         baseline=np.array([np.nan, 0.2]),
@@ -157,8 +156,8 @@ def test_under_noise_the_words_say_who_has_it_and_what_an_attack_gets(compared) 
         record_errors=np.full(3, np.nan),
         noisy=True,
     )
-    text = exposure.sentence(found)
+    text = figures.what_is_recovered(found)
     assert "For 2 of 3 clients a few rounds give the whole noisy covariance" in text
     assert "differs by **4 times its size**" in text  # of those that were recovered
-    lost = exposure.sentence(replace(found, moment_errors=np.ones(3)))
+    lost = figures.what_is_recovered(replace(found, moment_errors=np.ones(3)))
     assert "times its size" not in lost

@@ -1,0 +1,441 @@
+"""What Personalise shows: who gains, the three methods along one axis, what uploads give away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.papers.personal import expected_curve, plateau
+from fedpca_core.questions.personalise.exposure import Exposed
+from fedpca_core.questions.personalise.settings import (
+    ALONE,
+    COMPARED,
+    PERSONAL,
+    SHARED,
+    PersonaliseSettings,
+)
+from fedpca_core.questions.personalise.study import (
+    AXES,
+    FRESH,
+    MOST_CLIENTS,
+    Collaboration,
+    Comparison,
+    better_at_the_end,
+    crossing,
+    largest_gain,
+)
+from fedpca_core.settings import short
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plot
+from fedpca_core.study.parts import (
+    Caption,
+    Card,
+    Cards,
+    Chart,
+    FactsCard,
+    Guarantee,
+    Parts,
+    Section,
+    reasons,
+)
+from fedpca_core.study.sweep import Swept
+
+#: Differences in the error ratio below this are noise of one data set.
+TIE = 0.002
+COLOURS = {METHODS[key].title: key for key in COMPARED}
+#: Under noise at the source, of the method that needs none.
+UNCHANGED = "Training alone sends nothing, so it keeps its records without clipping and noise."
+
+
+def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> Parts:
+    """The verdict, curves and gains, then how far apart the clients are and what it cost."""
+    yield verdict(outcome)
+    panels = [curves(outcome, settings), gains(outcome)]
+    yield Chart("personal_view", panels, rounds=outcome.rounds)
+    figure = plateau(settings)
+    if figure is not None:
+        yield Caption(
+            f"At the size of Figure {figure[0]} personalised PCA ends at {figure[1]:.3f} on "
+            f"{settings.measure} records (a mean over many data sets)."
+        )
+    yield Section("How far apart are they?", distances(outcome))
+    yield Chart("personal_angles", angles(outcome))
+    yield cards(outcome, settings)
+    yield Guarantee(outcome.facts)
+
+
+def name(key: str) -> str:
+    """A method's title within a sentence."""
+    title = METHODS[key].title
+    return title[0].lower() + title[1:]
+
+
+def verdict(outcome: Collaboration) -> str:
+    """One paragraph: does collaborating pay here, and for whom?"""
+    mine, limits = float(outcome.fresh[PERSONAL][-1]), outcome.limits
+    other = ALONE if limits[ALONE] <= limits[SHARED] else SHARED
+    gain = limits[other] - mine
+    rounds = f"{outcome.rounds} rounds"
+    if outcome.rounds < outcome.planned:
+        rounds = f"{outcome.rounds} of {outcome.planned} rounds"
+    numbers = (
+        f"After {rounds} personalised PCA is at **{mine:.3f}** on fresh records; "
+        f"{name(ALONE)} settles at "
+        f"{limits[ALONE]:.3f}, one shared model ({name(SHARED)}) at {limits[SHARED]:.3f} "
+        + (
+            "(the share of fresh records that a model misses)."
+            if outcome.own
+            else "(1 is what perfect knowledge of each client would reach)."
+        )
+    )
+    little = "a little " * (abs(gain) <= TIE)
+    clients = f"{outcome.better} of {outcome.clients} clients do {little}better than alone."
+    if outcome.facts.guarantee is not None:
+        clients += f" {UNCHANGED}"
+    if gain > TIE:
+        best = (
+            "**Personalised collaboration pays here.** It beats both staying alone and one "
+            "shared model."
+        )
+    elif gain > -TIE:
+        best = (
+            f"**Nothing to gain over {name(other)} here**: personalised PCA follows the better of "
+            "the two extremes and ends level with it."
+        )
+    else:
+        noisy = outcome.facts.guarantee is not None
+        remedy = "more records or a larger ε" if noisy else "more rounds, or another prior"
+        best = f"**{METHODS[other].title} is still ahead here**; allow {remedy}."
+    return f"{best} {numbers} {clients}"
+
+
+def error_title(settings: PersonaliseSettings, measure: str = "") -> str:
+    """What the axis of errors says."""
+    records = f"{measure or settings.measure} records"
+    if settings.problem == "table":
+        return f"share of {records} that is missed"
+    return f"error on {records} / noise floor"
+
+
+def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
+    """Mean error of the three methods against rounds, on fresh or on training records."""
+    fresh = settings.measure == "fresh"
+    true = Baseline("the true common subspace", outcome.centre, simulation_only=True)
+    return Panel(
+        key="personal-error",
+        title="Error against rounds",
+        x_title="communication round",
+        y_title=error_title(settings),
+        curves=plot(
+            Comparison().tables(outcome, settings)["curves"],
+            *("round", f"{settings.measure}_ratio", "method"),
+            colours=COLOURS,
+            spread=False,
+        ),
+        baselines=(true,) if fresh and not outcome.own else (),
+        log_y=False,
+        integer_x=True,
+        axes_id=f"personal-error-{settings.measure}",
+        description=f"Mean error on {settings.measure} records of personalised PCA, training alone "
+        "and one shared model, round by round.",
+        height=400,
+        simulation_only=True,
+    )
+
+
+def gains(outcome: Collaboration) -> Panel:
+    """Each client's gain over both baselines, sorted by the gain over training alone."""
+    place = np.arange(1, outcome.clients + 1)
+    who = [outcome.facts.client(number) for number in outcome.order]
+    return Panel(
+        key="personal-gain",
+        title="Who gains?",
+        x_title="clients, by gain over training alone",
+        y_title="fall of its error",
+        curves=tuple(
+            Curve(f"over {name(key)}", place, outcome.gains[key], colour=key, labels=who)
+            for key in (ALONE, SHARED)
+        ),
+        baselines=(Baseline("no gain", 0.0),),
+        log_y=False,
+        integer_x=True,
+        kind="scatter",
+        follows=False,
+        description="How much lower each client's fresh error is with personalised PCA than with "
+        "training alone and with one shared model; below zero the client loses.",
+        height=400,
+        simulation_only=True,
+    )
+
+
+def distances(outcome: Collaboration) -> str:
+    """What the two heat maps show, and of how many clients."""
+    shown = len(outcome.angles)
+    who = (
+        f"every two of the {shown} clients"
+        if shown == outcome.clients
+        else f"every two of the first {shown} of {outcome.clients} clients"
+    )
+    unseen = "the records of all" if outcome.own else "the true subspaces"
+    return (
+        f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation "
+        f"only: nobody in the federation sees {unseen}."
+    )
+
+
+def angles(outcome: Collaboration) -> list[Heat]:
+    """Largest principal angles between clients: the truth, and what the models say."""
+    shown = len(outcome.angles)
+    labels = [outcome.facts.label(client) for client in range(shown)]
+    return [
+        Heat(
+            key=f"personal-angles-{key}",
+            title=title,
+            values=values,
+            row_labels=labels,
+            column_labels=labels,
+            x_title="client",
+            y_title="client",
+            low=0.0,
+            high=90.0,
+            description=f"{title}: largest principal angle between every two of {shown} clients, "
+            "in degrees from 0 to 90.",
+            simulation_only=True,  # the models are the clients' own
+        )
+        for key, title, values in (
+            ("true", "All their records" if outcome.own else "True subspaces", outcome.angles),
+            ("learned", "Personalised models", outcome.learned),
+        )
+    ]
+
+
+def cards(outcome: Collaboration, settings: PersonaliseSettings) -> Cards:
+    """What it costs, next to what the raw data would."""
+    features, components = outcome.facts.features, settings.components
+    frame, records = features * components, features * settings.samples
+    sent = outcome.bytes_sent[PERSONAL] / 1e6
+    moment = features * (features + 1) // 2
+    return Cards(
+        [
+            Card(
+                "Sent in all",
+                f"{sent:,.1f} MB" if sent >= 0.1 else f"{short(1e3 * sent, 3)} kB",
+                "personalised PCA, both directions",
+                help="As much as one shared model; training alone sends nothing.",
+            ),
+            Card(
+                "One upload", f"{frame:,} floats", f"{short(8 * frame / 1e3, 3)} kB in each round"
+            ),
+            Card(
+                "What a client learns from",
+                f"{records:,} floats",
+                _uploads(records / frame),
+                help="Bandwidth is no argument for this method at such sizes.",
+            ),
+            Card(
+                "Between two clients",
+                f"{outcome.median_angle:.0f}°",
+                "median largest angle; simulation only",
+                help=f"Median over the pairs of the left map. A whole Sᵢ has {moment:,} floats.",
+            ),
+        ]
+    )
+
+
+def _uploads(count: float) -> str:
+    return "as much as one upload" if count == 1 else f"as much as {short(count, 2)} uploads"
+
+
+AXIS_TITLES: Mapping[str, str] = {
+    "heterogeneity": "heterogeneity (spread of the random step)",
+    "samples": "samples per client",
+    "clients": "clients",
+}
+
+
+def sweep(found: Swept, settings: PersonaliseSettings) -> Parts:
+    """The three methods along one axis, and where they cross."""
+    yield where_they_cross(found)
+    yield Chart("personal_sweep", [along(found, settings)])
+    yield Caption(size(settings))
+    yield from reasons(found.refusals)
+
+
+def size(settings: PersonaliseSettings) -> str:
+    """How the sweep was measured, where that differs from the chart above."""
+    sets = "one data set" if settings.datasets == 1 else f"{settings.datasets} data sets"
+    text = f"Medians over {sets}; baselines at their limits, personalised PCA when it has settled."
+    if settings.vary != "clients" and settings.clients > MOST_CLIENTS:
+        text += f" With {MOST_CLIENTS} of the {settings.clients} clients, to answer soon."
+    if not math.isinf(settings.epsilon):
+        text += f" Every run has noise at the source, ε = {short(settings.epsilon)}. {UNCHANGED}"
+    return text
+
+
+def along(found: Swept, settings: PersonaliseSettings) -> Panel:
+    """Fresh error of the three methods along one axis, with a mark at the page's setting."""
+    lines = list(
+        plot(
+            found.of(FRESH),
+            *("value", "result", "series"),
+            names={title: title for title in COLOURS},
+            colours=COLOURS,
+            spread=settings.datasets > 1,
+            marker=True,
+        )
+    )
+    here, axis = float(getattr(settings, found.parameter)), lines[0].x
+    if axis[0] <= here <= axis[-1]:
+        ends = [float(found.table["result"].min()), float(found.table["result"].max())]
+        lines.append(Curve("this page's setting", [here, here], ends, colour="guide", guide=True))
+    expected = expected_curve(settings)
+    if expected is not None:
+        figure, values = expected
+        title = f"personalised PCA at the size of Figure {figure.name}"
+        lines.append(Curve(title, figure.values, values, colour="simulation", guide=True))
+    return Panel(
+        key="personal-sweep",
+        title="",
+        x_title="heterogeneity that personalised PCA assumes"
+        if (found.parameter, settings.problem) == ("heterogeneity", "table")
+        else AXIS_TITLES[found.parameter],
+        y_title=error_title(settings, "fresh"),
+        curves=tuple(lines),
+        log_x=True,
+        log_y=False,
+        follows=False,
+        axes_id=f"personal-sweep-{found.parameter}",
+        description="Error of the three methods after they have settled: personalised PCA follows "
+        "the shared model where clients are alike and training alone where they are not.",
+        height=400,
+        simulation_only=True,
+    )
+
+
+def where_they_cross(found: Swept) -> str:
+    """Where the baselines cross and where personalised PCA gains most."""
+    axis = found.band(METHODS[ALONE].title, FRESH).x
+    if len(axis) + len(found.refusals) < len(AXES[found.parameter]):
+        return "Still running: values further to the right are on their way."
+
+    def at(value: float) -> str:
+        if found.parameter == "heterogeneity":
+            return f"a heterogeneity of {short(value, 2)}"
+        return f"{value:.0f} {AXIS_TITLES[found.parameter]}"
+
+    where = crossing(found)
+    if where is not None:
+        extremes = f"Training alone and one shared model ({name(SHARED)}) cross at **{at(where)}**."
+    else:
+        who = "One shared model" if better_at_the_end(found) == SHARED else "Training alone"
+        extremes = f"{who} is the better extreme all along."
+    place, gain = largest_gain(found)
+    if gain <= TIE:
+        return f"{extremes} Personalised PCA never gains more than {TIE} over the better one."
+    return (
+        f"{extremes} Personalised PCA gains most over the better one, **{gain:.3f}**, "
+        f"at {at(place)}."
+    )
+
+
+def threat(noisy: bool = False) -> FactsCard:
+    """Who attacks, and what comes of it, without or with noise at the source."""
+    if noisy:
+        outcome = (
+            "Uᵢ, and from consecutive Uᵢ the noisy covariance Sᵢ + Eᵢ, up to a multiple of the "
+            "identity. That is all the client ever released, and what ε covers"
+        )
+    else:
+        outcome = (
+            "Uᵢ, and from consecutive Uᵢ the covariance Sᵢ. Uploads are not private. The server "
+            "needs only their sum, so secure aggregation changes nothing else; without it, never "
+            "start all clients from one basis"
+        )
+    return FactsCard(
+        "An honest-but-curious server, no secure aggregation",
+        {
+            "Sees": "every upload V − β hᵢ, and the common basis V it sent",
+            "Knows": "the step sizes, the prior and the noise variance",
+            "Does": "solves the upload for the client's private basis Uᵢ: as many equations as "
+            "unknowns",
+            "Gets": outcome,
+        },
+        protection="formal" if noisy else "none",
+    )
+
+
+def exposure(found: Exposed, settings: PersonaliseSettings) -> Parts:
+    """What was recovered, in words and message by message."""
+    yield what_is_recovered(found)
+    yield Chart("personal_exposure", [recovered(found)])
+
+
+def recovered(found: Exposed) -> Panel:
+    """How far the recovered basis is from the client's own, message by message."""
+    curves = (
+        ("recovered, common start", found.errors["common"], "personalized"),
+        ("recovered, independent starts", found.errors["independent"], "series 2"),
+        ("a server that only looks at the common basis", found.baseline, "guide"),
+    )
+    return Panel(
+        key="personal-exposure",
+        title="",
+        x_title="round of the upload",
+        y_title="distance of the recovered basis",
+        curves=tuple(
+            Curve(
+                name,
+                found.rounds,
+                np.maximum(values, ROUNDING),
+                colour=colour,
+                marker=colour != "guide",
+            )
+            for name, values, colour in curves
+        ),
+        integer_x=True,
+        follows=False,
+        y_range=(ROUNDING, 2.0),
+        description=f"Median distance between {found.attacked} clients' private bases and what "
+        "the server recovers from their uploads, after a common and after independent starts.",
+        height=360,
+        simulation_only=True,
+    )
+
+
+def what_is_recovered(found: Exposed) -> str:
+    """What was recovered, in words."""
+    first = float(found.errors["common"][1])
+    whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
+    parts = [
+        "After a common start, **one upload gives a client's private basis with an error of "
+        f"{short(first, 1)}**. "
+        + (
+            f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
+            if found.moments
+            else f"These few rounds give {whole} of none of the {found.attacked} clients."
+        )
+    ]
+    if found.noisy and np.isfinite(found.own):
+        parts.append(
+            f"From the client's own Sᵢ what was found differs by **{short(found.own, 2)} times its "
+            "size** (median): clipping and noise at the source, which bind every attack."
+        )
+    if found.records is not None:
+        parts.append(
+            f"With one sample per client, the **sample itself** is recovered for {found.records} "
+            f"of {found.attacked} clients, up to its sign."
+        )
+    parts.append(
+        "After independent starts these few uploads tell little more than the common basis."
+        if found.hidden
+        else "Independent starts hide the first messages, not the later ones."
+    )
+    if found.lost:
+        parts.append(
+            "Where the curve jumps, bases have come close to 45° from the common one: there two "
+            "answers fit the same upload and this solver may follow the wrong one. That is no "
+            "protection."
+        )
+    return " ".join(parts)
