@@ -14,11 +14,11 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import baselines, scores
-from fedpca_core.attacks.attack import USUAL, Effort, MatrixAttack, RecordsAttack, Taken
+from fedpca_core.attacks.attack import USUAL, Attack, Effort, Taken
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.counts import Counted, counted
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.registry import ATTACKS, on_matrices, on_records
+from fedpca_core.attacks.registry import ATTACKS, ON_MATRICES, on_matrices, on_records
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.linalg.stiefel import symmetric_part
@@ -55,7 +55,7 @@ UNITS: Mapping[Target, str] = {
 
 
 #: Whether an attack that takes about so many seconds is left waiting.
-Leave = Callable[[MatrixAttack | RecordsAttack, float], bool]
+Leave = Callable[[Attack, float], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ class Trial:
         return self.since is not None and self.since <= self.rounds
 
 
-def _none(attack: MatrixAttack | RecordsAttack, seconds: float) -> bool:
+def _none(attack: Attack, seconds: float) -> bool:
     return False
 
 
@@ -239,7 +239,6 @@ def trial(
     thorough : bool
         False: the messages are read in the first way that fits, and searched.
     """
-    heard = (one.round for one in view.exchanges if client in one.participants)
     fitting = list(on_matrices(deployment, client))
     if not thorough:
         quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
@@ -248,7 +247,7 @@ def trial(
     prices = {one.key: one.seconds(deployment, client) for one in fitting}
     prices |= {one.key: one.seconds(deployment, client) for one in on_records(deployment, client)}
     found = Trial(
-        deployment, client, waiting=prices, since=next(heard, None), rounds=len(view.exchanges)
+        deployment, client, waiting=prices, since=_first(view, client), rounds=len(view.exchanges)
     )
     for number, attack in enumerate(fitting):
         if leave(attack, prices[attack.key]):
@@ -270,6 +269,43 @@ def trial(
         joined = yield from part(_records(view, found, new, two, effort, leave), 0.9, 1.0)
         found = replace(found, newcomers=joined)
     return found if truth is None else replace(found, got=compared(found, truth))
+
+
+def alone(
+    key: str,
+    view: Transcript,
+    deployment: Deployment,
+    client: int = 0,
+    *,
+    truth: Truth | None = None,
+    effort: Effort = USUAL,
+) -> Run[Trial]:
+    """One attack on the matrix by its key, whether or not a count says that it fits.
+
+    Other attacks that fit are left waiting.
+
+    Raises
+    ------
+    InvalidInput
+        The messages that it reads are missing.
+    """
+    fitting = on_matrices(deployment, client)
+    prices = {one.key: one.seconds(deployment, client) for one in fitting if one.key != key}
+    states = yield from ON_MATRICES[key].read(view, deployment, client, effort)
+    found = Trial(
+        deployment,
+        client,
+        {key: states},
+        waiting=prices,
+        since=_first(view, client),
+        rounds=len(view.exchanges),
+    )
+    return found if truth is None else replace(found, got=compared(found, truth))
+
+
+def _first(view: Transcript, client: int) -> int | None:
+    """The round of the client's first message, or of the first sum that it is in."""
+    return next((one.round for one in view.exchanges if client in one.participants), None)
 
 
 def _without(waiting: Mapping[str, float], *keys: str) -> dict[str, float]:
@@ -455,7 +491,7 @@ def _counted(
     target: Target, theorem: Counted | None, deployment: Deployment, client: int
 ) -> Finding:
     if theorem is None:
-        fitting: list[MatrixAttack | RecordsAttack] = [*on_matrices(deployment, client)]
+        fitting: list[Attack] = [*on_matrices(deployment, client)]
         fitting += on_records(deployment, client)
         serving = [one for one in fitting if _serves(one.key, target)]
         names = ", ".join(one.title for one in serving)

@@ -13,7 +13,6 @@ from dashboard.views import (
     elsewhere,
     reconstruction,
     records,
-    recovery,
     replay,
 )
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
@@ -59,7 +58,6 @@ def take_away() -> None:
                 differencing.STUDY: joined,
                 at_risk.STUDY: mapped,
                 at_risk.NOISE: noisy,
-                recovery.STUDY: swept,
                 elsewhere.STUDY: sent,
             },
             data,
@@ -142,8 +140,6 @@ with st.container():
     joined = differencing.show(controls, data)
 with st.container():
     mapped, noisy = at_risk.show(controls)
-with st.container():
-    swept = recovery.show(controls)
 with st.container():
     sent = elsewhere.show(controls)
 

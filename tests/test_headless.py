@@ -28,7 +28,7 @@ from fedpca_core.consensus import verdicts
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.anomaly import leaks, poisoned, sweeps, task, trained
-from fedpca_core.questions.attack import defences, recovery
+from fedpca_core.questions.attack import defences
 from fedpca_core.questions.attack.records import at_risk, from_models
 from fedpca_core.questions.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
 from fedpca_core.questions.privacy import membership, price, reconstruction, spending
@@ -88,7 +88,7 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
         for kind in ("linear", "symmetric", "ridge", "pooled", "collude")
     ),
     ("attack", {"replay": True, "defences": True, "differencing": True, "record": 2}),
-    ("attack", {"growth": True, "at_risk": True, "elsewhere": "personal", "joined": 5}),
+    ("attack", {"at_risk": True, "elsewhere": "personal", "joined": 5}),
     ("attack", SIZED | {"problem": "digits", "records_per_client": 12, "elsewhere": "fedpg"}),
     ("attack", {"private_start": True, "private_penalty": True, "random_inner_steps": True}),
     *(
@@ -144,8 +144,6 @@ def trace_file(folder: Path) -> bytes:
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """What has a size of its own, cut down; a registry of jobs and memories of their own."""
-    monkeypatch.setattr(recovery.Recovery, "along", ("features", (20, 30)))
-    monkeypatch.setattr(recovery, "DRAWS", 1)
     smallest = next(iter(at_risk.ROWS))
     monkeypatch.setattr(at_risk, "ROWS", {smallest: at_risk.ROWS[smallest]})
     monkeypatch.setattr(at_risk.NoiseAtRisk, "along", ("upload_noise", (0.0, 1e-2)))

@@ -212,3 +212,18 @@ def test_a_ranking_of_no_pairs_is_no_figure():
         truth = Truth(matrix, 3, held[0], held[0], some)
         got = attacked(fp.SSI(3), held=held, truth=truth).got[Target.MEMBERSHIP]
         assert (got.figure == 1.0) == (kind == "others") and not (kind == "equal" and got.open)
+
+
+@pytest.mark.parametrize(("rounds", "told"), [(4, False), (8, False), (16, True)])
+def test_sums_over_changing_clients_are_open_only_once_they_single_one_out(rounds, told):
+    problem = fp.problems.decay_spectrum(features=12, samples=[40] * 4, decay=1.2, seed=0)
+    method, channel = fp.SSI(3), fp.Channel(secure_aggregation=True)
+    run = fp.simulate(problem, method, rounds=rounds, participation=0.5, channel=channel)
+    samples = problem.client_data.samples
+    deployment = Deployment(12, 4, 3, rounds, samples, method, participation=0.5, sums=True)
+    found = outcome(trial(run.transcript, deployment))
+    assert found is not None
+    private = problem.client_data.dense()[0]
+    error = np.linalg.norm(found.best[1][-1].matrix - private) / np.linalg.norm(private)
+    assert (error < 1e-6) == told
+    assert found.findings[0].status is (Status.OPEN if told else Status.NOT_OPENED)

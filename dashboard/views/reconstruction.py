@@ -191,7 +191,7 @@ def card(found: Reconstructed, settings: AttackSettings) -> None:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
     st.caption(data_note(found.facts.note, found.facts))
     secure = settings.secure_aggregation
-    by = found.by.adversary
+    by = found.by
     gets = [
         f"error {short(recovery.last, 2)} from {METHODS[method].title}"
         for method, recovery in found.recoveries.items()

@@ -6,7 +6,6 @@ the other side: they need the private truth and serve the simulation's curves.
 """
 
 from fedpca_core.attacks import baselines, personal, scores, simulation_only, stationary
-from fedpca_core.attacks.adversaries import ADVERSARIES, Adversary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
 from fedpca_core.attacks.joined import joined
@@ -30,8 +29,6 @@ from fedpca_core.attacks.samples import recover_samples
 from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
 
 __all__ = [
-    "ADVERSARIES",
-    "Adversary",
     "AttackPath",
     "Differences",
     "Differencing",

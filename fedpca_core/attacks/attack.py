@@ -105,7 +105,7 @@ class Taken:
     @property
     def differences(self) -> bool:
         """Whether the records are known up to what is common to all of them."""
-        return isinstance(self.found, Differences)
+        return self.found is not None and self.found.differences
 
     @property
     def whole(self) -> IntArray | None:
@@ -129,3 +129,6 @@ class RecordsAttack:
     read: Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Taken]]
     target: Target = Target.RECORDS
     searches: bool = True
+
+
+Attack = MatrixAttack | RecordsAttack

@@ -200,7 +200,10 @@ def _sums(
         next(rounds)
         for count, (estimate, rank) in enumerate(rounds, 1):
             if changing(view):
-                yield Belief.of_factor(factor_of(estimate, int(view.samples[client])))
+                if rank < view.features:  # other matrices explain the sums as well
+                    yield Belief(estimate, rank, dense=True)
+                else:
+                    yield Belief.of_factor(factor_of(estimate, int(view.samples[client])))
                 continue
             system = mean_system(view, client, count)
             read = from_answers(system, samples, noise=deployment.upload_noise)

@@ -20,6 +20,9 @@ from fedpca_core.attacks.symmetric import complete, symmetric_prior
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Exchange, Transcript
 
+#: A direction is a client's alone when so little of it belongs to the others.
+_ALONE = 1e-8
+
 
 def pooled(
     transcript: Transcript,
@@ -64,7 +67,8 @@ def pooled_rounds(
     *,
     trace: float | None = None,
 ) -> Iterator[Estimate]:
-    """`pooled` after each round. Ranks count directions of S while only S is seen."""
+    """`pooled` after each round. Ranks count directions of S while only S is seen, and then those
+    of the client's own matrix that the sums determine."""
     chosen, start = transcript.until(rounds), _start(prior, transcript.features)
     for stage in _growing(chosen, client, start):
         yield stage.solve(chosen, client, start, trace)
@@ -215,4 +219,6 @@ def _least(system: LinearSystem, transcript: Transcript, client: int, prior: Arr
     rows = left[client * features : (client + 1) * features, kept]
     step = (system.answers @ right[kept].T / sigma[kept]) @ rows.T
     step /= np.sqrt(transcript.weights[client])
-    return prior + 0.5 * (step + step.T), int(np.linalg.matrix_rank(rows))
+    # Directions in which the equations single this client out from all others.
+    told = np.linalg.svd(rows, compute_uv=False) > 1.0 - _ALONE
+    return prior + 0.5 * (step + step.T), int(told.sum())

@@ -1,44 +1,27 @@
-"""The registry of attacks: a new attack is one file and one line here."""
+"""The registry of attacks: a new attack is one file and its entry in one of two lists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from fedpca_core.attacks.attack import MatrixAttack, RecordsAttack
+from fedpca_core.attacks.attack import Attack, MatrixAttack, RecordsAttack
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.apart import LATTICE_ATTACKS
 from fedpca_core.attacks.matrices import MATRIX_ATTACKS
 
-#: All attacks by key; of those that fit, the first is the reading that pages show.
-ATTACKS: dict[str, MatrixAttack | RecordsAttack] = {}
-
-
-def register(*attacks: MatrixAttack | RecordsAttack) -> None:
-    """Add attacks.
-
-    Raises
-    ------
-    ValueError
-        A key that is taken.
-    """
-    for attack in attacks:
-        if attack.key in ATTACKS:
-            raise ValueError(f"There is an attack called {attack.key!r} already.")
-        ATTACKS[attack.key] = attack
+#: Attacks on second-moment matrices by key; of those that fit, the first is what pages show.
+ON_MATRICES: Mapping[str, MatrixAttack] = {one.key: one for one in MATRIX_ATTACKS}
+#: Attacks on the records behind a matrix.
+ON_RECORDS: Mapping[str, RecordsAttack] = {one.key: one for one in LATTICE_ATTACKS}
+#: All attacks.
+ATTACKS: Mapping[str, Attack] = {**ON_MATRICES, **ON_RECORDS}
 
 
 def on_matrices(deployment: Deployment, client: int = 0) -> Iterator[MatrixAttack]:
     """Attacks on second-moment matrices that fit."""
-    for attack in ATTACKS.values():
-        if isinstance(attack, MatrixAttack) and not attack.fits(deployment, client):
-            yield attack
+    return (one for one in ON_MATRICES.values() if not one.fits(deployment, client))
 
 
 def on_records(deployment: Deployment, client: int = 0) -> Iterator[RecordsAttack]:
     """Attacks on records that fit."""
-    for attack in ATTACKS.values():
-        if isinstance(attack, RecordsAttack) and not attack.fits(deployment, client):
-            yield attack
-
-
-register(*MATRIX_ATTACKS, *LATTICE_ATTACKS)
+    return (one for one in ON_RECORDS.values() if not one.fits(deployment, client))

@@ -332,7 +332,7 @@ PRESETS: tuple[Preset, ...] = (
         "Figure 1(b): recovery against convergence as features grow",
         "Rounds to recover the covariance grow as features over components; rounds to converge "
         "grow too and stay ahead.",
-        live={"rounds": 30, "growth": True},
+        live={"rounds": 30},
         varied="features",
         live_values=(20, 30, 40, 50, 60),
         attack=True,

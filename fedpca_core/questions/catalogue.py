@@ -24,7 +24,6 @@ from fedpca_core.questions.attack.differencing import OneMoreRecord
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.attack.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.questions.attack.records.study import ClientRecords
-from fedpca_core.questions.attack.recovery import Recovery
 from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.questions.attack.sent_models import SentModels
 from fedpca_core.questions.check.settings import CheckSettings
@@ -81,7 +80,6 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     ReplayAttack(),
     Defences(),
     OneMoreRecord(),
-    Recovery(),
     SentModels(),
     Promise(),
     PrivateRun(),

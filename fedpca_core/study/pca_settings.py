@@ -150,7 +150,6 @@ class ConvergeSettings(Settings):
         {"none": "None", "fedpg": "FedPG", "personal": "Personalised PCA", "one_shot": "One-shot"},
         view=True,
     )
-    growth: bool = switch(False, "Rounds to recovery against features", view=True)
     differencing: bool = switch(False, "Compare with an earlier run", view=True)
     record: int = number(0, "The record that joined", 0, 9999, view=True)
     mean_known: bool = switch(True, "Mean announced", view=True)

@@ -1,4 +1,4 @@
-"""The Attack page's studies: adversaries, guesses, replay, defences, one more record, growth."""
+"""The Attack page's studies: adversaries, guesses, replay, defences, one more record."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.attack import reconstruction, replay
-from fedpca_core.questions.attack.adversary import onlooker
+from fedpca_core.questions.attack.client_trial import adversary
 from fedpca_core.questions.attack.defences import DEFENCES, Defences
-from fedpca_core.questions.attack.differencing import Joined, OneMoreRecord, best_onlooker
+from fedpca_core.questions.attack.differencing import Joined, OneMoreRecord, best_adversary
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.questions.attack.records.from_models import from_models
-from fedpca_core.questions.attack.recovery import FEATURES, Recovery
 from fedpca_core.questions.attack.replay import ReplayAttack, Replayed
 from fedpca_core.questions.attack.sent_models import SentModels, borrowed
 from fedpca_core.questions.catalogue import STUDIES
@@ -68,7 +67,7 @@ def test_colluders_count_and_are_never_more_than_there_are() -> None:
     assert reconstructed(**secure, colluders=1).recoveries["ssi"].last > 0.05
     many = reconstructed(**secure, colluders=7)
     assert many.by.colluders == 4 and "only 4 other clients" in many.by.note
-    assert "switch secure aggregation on" in onlooker(replace(SMALL, attack="collude"), 5).note
+    assert "switch secure aggregation on" in adversary(replace(SMALL, attack="collude"), 5).note
 
 
 def test_starts_make_bands_and_tables() -> None:
@@ -202,12 +201,12 @@ def test_a_record_that_is_not_there_is_refused_in_words() -> None:
         outcome(OneMoreRecord().run(replace(SMALL, record=90)))
 
 
-def test_the_section_s_best_onlooker_suits_the_channel() -> None:
-    assert best_onlooker(SMALL, 5).key == "symmetric"
-    assert best_onlooker(replace(SMALL, attack="ridge"), 5).key == "ridge"
+def test_the_section_s_best_adversary_suits_the_channel() -> None:
+    assert best_adversary(SMALL, 5).key == "symmetric"
+    assert best_adversary(replace(SMALL, attack="ridge"), 5).key == "ridge"
     secure = replace(SMALL, secure_aggregation=True)
-    assert best_onlooker(secure, 5).key == "pooled"
-    assert best_onlooker(replace(secure, attack="collude"), 5).key == "collude"
+    assert best_adversary(secure, 5).key == "pooled"
+    assert best_adversary(replace(secure, attack="collude"), 5).key == "collude"
 
 
 # ------------------------------------------------------------------ noise at the source
@@ -226,26 +225,6 @@ def test_two_noisy_runs_do_not_give_a_record_away() -> None:
     assert found is not None and not found.found["ssi"].sure
     assert found.guarantee is not None and 1 < found.guarantee.epsilon < 2
     assert found.guarantee.releases == 2
-    assert "noise at the source" in Recovery().obstacle(replace(SMALL, **NOISY))
-
-
-# ------------------------------------------------------------------ growth
-def test_clients_are_recovered_before_the_method_converges_at_every_size() -> None:
-    swept = outcome(Recovery().run(replace(SMALL, components=5, samples=200)))
-    assert swept is not None
-    recovered, converged = (swept.band("SSI", name) for name in ("recovered", "converged"))
-    assert recovered.x.tolist() == list(FEATURES)
-    assert recovered.middle.tolist() == [size / 5 for size in FEATURES]
-    assert (converged.lower > 5 * recovered.upper).all()
-
-
-def test_what_has_no_size_to_vary_says_so() -> None:
-    for changes, words in (
-        ({"problem": "digits"}, "the features they have"),
-        ({"secure_aggregation": True}, "which secure aggregation hides"),
-    ):
-        chosen = replace(SMALL, growth=True, **changes)
-        assert not Recovery().wanted(chosen) and words in Recovery().obstacle(chosen)
 
 
 # ------------------------------------------------------------------ methods that send models
@@ -282,5 +261,3 @@ def test_a_study_is_kept_for_what_it_reads_only() -> None:
     assert study.identity(SMALL) != study.identity(replace(SMALL, budget=100))
     again = STUDIES["differencing"]
     assert again.identity(SMALL) != again.identity(replace(SMALL, record=4))
-    grown = STUDIES["recovery"]
-    assert grown.identity(SMALL) == grown.identity(replace(SMALL, features=40, rounds=20))

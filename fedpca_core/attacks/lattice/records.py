@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Records:
         One sentence on how it ended.
     """
 
+    differences: ClassVar[bool] = False
     certified: bool
     whole: IntArray | None
     values: Array | None

@@ -1,14 +1,22 @@
-"""One method's run on a page's problem, and the trial of one client's messages in it."""
+"""One method's run on a page's problem, and what a server makes of one client's messages in it.
+
+Either by every attack that fits (`client_trial`), or by the adversary that the page names alone
+(`read_by`).
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from fedpca_core import attacks
-from fedpca_core.attacks.attack import Effort
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.attacks.attack import Effort, MatrixAttack
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import require
 from fedpca_core.findings import Finding, Target
 from fedpca_core.problems import Problem, without_record
@@ -21,10 +29,85 @@ from fedpca_core.study.build import (
     build_problem,
     with_noise,
 )
-from fedpca_core.study.deployed import deployment_of
+from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_core.trial import Trial, trial
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.trial import Trial, alone, trial
+
+#: Fields of the settings that a run and its attack depend on, whatever a section adds.
+RUN = frozenset(
+    name for name, described in AttackSettings.parameters().items() if not described.view
+) - {"methods"}
+#: Adversaries of the page and their attacks in the registry, where these have another name.
+_ATTACKS = {"pooled": "sums", "collude": "sums"}
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Who attacks.
+
+    Attributes
+    ----------
+    key : str
+        As the settings name it.
+    colluders : int
+    note : str
+        Why it is not the chosen one; empty if it is.
+    """
+
+    key: str
+    colluders: int = 0
+    note: str = ""
+
+    @property
+    def attack(self) -> MatrixAttack:
+        """What it does with the messages."""
+        return ON_MATRICES[_ATTACKS.get(self.key, self.key)]
+
+    @property
+    def knows(self) -> str:
+        """What it sees and knows beyond the protocol, in a line."""
+        if self.key == "collude":
+            return "the sums, and the uploads of the clients that collude"
+        return self.attack.knows
+
+    @property
+    def does(self) -> str:
+        """What it makes of that, in a line."""
+        if self.key == "collude":
+            return (
+                "subtracts the colluders' share of every sum; with all others colluding the "
+                "client's own upload is left"
+            )
+        return self.attack.does
+
+
+def adversary(settings: AttackSettings, clients: int) -> Adversary:
+    """The chosen adversary, or the nearest that the channel leaves something to read.
+
+    ``clients`` are those of the problem: a table may have another number than the settings say.
+    """
+    secure = settings.secure_aggregation
+    reads_sums = settings.attack in _ATTACKS
+    if secure and not reads_sums:
+        return Adversary(
+            "pooled",
+            note="Under secure aggregation the server receives no single upload, so what is shown "
+            "is the adversary who reads the sums.",
+        )
+    if reads_sums and not secure:
+        return Adversary(
+            "linear",
+            note="While every upload arrives by itself there are no sums to read and nothing for "
+            "colluding clients to add, so what is shown is the passive adversary; switch secure "
+            "aggregation on for the other.",
+        )
+    if settings.attack != "collude":
+        return Adversary(settings.attack)
+    most = clients - 1
+    note = f"There are only {most} other clients; all of them collude here."
+    asked = settings.colluders
+    return Adversary("collude", min(asked, most), note if asked > most else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +129,17 @@ class ClientTrial:
     transcript: Transcript
     view: Transcript
     trial: Trial
+
+    @property
+    def estimates(self) -> Array:
+        """(rounds + 1, features, features) float64: the matrix that is believed, by the best
+        reading."""
+        return np.stack([state.matrix for state in self.trial.best[1]])
+
+    @property
+    def directions(self) -> IntArray:
+        """(rounds + 1,) int64: directions of it that the messages tell."""
+        return np.array([state.read for state in self.trial.best[1]], dtype=np.int64)
 
 
 def problems(
@@ -101,6 +195,48 @@ def observed(
     return trace.transcript, view, table
 
 
+def _deployment(
+    problem: Problem,
+    method: str,
+    settings: ConvergeSettings,
+    view: Transcript,
+    earlier: Transcript | None = None,
+) -> Deployment:
+    algorithm, client = build_algorithm(method, settings), settings.client
+    rounds = len(view.exchanges)
+    found = deployment_of(problem, algorithm, settings, client, rounds=rounds, earlier=earlier)
+    # Where all others collude nothing is hidden.
+    hidden = any(exchange.uploads is None for exchange in view.exchanges)
+    return replace(found, sums=found.sums and hidden)
+
+
+def read_by(
+    attack: str, problem: Problem, method: str, settings: AttackSettings, start: int = 0
+) -> Part[ClientTrial]:
+    """Run a method and let one attack of the registry read it round by round.
+
+    What is said of the client's covariance is compared with the truth; what else fits waits.
+    """
+    watched = observed(problem, method, settings, start)
+    transcript, view, table = yield from part(watched, 0.0, 0.6)
+    deployment = _deployment(problem, method, settings, view)
+    if attack == "sums" and not deployment.sums:
+        attack = "symmetric"  # of the client's own uploads, which colluders have left over
+    found = yield from part(
+        alone(
+            attack,
+            view,
+            deployment,
+            settings.client,
+            truth=truth_of(problem, settings.client, settings.components),
+            effort=Effort(path=True),
+        ),
+        0.6,
+        1.0,
+    )
+    return ClientTrial(table, transcript, view, found)
+
+
 def client_trial(
     problem: Problem,
     method: str,
@@ -118,12 +254,7 @@ def client_trial(
     before = None
     if earlier is not None:
         _, before, _ = yield from part(observed(earlier, method, settings), 0.5 * share, share)
-    algorithm = build_algorithm(method, settings)
-    deployment = deployment_of(
-        problem, algorithm, settings, settings.client, rounds=len(view.exchanges), earlier=before
-    )
-    if view is not transcript and all(one.uploads is not None for one in view.exchanges):
-        deployment = replace(deployment, sums=False)  # all others collude: nothing is hidden
+    deployment = _deployment(problem, method, settings, view, before)
     effort = Effort(settings.budget, settings.seeded, path=True)
     found = trial(
         view,

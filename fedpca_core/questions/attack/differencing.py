@@ -17,7 +17,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, together
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.questions import costs
-from fedpca_core.questions.attack.adversary import RUN, Onlooker, attack, onlooker
+from fedpca_core.questions.attack.client_trial import RUN, Adversary, adversary, read_by
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.study import pictures
@@ -87,7 +87,7 @@ class Joined:
         For image data.
     everybody : int
         Records of all clients together.
-    by : Onlooker
+    by : Adversary
     guarantee : Guarantee or None
         What the two runs guarantee together, where there is noise at the source.
     """
@@ -98,7 +98,7 @@ class Joined:
     features: tuple[str, ...]
     pictures: Pictures | None
     everybody: int
-    by: Onlooker
+    by: Adversary
     guarantee: Guarantee | None
 
     @property
@@ -137,13 +137,13 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
             f"Record {settings.record} is zero throughout and leaves no trace in a covariance; "
             "choose another record.",
         )
-        by = best_onlooker(settings, problem.clients)
+        by = best_adversary(settings, problem.clients)
         found: dict[str, Read] = {}
         refusals: dict[str, str] = {}
         for position, method in enumerate(settings.attacked):
             ends = (position + np.array([0.0, 1.0])) / len(settings.attacked)
             try:
-                reading = _read(*runs, method, settings, by, record)
+                reading = _read(*runs, method, settings, by.attack.key, record)
                 found[method] = yield from part(reading, *ends)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
@@ -185,10 +185,10 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
         }
 
 
-def best_onlooker(settings: AttackSettings, clients: int) -> Onlooker:
+def best_adversary(settings: AttackSettings, clients: int) -> Adversary:
     """The chosen adversary, or where subtracting needs more the best one that only looks on."""
-    chosen = onlooker(settings, clients)
-    return chosen if chosen.key != "linear" else Onlooker("symmetric", note=chosen.note)
+    chosen = adversary(settings, clients)
+    return chosen if chosen.key != "linear" else Adversary("symmetric", note=chosen.note)
 
 
 def _read(
@@ -196,15 +196,15 @@ def _read(
     later: Problem,
     method: str,
     settings: AttackSettings,
-    by: Onlooker,
+    attack: str,
     record: Array,
 ) -> Part[Read]:
     """Attack both runs of a method and subtract."""
     alone = replace(settings, starts=1)
-    first = yield from part(attack(earlier, method, alone, by), 0.0, 0.5)
-    second = yield from part(attack(later, method, alone, by), 0.5, 1.0)
+    first = yield from part(read_by(attack, earlier, method, alone), 0.0, 0.5)
+    second = yield from part(read_by(attack, later, method, alone), 0.5, 1.0)
     counts = [attacks.records_behind(run.view, settings.client) for run in (first, second)]
-    before, after = first.path.estimates, second.path.estimates
+    before, after = first.estimates, second.estimates
     rounds = min(len(before), len(after))  # a method may stop earlier in one of them
     difference = attacks.differencing(before[:rounds], after[:rounds], *counts)
     signs = np.where(difference.records @ record < 0, -1.0, 1.0)[:, None]

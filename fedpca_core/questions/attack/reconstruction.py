@@ -18,7 +18,13 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
 from fedpca_core.questions import costs
-from fedpca_core.questions.attack.adversary import RUN, Attacked, Onlooker, attack, onlooker
+from fedpca_core.questions.attack.client_trial import (
+    RUN,
+    Adversary,
+    ClientTrial,
+    adversary,
+    read_by,
+)
 from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.streams import Streams
 from fedpca_core.study import pictures
@@ -131,8 +137,7 @@ class Reconstructed:
     guesses : tuple of Guess
     pictures : tuple of Pictures
         The server's view, round by round.
-    by : Onlooker
-        Who attacked.
+    by : Adversary
     facts : Facts
     """
 
@@ -140,7 +145,7 @@ class Reconstructed:
     refusals: Mapping[str, str]
     guesses: tuple[Guess, ...]
     pictures: tuple[Pictures, ...]
-    by: Onlooker
+    by: Adversary
     facts: Facts
 
     @property
@@ -169,7 +174,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
         yield Step(0.0, "Preparing the problem")
         problem = build_problem(settings, data)
         truth = private_matrix(problem, settings.client)
-        by, facts = onlooker(settings, problem.clients), Facts.of(problem)
+        by, facts = adversary(settings, problem.clients), Facts.of(problem)
         guesses = _guesses(settings, problem, truth)
         recoveries: dict[str, Recovery] = {}
         paths: dict[str, Array] = {}
@@ -186,17 +191,18 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
                 continue
             ends = position / len(runs), (position + 1) / len(runs)
             try:
-                found = yield from part(attack(problem, method, settings, by, start), *ends)
+                reading = read_by(by.attack.key, problem, method, settings, start)
+                found = yield from part(reading, *ends)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
                 continue
             if start:
-                errors = scores.relative_errors(found.path.estimates, truth)
+                errors = scores.relative_errors(found.estimates, truth)
                 recoveries[method] = recoveries[method].joined(errors)
             else:
-                reading = _recovery(found, truth, problem, settings)
-                recoveries[method] = yield from part(reading, ends[1], ends[1])
-                paths[method] = found.path.estimates
+                scoring = _recovery(found, truth, problem, settings)
+                recoveries[method] = yield from part(scoring, ends[1], ends[1])
+                paths[method] = found.estimates
             if time.monotonic() - shown > PARTIAL_SECONDS:
                 yield Step(ends[1], f"{METHODS[method].title} attacked", result())
                 shown = time.monotonic()
@@ -243,26 +249,26 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
 
 
 def _recovery(
-    found: Attacked, truth: Array, problem: Problem, settings: AttackSettings
+    found: ClientTrial, truth: Array, problem: Problem, settings: AttackSettings
 ) -> Part[Recovery]:
-    path, shape = found.path, problem.image_shape
+    estimates, shape = found.estimates, problem.image_shape
     angles: list[Array] = []
     likeness: list[ImageScore | None] = []
-    for begin in range(0, len(path.estimates), _AT_ONCE):
+    for begin in range(0, len(estimates), _AT_ONCE):
         yield Step(0.0, "scoring the reconstruction")
-        some = path.estimates[begin : begin + _AT_ONCE]
+        some = estimates[begin : begin + _AT_ONCE]
         angles.append(scores.top_space_sines(some, truth, settings.components))
         if shape is not None:
             likeness += [_likeness(estimate, truth, shape) for estimate in some]
     return Recovery(
-        errors=scores.relative_errors(path.estimates, truth)[None],
-        ranks=path.ranks,
+        errors=scores.relative_errors(estimates, truth)[None],
+        ranks=found.directions,
         angles=np.concatenate(angles),
         progress=found.table["sin_theta"].to_numpy(dtype=float),
         messages=_messages(found, settings.client),
         likeness=tuple(likeness),
-        released=scores.relative_error(path.estimates[-1], held_matrix(problem, settings.client)),
-        finding=found.finding,
+        released=scores.relative_error(estimates[-1], held_matrix(problem, settings.client)),
+        finding=found.trial.findings[0],
     )
 
 
@@ -271,12 +277,12 @@ def _likeness(estimate: Array, truth: Array, shape: tuple[int, int]) -> ImageSco
     return scores.eigen_image_scores(estimate, truth, shape, 1)[0] if np.any(estimate) else None
 
 
-def _messages(found: Attacked, client: int) -> pd.DataFrame:
+def _messages(found: ClientTrial, client: int) -> pd.DataFrame:
     """Round by round: who took part, what was sent, its size, what the server knows by then."""
     rows = []
     transcript = found.transcript
     sizes = found.table[["bytes_up", "bytes_down"]].diff()
-    for exchange, rank in zip(transcript.exchanges, found.path.ranks[1:], strict=False):
+    for exchange, rank in zip(transcript.exchanges, found.directions[1:], strict=False):
         uploads = exchange.uploads if exchange.uploads is not None else exchange.sums or {}
         shape = {name: array.shape[-2:] for name, array in uploads.items()}
         sent = " + ".join(f"{name} {rows} × {columns}" for name, (rows, columns) in shape.items())

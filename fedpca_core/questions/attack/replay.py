@@ -14,11 +14,11 @@ from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
-from fedpca_core.questions.attack.adversary import RUN, replaying
+from fedpca_core.questions.attack.client_trial import RUN
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.study import pictures
-from fedpca_core.study.build import attacked_run, build_problem
-from fedpca_core.study.deployed import held_matrix, private_matrix
+from fedpca_core.study.build import attacked_run, build_algorithm, build_problem
+from fedpca_core.study.deployed import held_matrix, private_matrix, stated_trace
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import AttackSettings
@@ -133,7 +133,15 @@ def replayed(
     """Replay one client of a run of FAPS that ended at this angle."""
     truth = private_matrix(problem, settings.client)
     held = held_matrix(problem, settings.client)
-    search = replaying(problem, transcript, settings)
+    search = attacks.Replaying(
+        transcript,
+        build_algorithm("faps", settings),
+        settings.client,
+        trace=stated_trace(problem, settings.client),
+        seeded=settings.seeded,
+        noise=settings.upload_noise,
+        evaluations=settings.budget,
+    )
 
     def result() -> Replayed:
         found = search.result

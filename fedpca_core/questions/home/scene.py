@@ -12,7 +12,6 @@ import pandas as pd
 from fedpca_core.arrays import AnyArray, Array, BoolArray
 from fedpca_core.attacks.attack import Taken
 from fedpca_core.attacks.belief import Belief
-from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.errors import require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
@@ -274,7 +273,7 @@ def _thumbnail(block: Array, problem: Problem) -> AnyArray:
 def _with_records(scene: Scene, problem: Problem, taken: Taken, private: Array) -> Scene:
     """The records in the place of the directions, from the round that certifies them."""
     found = taken.found
-    if not isinstance(found, Records) or found.values is None or taken.round is None:
+    if found is None or found.values is None or taken.round is None:
         return replace(scene, certified=None)
     mean = subtracted(problem)[:, None]
     ordered = in_order_of(found.values, private + mean)

@@ -18,7 +18,6 @@ from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.errors import check_client, require
 from fedpca_core.findings import Finding, Target, frame
 from fedpca_core.guarantee import Guarantee, meanings
@@ -129,11 +128,7 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         states += [states[-1]] * (trace.rounds + 1 - len(states))
         taken = next((one for one in found.taken.values() if one.whole is not None), None)
         records = None
-        if (
-            taken is not None
-            and isinstance(taken.found, Records)
-            and taken.found.values is not None
-        ):
+        if taken is not None and taken.found is not None and taken.found.values is not None:
             # Without a mean nothing tells a record from its negative; counts have positive sums.
             values = taken.found.values
             records = pd.DataFrame((values * np.where(values.sum(axis=0) < 0, -1.0, 1.0)).T)

@@ -14,6 +14,7 @@ import numpy as np
 from fedpca_core.algorithms import FedPG, OneShot, PersonalizedPCA
 from fedpca_core.arrays import AnyArray
 from fedpca_core.attacks.lattice.records import Records
+from fedpca_core.attacks.lattice.without_mean import Differences
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import images
 from fedpca_core.protocol.algorithm import Algorithm
@@ -65,7 +66,7 @@ class FromModels:
     size : Size
     error : float
         Of the client's matrix as found, relative (simulation only).
-    found : Records or None
+    found : Records or Differences or None
         None where the messages determine no matrix.
     note : str
         How it ended, in the attack's words.
@@ -79,7 +80,7 @@ class FromModels:
 
     size: Size
     error: float
-    found: Records | None
+    found: Records | Differences | None
     note: str
     exact: int
     truth: AnyArray
@@ -109,7 +110,7 @@ def from_models(method: str) -> Part[FromModels]:
     result = replace(
         nothing,
         error=float(np.linalg.norm(states[-1].matrix - truth) / np.linalg.norm(truth)),
-        found=found if isinstance(found, Records) else None,
+        found=found,
         note="" if found is None else found.note,
     )
     if taken is None or taken.whole is None:

@@ -13,7 +13,6 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.belief import unpacked
-from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.scores import above_least
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.findings import Finding
@@ -21,8 +20,13 @@ from fedpca_core.problems import Problem
 from fedpca_core.problems.images import FINE_RESOLUTION
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
-from fedpca_core.questions.attack.adversary import RUN
-from fedpca_core.questions.attack.client_trial import ClientTrial, client_trial, problems, said
+from fedpca_core.questions.attack.client_trial import (
+    RUN,
+    ClientTrial,
+    client_trial,
+    problems,
+    said,
+)
 from fedpca_core.questions.attack.records import pictures
 from fedpca_core.steps import Run, Step, changed
 from fedpca_core.study.build import before_noise
@@ -277,7 +281,7 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
         _padded(pictures.column_tiles(one[:, : pictures.SHOWN], shape), widest) for one in arrived
     ]
     found = next((one.found for one in [best, *taken.values()] if one and one.found), None)
-    judged = found.certificate if isinstance(found, Records) else found
+    judged = None if found is None else found.certificate
     return MethodRecords(
         directions=np.array([state.read for state in states]),
         attack=trial.best[0],
