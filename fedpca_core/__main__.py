@@ -27,13 +27,14 @@ import argparse
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TextIO
 
 from threadpoolctl import threadpool_limits
 
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import InvalidInput, visible
 from fedpca_core.papers.experiment import Size
 from fedpca_core.papers.registry import EXPERIMENTS, experiment, rows_of
 from fedpca_core.papers.reproduce import reproduce
@@ -50,11 +51,20 @@ from fedpca_core.study.own_data import NoFile, OwnData
 
 #: Tables with more rows are written, not printed.
 PRINTED_ROWS = 40
+#: Exit statuses: an input that does not fit, and a fault of the program's own.
+REFUSED, FAULT = 2, 70
+
+
+class _Parser(argparse.ArgumentParser):
+    """Whose complaints may be printed to a terminal, whatever they quote."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (2 for input that does not fit)."""
-    parser = argparse.ArgumentParser(prog="python -m fedpca_core", description="Headless runs.")
+    """Run one command; returns the exit status (2 for input that does not fit, 70 for a fault)."""
+    parser = _Parser(prog="python -m fedpca_core", description="Headless runs.")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a settings file")
     run.add_argument("file", type=Path)
@@ -107,40 +117,60 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _presets(chosen.name)
     except InvalidInput as refusal:
         way = " Give it with --table." if isinstance(refusal, NoFile) else ""
-        print(f"{refusal}{way}", file=sys.stderr)
-        return 2
+        _say(f"{refusal}{way}", sys.stderr)
+        return REFUSED
+    except MemoryError:
+        _say("This machine has not enough memory for that; choose smaller sizes.", sys.stderr)
+        return REFUSED
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read the output has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as error:
+        if "FEDPCA_DEBUG" in os.environ:
+            raise
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+        _say(
+            f"This is a fault of the program ({type(error).__name__}: {error}; {place}); please "
+            "report it with the settings. FEDPCA_DEBUG=1 shows the whole way there.",
+            sys.stderr,
+        )
+        return FAULT
     return 0
+
+
+def _say(text: str, where: TextIO | None = None) -> None:
+    """Print lines in which nothing can steer a terminal: names come from files of strangers."""
+    print("\n".join(map(visible, text.split("\n"))), file=where)
 
 
 def _data(names: Sequence[str], given: Sequence[Path], folder: Path) -> int:
     """List all data sets, or provide some; one that cannot be had does not stop the others."""
     wanted = [by_name(name) for name in names]
     if not wanted:
-        print(listing(folder))
+        _say(listing(folder))
     refused = 0
     for one in wanted:
         try:
             files = provide(one, folder, given)
         except InvalidInput as refusal:
-            print(refusal, file=sys.stderr)
+            _say(str(refusal), sys.stderr)
             refused += 1
             continue
-        print(f"{one.title}: {', '.join(map(str, files))}")
+        _say(f"{one.title}: {', '.join(map(str, files))}")
     return 2 if refused else 0
 
 
 def _settings(file: Path) -> Settings:
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a path may hold a NUL, a file no text
         raise InvalidInput(
-            f"The settings file {file} cannot be read ({error}); give a JSON file."
+            f"The settings file {file} cannot be read ({getattr(error, 'strerror', error)}); give "
+            "a JSON file."
         ) from None
     return read_settings(text)
 
@@ -165,14 +195,14 @@ def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
         _clear()
         for name, frame in study.tables(result, settings).items():
             if len(frame) <= PRINTED_ROWS:
-                print(f"{study.title}: {name}")
-                print(frame.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+                _say(f"{study.title}: {name}")
+                _say(frame.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
             if out is not None:
                 write_whole(out / f"{study.key}-{name}.csv", frame.to_csv(index=False))
                 written.append(f"{study.key}-{name}.csv")
     if out is not None:
         write_whole(out / "run.json", json.dumps(_record(settings, data), indent=2))
-        print(f"Wrote {', '.join([*written, 'run.json'])} to {out}.")
+        _say(f"Wrote {', '.join([*written, 'run.json'])} to {out}.")
 
 
 def _record(settings: Settings, data: OwnData | None) -> dict[str, Any]:
@@ -201,7 +231,7 @@ def _reproduce(name: str, size: Size, seeds: int, out: Path, only: Sequence[str]
     medians = summary(table)
     if len(medians) <= PRINTED_ROWS:
         print(f"\nmedians over the seeds\n{medians.to_string(index=False)}")
-    print(f"Wrote {', '.join(write_results(table, chosen, size, out))} to {out}.")
+    _say(f"Wrote {', '.join(write_results(table, chosen, size, out))} to {out}.")
 
 
 def _cell(step: Step[Any]) -> bool:

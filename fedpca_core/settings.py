@@ -205,7 +205,7 @@ class Parameter:
                 raise self._refusal(value)
             return value
         if self.choices:
-            if value in self.choices:
+            if isinstance(value, str) and value in self.choices:
                 return value
             by_name = {name.casefold(): key for key, name in self.choices.items()}
             by_name |= {key.casefold(): key for key in self.choices}
@@ -253,10 +253,40 @@ class Parameter:
         return int(number) if isinstance(self.default, int) else float(number)
 
     def _refusal(self, value: Any) -> InvalidInput:
-        text = value if isinstance(value, str) else repr(value)
-        text = text if len(text) <= 40 else f"{text[:37]}..."
-        quoted = f"“{text}”" if isinstance(value, str) else text
+        quoted = f"“{said(value)}”" if isinstance(value, str) else said(value)
         return InvalidInput(f"{self.label} cannot be {quoted}: it must be {self.allowed()}.")
+
+
+def said(value: object, most: int = 40) -> str:
+    """A stranger's value in a sentence: no more of it than a glance takes in."""
+    if isinstance(value, list | tuple | dict):
+        empty = "" if value else "n empty"
+        return f"a{empty} {'group of settings' if isinstance(value, dict) else 'list'}"
+    if isinstance(value, int) and abs(value) > 10**most:
+        return f"a number of more than {most} digits"
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def read_json(text: str) -> Any:
+    """What a file of JSON holds.
+
+    Raises
+    ------
+    InvalidInput
+        It is none: broken, nested too deeply, or with a number of thousands of digits.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{error.msg} in line {error.lineno}"
+    except RecursionError:
+        where = "it is nested too deeply"
+    except ValueError:
+        where = "it holds a number of too many digits"
+    raise InvalidInput(
+        f"This is not a configuration file: {where}; use a file saved by this program."
+    ) from None
 
 
 def because(*rules: tuple[object, str, str | Iterable[str]]) -> dict[str, str]:
@@ -478,13 +508,7 @@ class Settings:
             Not JSON, or a file for something else. Unknown and out-of-range fields do not raise:
             the reading says what is wrong with them.
         """
-        try:
-            content = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InvalidInput(
-                f"This is not a configuration file: {error.msg} in line {error.lineno}; "
-                "use a file saved by this program."
-            ) from None
+        content = read_json(text)
         require(
             isinstance(content, dict),
             "This is not a configuration file: it holds no settings; "
@@ -493,13 +517,13 @@ class Settings:
         kind = content.pop("kind", cls.kind)
         require(
             kind == cls.kind,
-            f"This configuration is of kind “{kind}”, not “{cls.kind}”; "
+            f"This configuration is of kind “{said(kind)}”, not “{cls.kind}”; "
             "open it where it was saved.",
         )
         version = content.pop("version", cls.version)
         require(
             isinstance(version, int) and version <= cls.version,
-            f"This configuration has version {version!r}, newer than {cls.version}; "
+            f"This configuration has version {said(version)}, newer than {cls.version}; "
             "update the program.",
         )
         return cls._read(content, {name: name for name in cls.parameters()})
@@ -565,7 +589,7 @@ class Settings:
             try:
                 values[name] = description.check(value)
             except InvalidInput as refusal:
-                faults.append(str(refusal))
+                faults.append(f"“{name}”: {refusal}")
                 if description.view:
                     used = description.texts(description.default)
                     notes.append(f"{refusal} {used} is used instead.")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.settings import said
 
 T = TypeVar("T")
 
@@ -132,16 +133,6 @@ def _typed(hint: Any, value: Any, named: str, most: int, nested: int) -> Any:
         f"{named} must be {words.get(hint, 'a text')}, not {said(value)}; make the run again.",
     )
     return value
-
-
-def said(value: object, most: int = 40) -> str:
-    """A stranger's value in a sentence: no more of it than a glance takes in."""
-    if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "a group of settings"
-    if isinstance(value, int) and abs(value) > 10**most:
-        return f"a number of more than {most} digits"
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 @cache

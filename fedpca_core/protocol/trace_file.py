@@ -23,9 +23,10 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, PaidMean
 from fedpca_core.problems.array_file import SPOILED, content, promised
 from fedpca_core.protocol.algorithm import Setting
-from fedpca_core.protocol.described import describe, made, restore, said
+from fedpca_core.protocol.described import describe, made, restore
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.transcript import Exchange, Transcript
+from fedpca_core.settings import said
 
 FORMAT = "fedpca trace"
 VERSION = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,7 +54,7 @@ from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.questions.which.frontier import Frontier, Strip
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, read_json, said
 from fedpca_core.study.own_table import OwnTable
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.preset import Preset
@@ -160,10 +159,7 @@ def read_settings(text: str) -> Settings:
     InvalidInput
         Not a configuration file, an unknown kind, or a value that does not fit.
     """
-    try:
-        content = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
-        content = None
+    content = read_json(text)
     if not isinstance(content, dict) or not isinstance(content.get("kind"), str):
         raise InvalidInput(
             "This is not a configuration file: it names no kind; use a file saved by this program "
@@ -172,6 +168,6 @@ def read_settings(text: str) -> Settings:
     kind = content["kind"]
     if kind not in KINDS:
         raise InvalidInput(
-            f"There are no settings of kind “{kind[:40]}”; use one of {', '.join(KINDS)}."
+            f"There are no settings of kind “{said(kind)}”; use one of {', '.join(KINDS)}."
         )
     return KINDS[kind].from_file(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from fedpca_core.errors import InvalidInput
@@ -23,8 +24,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
         else:
             unfinished.write_bytes(content)
         unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # a path may hold a NUL
+        with suppress(OSError, ValueError):
+            unfinished.unlink(missing_ok=True)
+        why = getattr(error, "strerror", error)
         raise InvalidInput(
-            f"{path} cannot be written ({error.strerror}); choose another folder with --out."
+            f"{path} cannot be written ({why}); choose another folder with --out."
         ) from None

@@ -42,9 +42,10 @@ class OwnData:
         """
         try:
             return cls(path.name, path.read_bytes())
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a path may hold a NUL
             raise InvalidInput(
-                f"The file {path} cannot be read ({error.strerror}); give an existing file."
+                f"The file {path} cannot be read ({getattr(error, 'strerror', error)}); give an "
+                "existing file."
             ) from None
 
     @cached_property
