@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m bench`` all but the long ones, ``python -m bench simulate`` one.
+"""Run the benchmarks: ``python -m bench`` all but the long ones, ``python -m bench rounds`` one.
 
 Every module bench/bench_*.py with a ``main()`` is one; options are passed on to a single one
 (``python -m bench load --visitors 3 --seconds 20``). One BLAS thread is used unless
@@ -15,7 +15,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
 
 #: Only when it is named: takes minutes and the whole machine, or needs Flower's own environment.
-BY_NAME = ("load", "flower", "ways", "peers")
+BY_NAME = ("load", "flower", "peers")
 
 
 def names() -> list[str]:

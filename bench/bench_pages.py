@@ -12,7 +12,7 @@ import statistics
 import time
 from typing import Any
 
-from bench.in_browser import Start, measure
+from scripts.browser import chromium
 
 REPEAT = 7
 MOVES = 8
@@ -34,14 +34,17 @@ _DIGEST = "document.querySelector('[data-digest]').dataset.digest"
 
 def main() -> None:
     """Print the waits."""
-    measure(_waits)
+    from tests.browser.tools import ROOT, serve
+
+    with serve(ROOT / "app.py", ROOT) as address:
+        _waits(address)
 
 
-def _waits(address: str, start: Start) -> None:
+def _waits(address: str) -> None:
     from tests.browser.tools import drawn, pages
 
     charts: list[str] = []
-    with start() as browser:
+    with chromium() as browser:
         for path in (entry.path for entry in pages() if entry.path != "/"):
             page = browser.new_page(bypass_csp=True)
             page.goto(f"{address}{path}")
@@ -57,18 +60,18 @@ def _waits(address: str, start: Start) -> None:
     print(f"ε from 10 to 0.1 in one drag to the last repaint there: {_line(drags)} of {DRAGS}")
     print(f"first chart, ms (median, minimum and maximum of {REPEAT})")
     for path in charts:
-        fresh, again, pictures = _first_charts(start, f"{address}{path}")
+        fresh, again, pictures = _first_charts(f"{address}{path}")
         seen = f"   its first picture {_line(pictures)}" if pictures else ""
         print(f"  {path:<14} fresh {_line(fresh)}   again {_line(again)}{seen}")
 
 
-def _first_charts(start: Start, url: str) -> tuple[list[float], list[float], list[float]]:
+def _first_charts(url: str) -> tuple[list[float], list[float], list[float]]:
     """First charts, fresh and again, and the first pictures (again) of pages that have one."""
     fresh: list[float] = []
     again: list[float] = []
     pictures: list[float] = []
     for _ in range(REPEAT):
-        with start() as browser:
+        with chromium() as browser:
             context = browser.new_context(bypass_csp=True, viewport={"width": 1440, "height": 900})
             context.add_init_script(_FIRST_CHART)
             for waits in (fresh, again):

@@ -11,7 +11,7 @@ import statistics
 import time
 from typing import Any
 
-from bench.in_browser import Start, measure
+from scripts.browser import chromium
 
 REPEAT = 5
 #: Moves of every slider, there and back.
@@ -32,13 +32,16 @@ _DRAWN = """(before) => {
 
 def main() -> None:
     """Print the waits."""
-    measure(_waits)
+    from tests.browser.tools import ROOT, serve
+
+    with serve(ROOT / "app.py", ROOT) as address:
+        _waits(address)
 
 
-def _waits(address: str, start: Start) -> None:
+def _waits(address: str) -> None:
     from tests.browser.tools import drawn
 
-    with start() as browser:
+    with chromium() as browser:
         page = browser.new_page(bypass_csp=True, viewport={"width": 1440, "height": 900})
         page.goto(address)
         drawn(page)
@@ -48,7 +51,7 @@ def _waits(address: str, start: Start) -> None:
             print(f"  {dial:<14} median {statistics.median(waits):5.0f}   p95 {worst:5.0f} ms")
     moving = []
     for _ in range(REPEAT):
-        with start() as browser:
+        with chromium() as browser:
             moving.append(_first(browser, address))
     print(f"first moving picture, fresh profile: {statistics.median(moving):.0f} ms", end=" ")
     print(f"({min(moving):.0f} to {max(moving):.0f})")

@@ -9,7 +9,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 #: The shell draws no window around a page, which saves a third of a browser's work.
 NAMES = (
@@ -56,6 +59,28 @@ def find() -> str:
         if _starts(candidate):
             return candidate
     raise NoBrowser(HOW_TO_INSTALL)
+
+
+@contextmanager
+def chromium(*flags: str) -> Iterator[Any]:
+    """A running Playwright browser that has never been anywhere.
+
+    Raises
+    ------
+    NoBrowser
+        There is none, or no Playwright.
+    """
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise NoBrowser(HOW_TO_INSTALL) from None
+    executable = find()
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=[*FLAGS, *flags])
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 def _candidates():

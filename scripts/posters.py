@@ -138,13 +138,10 @@ def shown(context: Any, file: Path, width: int = 1440) -> Any:
 
 def check(names: list[str], folder: Path) -> int:
     """Open posters one by one; returns how many are not what they should be."""
-    from playwright.sync_api import sync_playwright
-
-    from scripts.browser import FLAGS, find
+    from scripts.browser import chromium
 
     refused = 0
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=find(), args=list(FLAGS))
+    with chromium() as browser:
         context = browser.new_context(offline=True)
         for name in names:
             try:
@@ -152,7 +149,6 @@ def check(names: list[str], folder: Path) -> int:
             except InvalidInput as refusal:
                 print(f"{name}: {refusal}", file=sys.stderr, flush=True)
                 refused += 1
-        browser.close()
     print(f"{len(names) - refused} of {len(names)} posters open without a network, all drawn")
     return refused
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from fedpca_core.questions.home.settings import STEPS
-from scripts.browser import FLAGS, NoBrowser, find
+from scripts.browser import chromium
 from tests.browser.tools import ROOT, drawn, pages, serve
 
 Scheme = Literal["light", "dark"]
@@ -98,27 +97,19 @@ def record(browser: Browser, server: str, out: Path) -> None:
             page.close()
 
 
-def main() -> int:
+def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("addresses", nargs="*", help="path and query of a page, all without")
     options.add_argument("--out", type=Path, default=ROOT / "shots", help="folder for the pictures")
     options.add_argument("--window", action="store_true", help="only what the window shows")
     chosen = options.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    try:
-        executable = find()
-    except NoBrowser as reason:
-        print(reason, file=sys.stderr)
-        return 1
-    with serve(ROOT / "app.py", ROOT) as server, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
+    with chromium() as browser, serve(ROOT / "app.py", ROOT) as server:
         if chosen.addresses == ["story"]:
             record(browser, server, chosen.out)
         else:
             shoot_all(browser, server, chosen)
-        browser.close()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -20,10 +20,10 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PlaywrightError
 
-from scripts.browser import FLAGS, NoBrowser, find
+from scripts.browser import chromium
 from tests.browser.tools import LINE, ROOT, drawn, pages, serve, settled, watch
 
 #: What can be acted upon, and how much more often than a summary it is.
@@ -131,15 +131,9 @@ def main() -> int:
     options.add_argument("--visits", type=int, default=20)
     options.add_argument("--first", type=int, default=0, help="seed of the first visit")
     chosen: Any = options.parse_args()
-    try:
-        executable = find()
-    except NoBrowser as reason:
-        print(reason, file=sys.stderr)
-        return 1
     paths = chosen.paths or [link.path for link in pages()]
     failed = 0
-    with serve(ROOT / "app.py", ROOT, "2") as server, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
+    with chromium() as browser, serve(ROOT / "app.py", ROOT, "2") as server:
         for seed in range(chosen.first, chosen.first + chosen.visits):
             visit = Visit(browser, str(server), seed)
             visit.run(paths)
@@ -147,7 +141,6 @@ def main() -> int:
             failed += bool(visit.wrong)
             if visit.wrong:
                 print(f"visit {seed}:", *visit.wrong, "after:", *visit.done, sep="\n  ", flush=True)
-        browser.close()
     print(f"{failed} of {chosen.visits} visits went wrong")
     return 1 if failed else 0
 

@@ -8,14 +8,15 @@ documents, so an address opened anew is a fresh visitor, in whichever tab.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-from scripts.browser import FLAGS, NoBrowser, find, required
+from scripts.browser import NoBrowser, required
+from scripts.browser import chromium as started
 from tests.browser.tools import (
     LINE,
     ROOT,
@@ -46,18 +47,14 @@ expect.set_options(timeout=60_000)
 @pytest.fixture(scope="session")
 def chromium():
     """The running browser; without one the tests are skipped, or fail where CI is set."""
-    try:
-        executable = find()
-    except NoBrowser as reason:
-        if required():
-            pytest.fail(str(reason))
-        pytest.skip(str(reason))
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=executable, args=[*FLAGS, "--process-per-site"]
-        )
+    with ExitStack() as opened:
+        try:
+            browser = opened.enter_context(started("--process-per-site"))
+        except NoBrowser as reason:
+            if required():
+                pytest.fail(str(reason))
+            pytest.skip(str(reason))
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
