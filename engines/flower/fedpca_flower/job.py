@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,10 @@ class Job:
         cannot be finished.
     secure_bound : float
         No entry of a secure sum may exceed it in size.
+    norm_bound : float
+        No client's ||S_i||_2 may exceed it; infinite: nothing is agreed.
+    most_records, most_features : int
+        No client may hold more.
     columns : tuple of str
         Features that the clients read; empty: all of their files.
     """
@@ -62,6 +66,9 @@ class Job:
     timeout: float = 120.0
     patience: float = 600.0
     secure_bound: float = 2.0**20
+    norm_bound: float = math.inf
+    most_records: int = 10**8
+    most_features: int = 10**5
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -97,6 +104,7 @@ class Job:
             bool(np.isfinite(self.secure_bound)) and self.secure_bound > 0,
             f"The bound of secure sums must be positive, not {self.secure_bound}.",
         )
+        require(self.norm_bound > 0, f"A bound on norms is positive, not {self.norm_bound}.")
 
     @classmethod
     def of(cls, run: Mapping[str, Any]) -> Job:
@@ -111,7 +119,10 @@ class Job:
         )
         private = math.isfinite(getattr(settings, "epsilon", math.inf))
         terms = ("epsilon", "epsilon"), ("delta", "delta"), ("clip", "clip_norm")
-        limits = ("timeout", "patience", "secure-bound")
+        limits: list[tuple[str, Callable[[Any], Any]]] = [
+            *((key, float) for key in ("timeout", "patience", "secure-bound", "norm-bound")),
+            *((key, int) for key in ("most-records", "most-features")),
+        ]
         try:
             return cls(
                 algorithm=METHODS[chosen[0]].make(settings),
@@ -124,7 +135,7 @@ class Job:
                 weights=str(run.get("weights", "records")),
                 budget={name: getattr(settings, key) for name, key in terms} if private else None,
                 columns=columns(run),
-                **{key.replace("-", "_"): float(run[key]) for key in limits if key in run},
+                **{key.replace("-", "_"): kind(run[key]) for key, kind in limits if key in run},
             )
         except AttributeError as error:
             raise InvalidInput(
@@ -149,10 +160,11 @@ class Job:
     def setting(self, facts: Sequence[Mapping[str, Any]]) -> Setting:
         """What everybody knows of the run, from what each client has said of itself."""
         widths = [fact["features"] for fact in facts]
+        odd = next((c for c, width in enumerate(widths) if width != widths[0]), 0)
         require(
-            len(set(widths)) == 1,
-            f"The clients have {widths} features; they must agree on the same columns "
-            "(--run-config 'columns=\"a,b,c\"').",
+            odd == 0,
+            f"Client {odd} has {widths[odd]} features and client 0 has {widths[0]}; they must "
+            "agree on the same columns (--run-config 'columns=\"a,b,c\"').",
         )
         samples = np.array([fact["samples"] for fact in facts], dtype=np.int64)
         counts = samples if self.weights == "records" else np.ones(len(samples))
@@ -171,6 +183,18 @@ class Job:
         if not any(fact["simulated"] for fact in facts):
             stated = replace(stated, drawn=FROM_THE_SYSTEM)
         return replace(setting, record_norm=budget.clip, guarantee=stated)
+
+    def largest(self, setting: Setting) -> float:
+        """What ||M_i||_2 of a client's matrix can be: as agreed, or clip² and its noise.
+
+        Noise of deviation ν an entry has a norm of about 2ν√features, and with chances that no run
+        will meet more than 3ν√features + 12ν.
+        """
+        if self.budget is None or math.isfinite(self.norm_bound):
+            return self.norm_bound
+        budget = Budget(self.budget["epsilon"], self.budget["delta"], self.budget["clip"])
+        noise = float(source_guarantee(setting.samples, setting.weights, budget)[0].max())
+        return budget.clip**2 + noise * (3.0 * math.sqrt(setting.features) + 12.0)
 
     @property
     def taken(self) -> tuple[str, ...]:

@@ -38,8 +38,6 @@ class Member:
         self.client = position(self.node)
         #: Whether a simulation hands out the data; with records of its own a node obeys itself.
         self.simulated = not self.node.get("data")
-        #: Shapes of the upload, which masks hide.
-        self.shapes: dict[str, tuple[int, ...]] = {}
 
     # ------------------------------------------------------------------ the run
     def enter(self, run: Told) -> None:
@@ -179,7 +177,6 @@ class Member:
         single = replace(channel, secure_aggregation=False)
         box = Mailbox(single, self.setting, self.streams, reuse_uploads=False)
         uploads = box.up(uplink, plan).uploads or {}
-        self.shapes = {name: array.shape[1:] for name, array in uploads.items()}
         return on_the_wire({name: array[0] for name, array in uploads.items()}, channel.dtype)
 
     def stepped(self, told: Told, state: Arrays) -> None:
@@ -214,5 +211,5 @@ class Member:
         state = self.memory.arrays.get("pending") or self.state
         shown = {name: array[0] for name, array in state.items()} if shows else None
         products = int(self.data.products[self.client]) if "data" in vars(self) else 0
-        told |= {"products": products, "shows": shows, "shapes": self.shapes}
+        told |= {"products": products, "shows": shows}
         return packed(told, up=up, simulation_only=shown)

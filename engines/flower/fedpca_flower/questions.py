@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from fedpca_core.arrays import Array, Arrays, IntArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.one_of_many import NoneOfMany
 from fedpca_core.protocol.agreed import agree
-from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting
+from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting, Uploads
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_core.streams import Streams
+from fedpca_flower.declared import COUNT, FLAG, SHOWN, Declared, of_one
 from fedpca_flower.job import Job
 from fedpca_flower.records import on_the_wire
 from fedpca_flower.roster import Answers, Roster
@@ -43,6 +45,9 @@ class Questions:
         self.sums = SecureSums(roster, mailbox, job.secure_bound) if secure else None
         self._facts: dict[str, Array] = {}
         self.products = 0  # before the first round
+        #: A client's state, which the server knows from simulations, and whether it sees it.
+        self.states: dict[str, tuple[tuple[int, ...], str]] = {}
+        self.shown = False
         self._started: set[int] = set()
         self._counted = dict.fromkeys(range(setting.clients), 0)
         self._owed: dict[int, Arrays] = {}
@@ -69,7 +74,10 @@ class Questions:
         """S_i X of every client, all of whom must answer, (clients, features, columns)."""
         everybody: dict[int, Any] = {client: {} for client in range(self.setting.clients)}
         down = on_the_wire({"frame": frames}, self.job.channel.dtype)
-        answers = self.roster.ask("product", everybody, down=down)
+        most = self.job.largest(self.setting) * float(np.linalg.norm(frames, 2))
+        one = of_one({"product": frames[None]}, self.job.channel.dtype)
+        declared = Declared({"products": COUNT}, one, {"product": most})
+        answers = self.roster.ask("product", everybody, declared, down=down)
         if missing := sorted(set(everybody) - set(answers)):
             raise InvalidInput(
                 f"Before the first round every client must answer, and clients {missing} did not; "
@@ -93,18 +101,27 @@ class Questions:
             "participation": setting.participation,
             "absent": setting.absent,
         }
-        answers = self.roster.ask("start", dict.fromkeys(new, told), agreed=self._facts)
+        everybody = dict.fromkeys(new, told)
+        answers = self.roster.ask("start", everybody, self._declared(), agreed=self._facts)
         self._started |= {new[client] for client in answers}
         return answers
 
     # ------------------------------------------------------------------ rounds
-    def round(self, plan: Plan, server: ServerState) -> tuple[Plan, Inbox, Answers]:
+    def round(
+        self, plan: Plan, server: ServerState, nothing: Arrays
+    ) -> tuple[Plan, Inbox, Answers]:
         """Ask the participants until enough have answered; the plan for those who have.
+
+        Parameters
+        ----------
+        nothing : mapping of arrays
+            The uploads of nobody, (0, ...), which declare those of everybody.
 
         Raises
         ------
         InvalidInput
-            Too few answered within the job's patience.
+            Too few answered within the job's patience, or the method cannot do without somebody
+            who was left out.
         """
         planned = set(plan.participants.tolist())
         # Who came late to a sum that waits for all would be asked alone, which no sum hides.
@@ -114,10 +131,15 @@ class Questions:
         for attempt in count():
             self.roster.refresh()
             self.start()
+            self._check_left_out(plan, planned if self.job.waits else needed)
             terms = {} if self.sums is None else {"secure": self.sums.terms(plan, attempt)}
-            answers = self._ask(plan, terms)
+            answers = self._ask(plan, terms, self._upload(nothing, plan))
             if answers and needed <= set(answers):
-                received = _stacked(answers) if self.sums is None else self.sums.opened(answers)
+                if self.sums is None:
+                    received: Arrays | None = _stacked(answers)
+                else:
+                    shapes = {name: array.shape[1:] for name, array in nothing.items()}
+                    received = self.sums.opened(answers, shapes)
                 if received is not None:
                     _LOG.info("Round %d: answers from clients %s", plan.round, list(answers))
                     self._counted |= dict.fromkeys(answers, plan.round)
@@ -144,17 +166,43 @@ class Questions:
         if feedback is not None:
             down = on_the_wire(feedback, self.job.channel.dtype)
             self._owed |= dict.fromkeys(clients, down)
-        answers = self._told("settle", {client: {} for client in clients})
+        answers = self._told("settle", {client: {} for client in clients}, self._declared())
         self._meter()
         return answers
 
     # ------------------------------------------------------------------ inside
+    def _declared(self, **upload: Any) -> Declared:
+        shows = SHOWN if self.shown else FLAG
+        return Declared({"products": COUNT, "shows": shows}, shown=self.states, **upload)
+
+    def _upload(self, nothing: Arrays, plan: Plan) -> Declared:
+        """What an answer to this round's question holds, from the uploads of nobody."""
+        if self.sums is not None:
+            words = sum(math.prod(array.shape[1:]) for array in nothing.values())
+            return self._declared(up={"words": ((words,), "uint64")})
+        up, method = of_one(nothing, self.job.channel.dtype), self.job.algorithm
+        noise = self.job.channel.upload_noise > 0 or getattr(method, "noise", 0.0) > 0
+        products = method.uploads is Uploads.PRODUCTS and "product" in up and not noise
+        if not products or "frame" not in plan.downlink:
+            return self._declared(up=up)
+        most = self.job.largest(self.setting) * np.linalg.norm(plan.downlink["frame"], 2)
+        return self._declared(up=up, norms={"product": float(most)})
+
+    def _check_left_out(self, plan: Plan, needed: Collection[int]) -> None:
+        gone, planned = self.roster.left_out, plan.participants.tolist()
+        missing = [c for c in planned if c in gone]
+        if missing and (set(missing) == set(planned) or set(missing) & set(needed)):
+            raise InvalidInput(
+                f"Round {plan.round} of {self.job.algorithm.title} cannot be finished without "
+                f"client {missing[0]}. {gone[missing[0]]}"
+            )
+
     def _meter(self) -> None:
         """Bytes are counted from the records, repeated questions included."""
         self.mailbox.bytes_up = self.roster.bytes_up
         self.mailbox.bytes_down = self.roster.bytes_down
 
-    def _ask(self, plan: Plan, terms: dict[str, Any]) -> Answers:
+    def _ask(self, plan: Plan, terms: dict[str, Any], declared: Declared) -> Answers:
         scalar = bool | int | float | str | None
         extra = {key: value for key, value in plan.extra.items() if isinstance(value, scalar)}
         told = {"round": plan.round, "local_steps": plan.local_steps, "extra": extra, **terms}
@@ -164,15 +212,18 @@ class Questions:
             # A broadcast for all: who does not take part only hears it.
             others = [client for client in self.roster.nodes if client not in weights]
             self.roster.tell("hear", others, down=down)
-        return self._told("step", {c: {**told, "weight": w} for c, w in weights.items()}, down)
+        each = {c: {**told, "weight": w} for c, w in weights.items()}
+        return self._told("step", each, declared, down)
 
-    def _told(self, action: str, told: dict[int, Any], down: Arrays | None = None) -> Answers:
+    def _told(
+        self, action: str, told: dict[int, Any], declared: Declared, down: Arrays | None = None
+    ) -> Answers:
         known = {
             c: {**said, "counted": self._counted[c]}
             for c, said in told.items()
             if self.roster.nodes.get(c) in self._started
         }
-        answers = self.roster.ask(action, known, self._owed, down=down)
+        answers = self.roster.ask(action, known, declared, self._owed, down=down)
         for client in answers:
             self._owed.pop(client, None)
         return answers

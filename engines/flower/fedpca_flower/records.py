@@ -7,6 +7,7 @@ channel counts: its entries at the precision of the wire.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,10 +18,14 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from fedpca_core.arrays import AnyArray
+from fedpca_core.errors import InvalidInput, require
 
 #: How the bytes are to be read: row by row, the lowest byte of a number first.
 BARE = "little-endian rows"
 _TOLD = "told"
+#: Characters of one message's plain values, and types of its arrays.
+_LONGEST = 2**24
+_TYPES = ("bool", "int64", "uint64", "float32", "float64")
 
 #: What one side tells the other: plain values, and groups of named arrays.
 Told = dict[str, Any]
@@ -37,10 +42,22 @@ def packed(told: Mapping[str, Any], **groups: Mapping[str, AnyArray] | None) -> 
 
 
 def opened(content: RecordDict) -> tuple[Told, Groups]:
-    """What `packed` packed; a group that was empty is missing."""
-    told: Told = json.loads(str(content.config_records[_TOLD]["json"]))
+    """What `packed` packed; a group that was empty is missing.
+
+    Raises
+    ------
+    InvalidInput
+        Nothing that `packed` could have made.
+    """
+    try:
+        text = content.config_records[_TOLD]["json"]
+        require(isinstance(text, str) and len(text) <= _LONGEST, "its plain values are no text")
+        told = json.loads(str(text), parse_constant=_no_number)
+    except (KeyError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"its plain values cannot be read ({error})"[:200]) from None
+    require(isinstance(told, dict), "its plain values have no names")
     groups = {
-        name: {key: _numbers(array) for key, array in record.items()}
+        name: {key: _numbers(key, array) for key, array in record.items()}
         for name, record in content.array_records.items()
     }
     return told, groups
@@ -78,6 +95,20 @@ def _bare(array: AnyArray) -> Array:
     return Array(str(array.dtype), tuple(array.shape), BARE, little.tobytes())
 
 
-def _numbers(array: Array) -> AnyArray:
+def _no_number(name: str) -> None:
+    raise InvalidInput(f"{name} is no number")
+
+
+def _numbers(name: str, array: Array) -> AnyArray:
+    shape = tuple(array.shape)
+    require(
+        array.stype == BARE and array.dtype in _TYPES and all(side >= 0 for side in shape),
+        f"the array “{name[:60]}” is written in a way that nobody agreed on",
+    )
+    bytes_ = np.dtype(array.dtype).itemsize * math.prod(shape)
+    require(
+        len(array.data) == bytes_,
+        f"the array “{name[:60]}” of shape {shape} has {len(array.data)} bytes, not {bytes_}",
+    )
     read = np.frombuffer(array.data, dtype=np.dtype(array.dtype).newbyteorder("<"))
-    return read.astype(np.dtype(array.dtype)).reshape(array.shape)
+    return read.astype(np.dtype(array.dtype)).reshape(shape)

@@ -10,7 +10,9 @@ from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
 from fedpca_core.arrays import Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import InvalidInput, require
+from fedpca_flower import secure
+from fedpca_flower.declared import FLAG, KEY, Declared, quoted, size, whole
 from fedpca_flower.job import Job
 from fedpca_flower.records import Groups, Told, opened, packed, payload
 
@@ -30,6 +32,8 @@ class Roster:
         The node of each client that is there.
     facts : dict
         What each client has said of itself.
+    left_out : dict
+        Why a client takes no part any more, in a sentence: its answer was none.
     bytes_up, bytes_down : int
         Bytes of the arrays in all messages of the groups ``up``, ``down`` and ``owed``, from the
         records.
@@ -39,6 +43,7 @@ class Roster:
         self.grid, self.job = grid, job
         self.nodes: dict[int, int] = {}
         self.facts: dict[int, Told] = {}
+        self.left_out: dict[int, str] = {}
         self.bytes_up = self.bytes_down = 0
         self._refusals: list[str] = []
         self._greeted: set[int] = set()
@@ -74,16 +79,23 @@ class Roster:
         self._greeted &= online
         self.nodes = {client: node for client, node in self.nodes.items() if node in online}
         hello = dict.fromkeys(online - self._greeted, packed(self.job.public()))
-        for node, (told, _) in self._exchange("hello", hello).items():
+        for node, (told, _) in self._exchange("hello", hello, self._facts()).items():
             self._greeted.add(node)
-            if "refused" in told:
-                self._refusals.append(told["refused"])
-            else:
+            try:
                 self._enter(node, told)
+            except InvalidInput as refusal:
+                self._note(str(refusal))
 
     def refusal(self) -> str:
-        """The latest sentence of a client that refused; empty without any."""
+        """The latest sentence of a client that refused, or about one; empty without any."""
         return self._refusals[-1] if self._refusals else ""
+
+    def _facts(self) -> Declared:
+        norms = "spectral_norms" in self.job.algorithm.agreed
+        known = {"client": whole(0, 10**6), "public": KEY, "simulated": FLAG}
+        known["features"] = whole(1, self.job.most_features)
+        known["samples"] = whole(1, self.job.most_records)
+        return Declared(known | ({"spectral_norm": size(self.job.norm_bound)} if norms else {}))
 
     def _enter(self, node: int, told: Told) -> None:
         client, clients = told["client"], self.job.clients
@@ -96,6 +108,12 @@ class Roster:
             client not in self.nodes,
             f"Two nodes call themselves client {client}; give each a number of its own.",
         )
+        require(client not in self.left_out, self.left_out.get(client, ""))
+        require(
+            secure.is_key(told["public"]),
+            f"The public key of client {client} is none that secrets can be agreed with; its "
+            "operator must see what runs there.",
+        )
         before = self.facts.get(client, told)
         require(
             all(told[name] == before[name] for name in ("features", "samples")),
@@ -104,11 +122,32 @@ class Roster:
         )
         self.nodes[client], self.facts[client] = node, told
 
+    def _blame(self, node: int, action: str, why: str) -> None:
+        """Leave out who gave an answer that is none; before it has a number, its node is named."""
+        told = (
+            f"{self._name(node)} is left out: in its answer to “{action}” {why}. Its operator must "
+            "see what runs there."
+        )
+        for client in [c for c, known in self.nodes.items() if known == node]:
+            del self.nodes[client]
+            self.left_out[client] = told
+        self._greeted.add(node)
+        self._note(told)
+
+    def _name(self, node: int) -> str:
+        client = next((c for c, known in self.nodes.items() if known == node), None)
+        return f"Node {node}" if client is None else f"Client {client}"
+
+    def _note(self, sentence: str) -> None:
+        self._refusals.append(sentence)
+        _LOG.warning(sentence)
+
     # ------------------------------------------------------------------ questions
     def ask(
         self,
         action: str,
         told: Mapping[int, Told],
+        declared: Declared,
         owed: Mapping[int, Arrays] | None = None,
         **groups: Arrays | None,
     ) -> Answers:
@@ -122,20 +161,20 @@ class Roster:
             node: packed(told[client], owed=(owed or {}).get(client), **groups)
             for node, client in client_of.items()
         }
-        answers: Answers = {}
-        for node, (said, arrays) in self._exchange(action, contents).items():
-            if "refused" in said:
-                self._refusals.append(said["refused"])
-                _LOG.warning("Client %d refuses: %s", client_of[node], said["refused"])
-            else:
-                answers[client_of[node]] = said, arrays
-        return dict(sorted(answers.items()))
+        answers = self._exchange(action, contents, declared)
+        return dict(sorted((client_of[node], answer) for node, answer in answers.items()))
 
     def tell(self, action: str, clients: list[int], **groups: Arrays) -> None:
         """Send some clients arrays and do not wait."""
         self._push(action, dict.fromkeys((self.nodes[c] for c in clients), packed({}, **groups)))
 
-    def _exchange(self, action: str, contents: Mapping[int, RecordDict]) -> Answers:
+    def _exchange(
+        self,
+        action: str,
+        contents: Mapping[int, RecordDict],
+        declared: Declared,
+    ) -> Answers:
+        """The answers that hold what was declared, by node; whoever sends another is left out."""
         waiting = self._push(action, contents)
         end = time.monotonic() + self.job.timeout
         answers: Answers = {}
@@ -148,7 +187,18 @@ class Roster:
                     _LOG.warning("Node %d did not answer: %s", node, reply.error.reason)
                     continue
                 self.bytes_up += payload(reply.content, "up")
-                answers[node] = opened(reply.content)
+                try:
+                    said, groups = opened(reply.content)
+                    if "refused" in said:
+                        require(isinstance(said["refused"], str), "it refuses without a sentence")
+                        self._greeted.add(node)
+                        self._note(f"{self._name(node)} refuses: {quoted(said['refused'])}")
+                        continue
+                    declared.check(said, groups)
+                except InvalidInput as lie:
+                    self._blame(node, action, str(lie))
+                else:
+                    answers[node] = said, groups
             if waiting and time.monotonic() >= end:
                 _LOG.warning("No answer to “%s” in time from %s", action, sorted(waiting.values()))
                 break

@@ -93,6 +93,17 @@ def new_key() -> tuple[str, str]:
     return private.private_bytes_raw().hex(), private.public_key().public_bytes_raw().hex()
 
 
+def is_key(public: str) -> bool:
+    """Whether secrets can be agreed with a public key; some points give everybody the same."""
+    try:
+        X25519PrivateKey.generate().exchange(
+            X25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        )
+    except ValueError:
+        return False
+    return True
+
+
 def pair_seeds(private: str, keys: Mapping[int, str], client: int, occasion: str) -> dict[int, str]:
     """The seed that a client shares with each other participant on one occasion, as text."""
     own = X25519PrivateKey.from_private_bytes(bytes.fromhex(private))

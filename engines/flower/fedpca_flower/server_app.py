@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedpca_core.arrays import Arrays, put
+from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.agreed import check_agreed
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState
 from fedpca_core.protocol.run import Finish, Run
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import save_trace
+from fedpca_flower.declared import of_one
 from fedpca_flower.job import Job
 from fedpca_flower.questions import Questions
 from fedpca_flower.records import whole
@@ -38,20 +43,23 @@ class Deployment(Run):
         self.products += self.ask.products
         server, everyone = self.algorithm.start(self.public, self.setting, self.streams)
         self.nobody = {name: array[:0] for name, array in everyone.items()}
+        self.ask.states = of_one(everyone)
         answers = self.ask.start()
         self._keep_states = self.setting.clients == sum(s["shows"] for s, _ in answers.values())
+        self.ask.shown = self._keep_states
         self.clients = everyone if self._keep_states else self.nobody  # seen in simulations only
         self._heard(answers)
         return server
 
     def collect(self, plan: Plan, down: Arrays, server: ServerState) -> tuple[Plan, Inbox, Finish]:
+        nobody = plan.keep(np.zeros(len(plan.participants), dtype=bool))
+        none = self.public.only(nobody.participants), self.nobody
+        nothing, _ = self.algorithm.client(*none, nobody, down, self.streams)
         if len(plan.participants):
-            plan, inbox, answers = self.ask.round(plan, server)
+            plan, inbox, answers = self.ask.round(plan, server, nothing)
             self._heard(answers)
         else:  # nobody is needed, and the server's step still reads messages by name
-            none = self.public.only(plan.participants), self.nobody
-            uploads, _ = self.algorithm.client(*none, plan, down, self.streams)
-            inbox = self.ask.inbox(uploads, plan)
+            inbox = self.ask.inbox(nothing, plan)
 
         def finish(feedback: Arrays | None) -> None:
             if feedback is not None:
@@ -67,17 +75,44 @@ class Deployment(Run):
             self.clients = put(self.clients, np.array(list(answers), dtype=np.int64), rows)
 
 
-def run(grid: Grid, job: Job) -> Trace:
-    """Run a job on the clients of a grid; raises `InvalidInput` where it cannot be finished."""
+def run(grid: Grid, job: Job, heard: Callable[[Deployment], None] = lambda _: None) -> Trace:
+    """Run a job on the clients of a grid; ``heard`` is called after every round.
+
+    Raises
+    ------
+    InvalidInput
+        The run cannot be finished.
+    """
     deployment = Deployment(job, Roster.gathered(grid, job))
-    trace = deployment.finish()
+    for _ in deployment:
+        heard(deployment)
     deployment.ask.settle(range(job.clients))
-    return trace
+    return deployment.trace()
 
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run what the run configuration asks for and write the trace where it says (``out``)."""
-    trace = run(grid, Job.of(context.run_config))
-    with whole(Path(str(context.run_config.get("out", "trace.npz"))), private=False) as file:
-        save_trace(trace, file)
+    """Run what the run configuration asks for; what came of it is in files (``out``).
+
+    A run that cannot be finished ends with a sentence, not with an exception: it is in
+    ``….result.json`` with who was left out and why, and the rounds so far are in ``….so-far.npz``.
+    """
+    out = Path(str(context.run_config.get("out", "trace.npz")))
+    so_far = out.with_suffix(".so-far.npz")
+    told: dict[str, Any] = {"finished": False, "rounds": 0, "left out": {}}
+
+    def heard(deployment: Deployment) -> None:
+        trace = deployment.trace()
+        with whole(so_far, private=False) as file:
+            save_trace(trace, file)
+        told.update({"rounds": trace.rounds, "left out": deployment.ask.roster.left_out})
+
+    try:
+        run(grid, Job.of(context.run_config), heard)
+        so_far.replace(out)
+        told |= {"finished": True, "said": f"All rounds are done; the trace is {out}."}
+    except InvalidInput as refusal:
+        told["said"] = str(refusal)
+    with whole(out.with_suffix(".result.json"), private=False) as file:
+        file.write(json.dumps(told, ensure_ascii=False, indent=1).encode())
+    print(told["said"], flush=True)

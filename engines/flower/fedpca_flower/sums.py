@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fedpca_core.arrays import Arrays
 from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_flower import secure
+from fedpca_flower.declared import KEY, Declared, one_for_each
 from fedpca_flower.roster import Answers, Roster
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 class SecureSums:
@@ -21,13 +25,14 @@ class SecureSums:
     def __init__(self, roster: Roster, mailbox: Mailbox, bound: float) -> None:
         self.roster, self.mailbox, self.bound = roster, mailbox, bound
         self.point = secure.FixedPoint(bound, roster.job.clients)
-        self._occasion = ""
+        self._occasion, self._there = "", list[int]()
         self._total: secure.Words | None = None
 
     def terms(self, plan: Plan, attempt: int) -> dict[str, Any]:
         """What the participants of a round are told: with whom, and for which occasion."""
         self._occasion = f"{plan.round}/{attempt}"
         there = [client for client in plan.participants.tolist() if client in self.roster.nodes]
+        self._there = there
         return {
             "keys": {client: self.roster.facts[client]["public"] for client in there},
             "occasion": self._occasion,
@@ -35,10 +40,12 @@ class SecureSums:
             "differences": self.mailbox.reuse,
         }
 
-    def opened(self, answers: Answers) -> Arrays | None:
+    def opened(self, answers: Answers, shapes: Shapes) -> Arrays | None:
         """The round's sums; None where somebody fell silent before they were open."""
         told = {"occasion": self._occasion, "arrived": list(answers)}
-        replies = self.roster.ask("unmask", dict.fromkeys(answers, told))
+        lost = one_for_each(set(self._there) - set(answers), KEY)
+        declared = Declared({"own": KEY, "lost": lost})
+        replies = self.roster.ask("unmask", dict.fromkeys(answers, told), declared)
         if set(replies) != set(answers):
             return None
         openings = {
@@ -49,7 +56,7 @@ class SecureSums:
         total = secure.open_sum(words, openings)
         if self.mailbox.reuse:
             self._total = total = total if self._total is None else total + self._total
-        return self.point.numbers(total, next(iter(answers.values()))[0]["shapes"])
+        return self.point.numbers(total, shapes)
 
     def inbox(self, totals: Arrays, plan: Plan) -> Inbox:
         """What the server receives of a round."""

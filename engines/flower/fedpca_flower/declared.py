@@ -1,0 +1,156 @@
+"""What a client's answer has to hold: nothing is believed that was not declared beforehand.
+
+Names and shapes of an upload come from the method itself, whose step for nobody has them
+(`NoneOfMany`); plain values have a rule each. Whoever answers otherwise is named and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fedpca_core.arrays import AnyArray, Arrays
+from fedpca_core.errors import require
+from fedpca_flower.records import Groups, Told
+
+#: No number of an upload is larger in size; powers of it would overflow.
+LARGEST_NUMBER = 1e30
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a plain value has to be."""
+
+    holds: Callable[[Any], bool]
+    what: str
+
+
+FLAG = Rule(lambda value: isinstance(value, bool), "true or false")
+#: 32 bytes.
+KEY = Rule(
+    lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{64}", value)),
+    "64 hexadecimal digits",
+)
+SHOWN = Rule(lambda value: value is True, "true, as at the start")
+
+
+def whole(least: int, most: int) -> Rule:
+    """A whole number; JSON's true and 3.0 are none."""
+    return Rule(
+        lambda value: type(value) is int and least <= value <= most,
+        f"a whole number from {least} to {most}",
+    )
+
+
+def size(most: float) -> Rule:
+    """A finite number of at least 0."""
+    most = min(most, LARGEST_NUMBER)
+    return Rule(
+        lambda value: type(value) in (int, float) and 0 <= value <= most,
+        f"a number from 0 to {most:g}",
+    )
+
+
+def one_for_each(clients: Collection[int], rule: Rule) -> Rule:
+    """A value for each of these clients and for nobody else."""
+    names = {str(client) for client in clients}
+    return Rule(
+        lambda value: (
+            isinstance(value, dict) and set(value) == names and all(map(rule.holds, value.values()))
+        ),
+        f"{rule.what} for each of the clients {sorted(clients)}",
+    )
+
+
+#: Products with S_i for one message.
+COUNT = whole(0, 10**9)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What one answer has to hold.
+
+    Attributes
+    ----------
+    told : mapping of rules
+        For the plain values.
+    up : mapping of (shape, dtype)
+        The upload's arrays.
+    norms : mapping of floats
+        Largest spectral norm of some of them.
+    shown : mapping of (shape, dtype)
+        Arrays of the state, which a simulated client shows where it says so.
+    """
+
+    told: Mapping[str, Rule] = field(default_factory=dict)
+    up: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    norms: Mapping[str, float] = field(default_factory=dict)
+    shown: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+
+    def check(self, said: Told, groups: Groups) -> None:
+        """Refuse an answer that holds something else.
+
+        Raises
+        ------
+        InvalidInput
+            Says what, and what it should have been.
+        """
+        for name, rule in self.told.items():
+            require(
+                rule.holds(said.get(name)),
+                f"“{name}” must be {rule.what}, not {quoted(said.get(name, 'missing'))}",
+            )
+        _check_arrays("its upload", groups.get("up", {}), self.up)
+        for name, (_, dtype) in self.up.items():
+            largest = float(np.abs(groups["up"][name]).max(initial=0.0))
+            require(
+                dtype == "uint64" or largest <= LARGEST_NUMBER,
+                f"“{name}” holds {largest:g}, and no number of a run is above {LARGEST_NUMBER:g}",
+            )
+        for name, most in self.norms.items():
+            norm = float(np.linalg.norm(groups["up"][name], 2))
+            require(
+                norm <= most * (1 + _ROUNDING),
+                f"“{name}” has a spectral norm of {norm:.3g}, and {most:.3g} was agreed",
+            )
+        if self.shown and said.get("shows") is True:
+            _check_arrays("the state that it shows", groups.get("simulation_only", {}), self.shown)
+
+
+def of_one(arrays: Arrays, dtype: str | None = None) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shape and type of one client's arrays, from arrays with the client axis first."""
+    return {name: (array.shape[1:], dtype or str(array.dtype)) for name, array in arrays.items()}
+
+
+def _check_arrays(
+    what: str,
+    received: Mapping[str, AnyArray],
+    declared: Mapping[str, tuple[tuple[int, ...], str]],
+) -> None:
+    names = quoted(sorted(received))
+    require(set(received) == set(declared), f"{what} has {names}, not {sorted(declared)}")
+    for name, (shape, dtype) in declared.items():
+        array = received[name]
+        is_ = f"{array.dtype!s} of shape {array.shape}"
+        require(
+            array.shape == shape and array.dtype == dtype,
+            f"“{name}” is {is_}, not {dtype} of shape {shape}",
+        )
+
+
+def quoted(value: object) -> str:
+    """What somebody else has sent, short and harmless in a terminal."""
+    text = value if isinstance(value, str) else _short_repr(value)
+    text = "".join(letter if letter.isprintable() else "·" for letter in text)
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _short_repr(value: object) -> str:
+    if type(value) is int and value.bit_length() > 1000:
+        return "a number of hundreds of digits"
+    return repr(value)
