@@ -8,6 +8,7 @@ from typing import Any
 from fedpca_core.algorithms import (
     block_krylov,
     centralized,
+    decoupled,
     fedpe,
     fedpg,
     fedpower,
@@ -111,6 +112,7 @@ register(
     *fedpg.METHODS,
     *fedpower.METHODS,
     *personalized.METHODS,
+    *decoupled.METHODS,
     *local_training.METHODS,
     *global_averaging.METHODS,
 )

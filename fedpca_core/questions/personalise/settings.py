@@ -19,9 +19,9 @@ from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
 from fedpca_core.study.world import CLIENTS_NAMED, NO_NOISE, PROBLEMS, foreign, shared
 
-#: Personalised PCA and its two baselines, as the registry names them.
+#: Personalised PCA, its two baselines and its rival, as the registry names them.
 PERSONAL, ALONE, SHARED = "personalized", "local_training", "global_averaging"
-COMPARED = (PERSONAL, ALONE, SHARED)
+COMPARED = (PERSONAL, ALONE, SHARED, "decoupled")
 
 
 @dataclass(frozen=True)
@@ -137,5 +137,5 @@ class PersonaliseSettings(Settings):
         )
 
     def methods(self) -> dict[str, Algorithm]:
-        """Personalised PCA and its two baselines, by key."""
+        """Personalised PCA and what it is compared with, by key."""
         return {key: METHODS[key].make(self) for key in COMPARED}
