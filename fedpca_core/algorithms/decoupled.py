@@ -3,8 +3,9 @@
 A rival of personalised PCA without a prior (Shi and Kontar, "Personalized PCA: Decoupling Shared
 and Unique Features", 2022). Client i explains its records by U and V_i together, V_i orthogonal to
 U, and all maximise ``sum_i w_i (tr(U^T S_i U) + tr(V_i^T S_i V_i))``. One round: the server
-broadcasts U; every client takes what lies along U out of its V_i, moves [U, V_i] along its gradient,
-retracts, and uploads its copy of U; the server averages and retracts. The V_i stay where they are.
+broadcasts U; every client takes what lies along U out of its V_i, moves [U, V_i] along its
+gradient, retracts, and uploads its copy of U; the server averages and retracts. The V_i stay where
+they are.
 """
 
 from __future__ import annotations

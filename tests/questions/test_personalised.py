@@ -18,7 +18,13 @@ from fedpca_core.questions.catalogue import read_settings
 from fedpca_core.questions.personalise import exposure
 from fedpca_core.questions.personalise import study as module
 from fedpca_core.questions.personalise.exposure import Exposure
-from fedpca_core.questions.personalise.settings import ALONE, PERSONAL, SHARED, PersonaliseSettings
+from fedpca_core.questions.personalise.settings import (
+    ALONE,
+    COMPARED,
+    PERSONAL,
+    SHARED,
+    PersonaliseSettings,
+)
 from fedpca_core.questions.personalise.study import (
     AXES,
     FRESH,
@@ -347,7 +353,7 @@ def test_a_table_of_ones_own_is_judged_on_rows_that_nobody_learns_from() -> None
         share = np.trace(rest @ moment @ rest) / np.trace(moment)
         assert missed[client] == pytest.approx(share, rel=1e-10)
     found = outcome(Comparison().run(OWN, data))
-    assert found.own and set(found.fresh) == {PERSONAL, ALONE, SHARED}
+    assert found.own and set(found.fresh) == set(COMPARED)
     assert all(0 < values[-1] < 1 for values in found.fresh.values())
     tables = Comparison().tables(found, OWN)
     assert set(tables["gains"]["client"]) == {"odd", "normal"}

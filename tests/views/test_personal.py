@@ -13,7 +13,13 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.papers.personal import FIGURES
 from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import Exposed, Exposure
-from fedpca_core.questions.personalise.settings import COMPARED, PERSONAL, PersonaliseSettings
+from fedpca_core.questions.personalise.settings import (
+    ALONE,
+    COMPARED,
+    PERSONAL,
+    SHARED,
+    PersonaliseSettings,
+)
 from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
 from fedpca_core.steps import outcome
 
@@ -67,7 +73,7 @@ def test_every_chart_of_errors_is_marked_and_in_the_methods_colours(compared, sw
         assert panel.simulation_only
     for panel in (fresh, training, along):
         drawn = {curve.name: curve.colour for curve in panel.curves}
-        for key in COMPARED:
+        for key in COMPARED if panel is not along else (PERSONAL, ALONE, SHARED):
             assert palette.style(drawn[METHODS[key].title]) == palette.style(key)
     np.testing.assert_array_equal(fresh.curves[0].y, compared.fresh[PERSONAL])
     np.testing.assert_array_equal(training.curves[0].y, compared.training[PERSONAL])

@@ -334,7 +334,7 @@ def _settled(
 
 
 def _bands(found: Swept) -> dict[str, Band]:
-    return {key: found.band(METHODS[key].title, FRESH) for key in COMPARED}
+    return {key: found.band(METHODS[key].title, FRESH) for key in (PERSONAL, ALONE, SHARED)}
 
 
 def crossing(found: Swept) -> float | None:
