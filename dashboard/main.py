@@ -44,7 +44,11 @@ page = st.navigation(
     position="hidden",
 )
 
-st.set_page_config(page_title=page_title(page.title))
+st.set_page_config(
+    page_title=page_title(page.title),
+    # The front page is one picture as wide as the window; its own links lead everywhere.
+    initial_sidebar_state="collapsed" if page.url_path == "" else "auto",
+)
 st.html(ROOT / "dashboard" / "page.css")
 script = (ROOT / "dashboard" / "links.js").read_text(encoding="utf-8")
 st.sidebar.html(

@@ -34,6 +34,8 @@ def experiment() -> None:
                 if chapter is None
                 else chapter.title
             )
+    if chapter is None:
+        opening = st.container(key="opening").empty()
     if chapter is None:  # in a step all of it hangs on the parameters
         controls.runs = ("picture", "taken", "known")
     controls.show_notes()
@@ -52,6 +54,8 @@ def experiment() -> None:
             controls.draw("autoplay", "round", "section")
 
     settings = scene.possible(controls.settings())
+    if chapter is None:
+        opening.markdown(scene.opening(settings))
     job, data = jobs.Job(None), own_data(settings)
     hidden = {name for name in ("parameters", "story") if name in settings.hidden}
     asking = chapter is not None and not settings.shown

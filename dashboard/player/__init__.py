@@ -14,7 +14,7 @@ browser without asking the server again.
 """
 
 from dashboard.player.component import again, chart, replay
-from dashboard.player.stage import Lecture, Run, Stage
+from dashboard.player.stage import Lecture, Run, Side, Stage
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Mark, Panel, to_uint8
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Mark",
     "Panel",
     "Run",
+    "Side",
     "Stage",
     "again",
     "chart",

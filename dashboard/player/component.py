@@ -26,6 +26,7 @@ SCRIPTS = (
     "transport.js",
     "readout.js",
     "stage.js",
+    "duel.js",
     "runs.js",
     "lecture.js",
     "view.js",

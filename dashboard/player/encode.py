@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dashboard.player.stage import Lecture, Run, Stage
+from dashboard.player.stage import Lecture, Run, Side, Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, floats, is_text
@@ -248,6 +248,25 @@ def _images(images: Images, rounds: int, blocks: _Blocks) -> dict[str, Any]:
     }
 
 
+def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
+    pictures = {
+        name: {
+            "frames": blocks.bytes_(frames),
+            "rows": frames.shape[1],
+            "columns": frames.shape[2],
+            "count": len(frames),
+        }
+        for name, frames in (("message", side.message), ("components", side.components))
+    }
+    words = {
+        name: getattr(side, name)
+        for name in ("title", "kind", "size", "help", "protection", "stamp", "since")
+    }
+    colour = _colours(palette.style(side.colour))
+    places = blocks.bytes_(side.places)
+    return pictures | words | {"colour": colour, "places": places, "off": list(side.off)}
+
+
 def encode(
     *,
     key: str,
@@ -311,7 +330,12 @@ def encode(
         "images": [[_images(one, rounds, blocks) for one in row] for row in images],
         "stage": None
         if stage is None
-        else stage.described(rounds) | {"thumbnails": blocks.bytes_(stage.thumbnails)},
+        else stage.described(rounds)
+        | {
+            "thumbnails": blocks.bytes_(stage.thumbnails),
+            "sides": [_side(side, blocks) for side in stage.sides],
+            "owners": None if stage.owners is None else blocks.bytes_(stage.owners),
+        },
         "sentences": list(sentences),
         "autoplay": autoplay,
         "lecture": asdict(lecture or Lecture()),

@@ -33,14 +33,53 @@ class Lecture:
         What is left out: clients, truth, held, error, bytes, sentence, bar, and keys of curves.
     section : str
         The part of the page (a container with the key ``section_…``) to bring into sight.
-    curves : mapping of str to str
+    curves : mapping of str to sequence of str
         The names of the curves that a link can hide, by what ``hide`` calls them.
     """
 
     on: bool = False
     hide: Sequence[str] = ()
     section: str = ""
-    curves: Mapping[str, str] = field(default_factory=dict)
+    curves: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of two methods that are compared: what it sends, and what its answer is.
+
+    Attributes
+    ----------
+    title, colour : str
+        Its name, and its key in the palette.
+    kind, size : str
+        What its message is, and how large ("masked message", "64 × 10 numbers").
+    help : str
+        What shows when the pointer rests on that.
+    protection : str
+        As of the stage.
+    message, components : ndarray of uint8
+        (rounds + 1, rows, columns): the message of the attacked client, and what is learnt.
+    places : ndarray of uint8
+        (rounds + 1, records, 2): records of all clients along the first two of these.
+    off : sequence of str
+        How far off the answer is, for each round.
+    stamp : str
+        What is stamped on the records that the server has from round ``since`` on.
+    since : int or None
+    """
+
+    title: str
+    colour: str
+    kind: str
+    size: str
+    help: str
+    protection: str
+    message: NDArray[np.uint8]
+    components: NDArray[np.uint8]
+    places: NDArray[np.uint8]
+    off: Sequence[str]
+    stamp: str = ""
+    since: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +109,14 @@ class Stage:
         Its name on the scene, and what shows when the pointer rests on it.
     server : sequence of str
         What the server holds in each round, a line break where a new line is to begin.
+    sides : sequence of Side
+        Two of them make a duel: their messages stand in the place of the server.
+    owners : ndarray of uint8, or None
+        Whose the records of their places are.
+    tile : pair of int
+        Rows and columns of one record in the pictures below, a line between them included.
+    invitation : str
+        What is said on the right once the left has its stamp and the right has none.
     """
 
     thumbnails: NDArray[np.uint8]
@@ -83,6 +130,10 @@ class Stage:
     protection: str = ""
     protection_label: str = ""
     protection_help: str = ""
+    sides: Sequence[Side] = ()
+    owners: NDArray[np.uint8] | None = None
+    invitation: str = ""
+    tile: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         clients = self.thumbnails.shape[0]
@@ -121,4 +172,6 @@ class Stage:
             "protection": self.protection,
             "protectionLabel": self.protection_label,
             "protectionHelp": self.protection_help,
+            "invitation": self.invitation,
+            "tile": self.tile,
         }

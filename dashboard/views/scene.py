@@ -17,6 +17,7 @@ from dashboard.player import (
     Mark,
     Panel,
     Run,
+    Side,
     Stage,
     replay,
     to_uint8,
@@ -31,11 +32,13 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target, in_short
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.words import angle, things, who
+from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import short
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16
+#: Records in a row where three pictures stand side by side.
+WIDE = 8
 #: Parameters as a legend names them.
 SHORT = {
     "clients": "clients ",
@@ -60,7 +63,9 @@ def parameters(controls: Controls[SceneSettings]) -> None:
         with st.container(
             horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
         ):
-            controls.draw("method", "clients", "heterogeneity", "penalty_factor", "epsilon")
+            controls.draw(
+                "method", "versus", "clients", "heterogeneity", "penalty_factor", "epsilon"
+            )
             controls.parameter("participation")
             with st.popover("More", icon=":material/tune:", width="stretch"):
                 if controls.parameter("problem", shapes=itself) == "table":
@@ -77,17 +82,30 @@ def parameters(controls: Controls[SceneSettings]) -> None:
                         own_table.to_fit(controls)
 
 
+def opening(settings: SceneSettings) -> str:
+    """What the picture is of, in one line."""
+    return (
+        f"{settings.clients} clients look together for the main directions of all their "
+        f"{things(settings)} (PCA). Only small matrices leave each. Watch what the server makes of "
+        "them."
+    )
+
+
 def possible(settings: SceneSettings) -> SceneSettings:
     """The settings that are drawn: a method that needs single messages runs without secure sums."""
-    alone = settings.secure_aggregation and METHODS[settings.method].needs_individual_uploads
+    alone = settings.secure_aggregation and any(
+        METHODS[method].needs_individual_uploads for method in settings.compared
+    )
     return replace(settings, secure_aggregation=False) if alone else settings
 
 
 def say_what_is_possible(chosen: SceneSettings, drawn: SceneSettings) -> None:
     """Why the picture shows something else than was chosen."""
     if drawn is not chosen:
+        methods = [METHODS[key] for key in chosen.compared]
+        alone = [one for one in methods if one.needs_individual_uploads]
         layout.sentence(
-            f"{METHODS[chosen.method].title} needs every client's own message, which secure sums "
+            f"{alone[0].title} needs every client's own message, which secure sums "
             "would hide: the picture shows it without them.",
             kind="note",
         )
@@ -123,17 +141,24 @@ def draw(
     """
     whole = scene
     scene = scene.beginning if asking else scene
+    duel = scene.other is not None
+    if scene.other is not None:  # one may be done before the other
+        rounds = max(scene.rounds, scene.other.rounds)
+        scene = replace(scene.lasting(rounds), other=scene.other.lasting(rounds))
     replay(
         key="scene",
         rounds=scene.rounds,
-        stage=_stage(scene, settings, whole),
-        images=[[_truth(scene, settings), _held(scene, settings)]],
+        stage=_duel(scene, settings) if duel else _stage(scene, settings, whole),
+        images=[[_truth(scene, settings), *_held(scene, settings)]],
         panels=[
-            _error(scene, settings, whole.rounds, None if scene.prices is not None else guess),
+            _angles(scene, settings)
+            if duel
+            else _error(scene, settings, whole.rounds, None if scene.prices is not None else guess),
             _bytes(scene, settings, whole)
             if scene.prices is None
             else _price(scene, settings, asking, guess),
         ],
+        round_label="message" if duel else "round",
         sentences=[sentence(scene, settings, k) for k in range(scene.rounds + 1)],
         start=min(settings.round, scene.rounds),
         autoplay=settings.autoplay,
@@ -142,8 +167,57 @@ def draw(
             settings.lecture,
             settings.hidden,
             settings.section,
-            {"answer": METHODS[settings.method].title, "attack": attack_on(scene, settings)},
+            {
+                "answer": _named("answer", settings) if duel else [METHODS[settings.method].title],
+                "attack": _named("attack", settings) if duel else [attack_on(scene, settings)],
+            },
         ),
+    )
+
+
+def _named(what: str, settings: SceneSettings) -> list[str]:
+    """The names of a curve of all methods on show."""
+    return [f"{what} {METHODS[method].title}" for method in settings.compared]
+
+
+def _sides(scene: Scene, settings: SceneSettings) -> list[tuple[Scene, SceneSettings]]:
+    """The scene of each method that is on show, with its settings."""
+    first = scene, settings.side(settings.method)
+    if scene.other is None or settings.opponent is None:
+        return [first]
+    return [first, (scene.other, settings.side(settings.opponent))]
+
+
+def _duel(scene: Scene, settings: SceneSettings) -> Stage:
+    """Both methods' messages and answers below each other's pictures."""
+    sides = [_side(one, own) for one, own in _sides(scene, settings)]
+    right = sides[-1]
+    does = {"mask": f"{right.title} masks its messages"}.get(right.protection, right.title)
+    return replace(
+        _stage(scene, settings),
+        sides=sides,
+        owners=scene.answer.owners.astype(np.uint8),
+        tile=(scene.truth.shape[1] + 1, scene.truth.shape[2] + 1),
+        invitation="" if right.since is not None else f"Now look right: {does}",
+    )
+
+
+def _side(scene: Scene, settings: SceneSettings) -> Side:
+    protection, name, meaning = _protection(scene, settings)
+    shape = " × ".join(map(str, scene.message_shape))
+    return Side(
+        title=METHODS[settings.method].title,
+        colour=settings.method,
+        kind={"": "plain message", "mask": "masked message"}.get(protection, name),
+        size=f"{shape} numbers",
+        help=meaning,
+        protection=protection,
+        message=_frames(scene.message, len(scene.message[0])),
+        components=_frames(scene.answer.components, 2),
+        places=to_uint8(scene.answer.places, -1.0, 1.0),
+        off=[f"{degrees(sine):.0f}°" for sine in scene.sines],
+        stamp=f"{scene.records} of {scene.records}",
+        since=scene.certified,
     )
 
 
@@ -277,37 +351,58 @@ def _truth(scene: Scene, settings: SceneSettings) -> Images:
     many = f"{scene.records:,} {objects}"
     return Images(
         f"{'Newcomers' if settings.joined else 'Records'} of {who(settings, scene.facts)}",
-        to_uint8(mosaic(scene.truth)[None], 0.0, 1.0),
+        to_uint8(mosaic(scene.truth, None if scene.other is None else WIDE)[None], 0.0, 1.0),
         palette="grey",
         simulation_only=True,
-        size=360,
+        size=360 if scene.other is None else 640,
         show_scale=False,
         captions=[f"{many if shown == scene.records else f'{shown} of {many}'}, never sent"],
         description="The client's private records, side by side.",
     )
 
 
-def _held(scene: Scene, settings: SceneSettings) -> Images:
-    captions = []
-    for k in range(scene.rounds + 1):
-        captions.append(caption(*scene.findings[k]))
-    return Images(
-        "What the server holds",
-        _frames(scene.pictures),
-        palette="grey",
-        size=360,
-        show_scale=False,
-        captions=captions,
-        description="Directions of the client's second moments as pictures, or its records.",
-    )
+def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
+    return [
+        Images(
+            "What the server holds"
+            if scene.other is None
+            else f"The server reads {METHODS[own.method].title}",
+            _frames(one.pictures, None if scene.other is None else WIDE),
+            palette="grey",
+            size=360 if scene.other is None else 640,
+            show_scale=False,
+            captions=[
+                caption(*one.findings[k]) if scene.other is None else in_a_line(one, own, k)
+                for k in range(one.rounds + 1)
+            ],
+            description="Directions of the client's second moments as pictures, or its records.",
+        )
+        for one, own in _sides(scene, settings)
+    ]
 
 
-def _frames(pictures: Array) -> NDArray[np.uint8]:
+def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
+    """The findings after a round in one line, below what the server holds."""
+    matrix, records = scene.findings[k]
+    objects = things(settings)
+    if k == 0:
+        return "Nothing has been sent yet."
+    if records.status is Status.OPEN and records.figure is not None:
+        since = "" if scene.certified is None else f", since message {scene.certified}"
+        return f"Has all {records.figure.value:.0f} {objects}, exactly{since}."
+    if matrix.status is Status.PROVED_CLOSED:
+        return f"Has received nothing of {who(settings, scene.facts)}."
+    if matrix.figure is not None:
+        return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
+    return f"Plain reading: a mask, none of the {objects}. {in_short(records).capitalize()}."
+
+
+def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:
     """A frame for every round; what stays the same is laid out once."""
     found: list[NDArray[np.uint8]] = []
     for k, picture in enumerate(pictures):
         same = k > 0 and np.array_equal(picture, pictures[k - 1])
-        found.append(found[-1] if same else to_uint8(mosaic(picture), 0.0, 1.0))
+        found.append(found[-1] if same else to_uint8(mosaic(picture, columns), 0.0, 1.0))
     return np.stack(found)
 
 
@@ -355,20 +450,51 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
     )
 
 
+def _angles(scene: Scene, settings: SceneSettings) -> Panel:
+    """Both errors of both methods, in one unit."""
+    curves = []
+    for one, own in _sides(scene, settings):
+        name = METHODS[own.method].title
+        for what, sines, dash in (
+            ("answer", one.sines, "solid"),
+            ("attack", one.held_error, "dot"),
+        ):
+            angles = [degrees(sine) for sine in sines]
+            curves.append(
+                Curve(f"{what} {name}", one.metrics["round"], angles, colour=own.method, dash=dash)
+            )
+    return Panel(
+        key="scene-angles",
+        title="Off by, in degrees",
+        x_title="message",
+        y_title="degrees",
+        curves=tuple(curves),
+        description="The largest angle between the common subspace and the true one (solid), and "
+        "the angle between the matrix that the server holds and that of "
+        f"{who(settings, scene.facts)} (dotted), after every message.",
+        log_y=False,
+        integer_x=True,
+        x_range=(0, scene.rounds),
+        y_range=(-2, 92),
+        compact=True,
+        simulation_only=True,
+    )
+
+
 def _bytes(scene: Scene, settings: SceneSettings, whole: Scene) -> Panel:
-    table = scene.metrics
     return Panel(
         key="scene-bytes",
         title="Bytes, both ways",
         x_title="communication round",
         y_title="bytes",
-        curves=(
+        curves=tuple(
             Curve(
-                METHODS[settings.method].title,
-                table["round"],
-                table["bytes_up"] + table["bytes_down"],
-                colour=settings.method,
-            ),
+                METHODS[own.method].title,
+                one.metrics["round"],
+                one.metrics["bytes_up"] + one.metrics["bytes_down"],
+                colour=own.method,
+            )
+            for one, own in _sides(scene, settings)
         ),
         description="What all clients and the server have sent each other after every round.",
         log_y=False,

@@ -9,7 +9,7 @@ from dashboard.shell.doors import PAGE_OF
 from dashboard.views import terms
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import FREE, STEPS, SceneSettings
-from fedpca_core.questions.home.story import CHAPTERS, Chapter
+from fedpca_core.questions.home.story import CHAPTERS, Chapter, told
 from fedpca_core.settings import short
 
 #: The guess that it does not happen, and a place for it beyond every axis.
@@ -52,7 +52,7 @@ def _go(controls: Controls[SceneSettings], step: str) -> None:
     if step in CHAPTERS:
         keep = {"lecture": False, "hidden": (), "section": "scene", "autoplay": True}
         kept = {name: controls.values.get(name, default) for name, default in keep.items()}
-        controls.apply(SceneSettings(**{**CHAPTERS[step].sets, **kept, "step": step}))
+        controls.apply(SceneSettings(**{**told(CHAPTERS[step]), **kept, "step": step}))
     else:
         st.session_state["step"] = FREE
 

@@ -45,10 +45,10 @@ class Divided(Study[S, R], Generic[S, R]):
         return self.worker.run(settings, data)
 
     @abstractmethod
-    def gathered(self, settings: S, found: Sequence[R]) -> R:
+    def gathered(self, settings: S, found: Sequence[R]) -> R | None:
         """One result from those of the pieces that are done, in the order of `pieces`.
 
-        The last may be of a piece that is not done yet.
+        The last may be of a piece that is not done yet. None while there is nothing to show.
         """
 
     def said(self, done: int, pieces: int, doing: str) -> str:
@@ -72,4 +72,6 @@ class Divided(Study[S, R], Generic[S, R]):
             done = len(found)
             text = self.said(done, len(pieces), "done")
             yield Step(done / len(pieces), text, self.gathered(settings, found))
-        return self.gathered(settings, found)
+        whole = self.gathered(settings, found)
+        assert whole is not None
+        return whole

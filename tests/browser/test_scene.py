@@ -11,6 +11,8 @@ from fedpca_core.questions.home.story import CHAPTERS
 from tests.browser.tools import accessible, drawn, fits, listen, set_slider, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
+#: One method, as a picture of its own.
+ALONE = {"versus": "off"}
 # What each of the three pictures shows in the round at hand: the scene and its sentence, what
 # the server holds, the curves of the errors of the answer and of the attack.
 PICTURES = """() => {
@@ -82,7 +84,7 @@ DIALS = {
     ],
 )
 def test_every_dial_changes_all_three_pictures(open_page, query, dials):
-    page = open_page("/", {"round": "2", "autoplay": "false"} | query)
+    page = open_page("/", ALONE | {"round": "2", "autoplay": "false"} | query)
     before = at_rest(page)
     for dial in dials:
         digest = page.locator(".fp-replay").get_attribute("data-digest")
@@ -173,7 +175,7 @@ def test_a_lecture_plays_with_space_and_turns_with_n_and_p(open_page):
 
 
 def test_a_link_opens_at_its_section_and_without_the_curves_it_hides(open_page):
-    page = open_page("/", "section=doors&hide=attack&hide=bytes&round=4&autoplay=false")
+    page = open_page("/", "versus=off&section=doors&hide=attack&hide=bytes&round=4&autoplay=false")
     settled(page)
     page.wait_for_function(
         "() => Math.abs(document.querySelector('.st-key-section_doors')"
@@ -200,9 +202,9 @@ def test_a_link_opens_at_its_section_and_without_the_curves_it_hides(open_page):
 @pytest.mark.parametrize(
     ("width", "height", "query"),
     [
-        (1440, 900, "round=4&autoplay=false"),
-        (1024, 768, "embed=true&round=4&autoplay=false"),
-        (390, 844, "round=4&autoplay=false"),
+        (1440, 900, "versus=off&round=4&autoplay=false"),
+        (1024, 768, "versus=off&embed=true&round=4&autoplay=false"),
+        (390, 844, "versus=off&round=4&autoplay=false"),
     ],
 )
 def test_everything_is_on_one_screen(open_page, width, height, query):
@@ -253,7 +255,7 @@ def test_a_step_of_the_story_is_on_one_screen(open_page, width, height, query):
 def test_a_lecture_is_half_as_large_again_and_fits(open_page):
     sizes = """() => ['.fp-sentence', '.fp-caption', '.fp-holds', '.fp-image-title', '.xtick text']
       .map((part) => parseFloat(getComputedStyle(document.querySelector(part)).fontSize))"""
-    query = "embed=true&round=4&autoplay=false&hide=parameters&hide=bytes"
+    query = "versus=off&embed=true&round=4&autoplay=false&hide=parameters&hide=bytes"
     page = open_page("/", query, width=1024, height=768)
     expect(page.locator(".st-key-scene_sheet")).to_be_hidden()
     expect(page.locator(".fp-plot").nth(1)).to_be_hidden()
@@ -275,7 +277,7 @@ def test_one_s_own_table_is_a_choice_away_and_a_refusal_keeps_the_picture(open_p
     table = pd.DataFrame(values, columns=list("abcdefghi"))
     table["owner"] = [name for name in "wxyz" for _ in range(10)]
     table.to_csv(tmp_path / "own.csv", index=False)
-    page = open_page("/", {"autoplay": "false"})
+    page = open_page("/", ALONE | {"autoplay": "false"})
     page.get_by_role("button", name="More").click()
     page.locator(".st-key-problem [data-baseweb=select], .st-key-problem input").first.click()
     page.get_by_role("option", name="Your own table").click()
@@ -292,7 +294,7 @@ def test_one_s_own_table_is_a_choice_away_and_a_refusal_keeps_the_picture(open_p
 
 
 def test_on_a_phone_the_parameters_open_beside_the_picture(open_page):
-    page = open_page("/", width=390)
+    page = open_page("/", ALONE, width=390)
     page.locator(".st-key-sheet_open label").click()
     slider = page.locator(".st-key-clients input[type=range]")
     expect(slider).to_be_visible()
@@ -304,7 +306,7 @@ def test_on_a_phone_the_parameters_open_beside_the_picture(open_page):
 
 
 def test_a_pinned_run_is_compared_with_the_next(open_page):
-    page = open_page("/")
+    page = open_page("/", ALONE)
     page.locator("[data-testid=replay-pin]").click()
     set_slider(page, "clients", 6)
     expect(page.locator(".fp-run-pinned")).to_contain_text("pinned: SSI")

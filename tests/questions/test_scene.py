@@ -16,7 +16,8 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import NoFile, OwnData
 
-SMALL = SceneSettings(clients=4, records_per_client=12.0, components=6, rounds=10, client=1)
+DUEL = SceneSettings(clients=4, records_per_client=12.0, components=6, rounds=10, client=1)
+SMALL = DUEL.side("ssi")
 STUDY = LivePicture()
 
 
@@ -36,6 +37,79 @@ def test_after_a_few_messages_the_server_has_every_record_exactly():
     assert words[0].startswith("Nothing has been sent yet")
     assert "the server has all 12 digits of client 1, exactly" in words[2]
     assert "exactly" not in words[1]
+
+
+def test_two_methods_run_on_the_same_problem_and_each_is_what_it_is_alone():
+    duel = outcome(STUDY.run(DUEL))
+    plain, masked = found(), found(method="faps")
+    for one, alone in ((duel, plain), (duel.other, masked)):
+        pd.testing.assert_frame_equal(
+            one.metrics.drop(columns="seconds", errors="ignore"),
+            alone.metrics.drop(columns="seconds", errors="ignore"),
+        )
+        np.testing.assert_array_equal(one.pictures, alone.pictures)
+        assert one.findings == alone.findings
+    np.testing.assert_array_equal(duel.truth, duel.other.truth)
+    tables = STUDY.tables(duel, DUEL)
+    assert list(tables) == ["rounds", "rounds_against"]
+    assert list(tables["rounds_against"]["held_error"]) == list(masked.held_error)
+
+
+def test_a_side_is_known_when_what_it_makes_no_use_of_is_turned():
+    def sides(**changes):
+        pieces = STUDY.pieces(replace(DUEL, **changes))
+        return [STUDY.identity(piece) for piece in pieces]
+
+    before = sides()
+    for changes, same in (
+        ({"penalty_factor": 0.3}, [True, False]),
+        ({"unmask": True}, [True, False]),
+        ({"versus": "local_power"}, [True, False]),
+        ({"method": "local_power"}, [False, True]),
+        ({"seed": 5}, [False, False]),
+        ({"price": True}, [False, True]),
+    ):
+        now = zip(before, sides(**changes), strict=True)
+        assert [one == other for one, other in now] == same, changes
+
+
+@pytest.mark.parametrize("changes", [{"versus": "off"}, {"method": "faps"}, {"versus": "ssi"}])
+def test_one_method_alone_is_one_picture(changes):
+    assert STUDY.pieces(replace(DUEL, **changes)) == ()
+    assert outcome(STUDY.run(replace(DUEL, **changes))).other is None
+
+
+def test_links_of_steps_show_one_method_as_they_always_did():
+    for link in ({"step": ["2"]}, {"step": ["2"], "clients": ["9"]}):
+        assert SceneSettings.from_query(link).configuration.opponent is None
+    assert SceneSettings.from_query({"clients": ["9"]}).configuration.opponent == "faps"
+
+
+def test_the_answer_is_the_same_picture_for_methods_that_agree():
+    settings = replace(DUEL, rounds=100, versus="block_krylov", components=3)
+    duel = outcome(STUDY.run(settings))
+    assert duel.metrics["sin_theta"].iloc[-1] < 1e-3
+    for one, other in (
+        (duel.answer.components, duel.other.answer.components),
+        (duel.answer.places, duel.other.answer.places),
+    ):
+        assert np.abs(one[-1] - other[-1]).max() < 0.02
+    assert duel.answer.places.shape == (101, 48, 2)
+    assert list(np.bincount(duel.answer.owners)) == [12] * 4
+    # The first direction is the one along which the records spread most.
+    spread = (duel.answer.places[-1] ** 2).sum(axis=0)
+    assert spread[0] >= spread[1]
+
+
+def test_what_is_sent_is_on_show():
+    duel = outcome(STUDY.run(DUEL))
+    assert duel.message_shape == (64, 6)
+    assert duel.message.shape == (11, 6, 8, 8)
+    assert np.ptp(duel.message[0]) == 0 < np.ptp(duel.message[1])
+    assert np.abs(duel.message[1] - duel.other.message[1]).max() > 0.1
+    said = [drawn.in_a_line(one, DUEL, 5) for one in (duel, duel.other)]
+    assert said[0] == "Has all 12 digits, exactly, since message 2."
+    assert "none of the digits. Not tried: replay of the update" in said[1]
 
 
 def test_the_attack_s_error_falls_with_plain_products_and_not_with_masked_ones():

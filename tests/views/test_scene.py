@@ -16,7 +16,9 @@ from fedpca_core.steps import outcome
 
 
 def test_the_stage_and_every_sentence_mean_the_client_of_the_settings() -> None:
-    settings = SceneSettings(clients=3, client=2, records_per_client=10, rounds=10, components=4)
+    settings = SceneSettings(
+        versus="off", clients=3, client=2, records_per_client=10, rounds=10, components=4
+    )
     found = outcome(LivePicture().run(settings))
     stage = scene._stage(found, settings)
     assert list(stage.names) == ["Client 0", "Client 1", "Client 2"] and stage.attacked == 2

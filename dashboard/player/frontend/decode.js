@@ -27,7 +27,13 @@ function decode(bytes) {
   }
   for (const panel of header.panels) steadyRange(panel);
   for (const row of header.images) for (const image of row) image.frames = open(image.frames);
-  if (header.stage) header.stage.thumbnails = open(header.stage.thumbnails);
+  if (header.stage) {
+    for (const part of ["thumbnails", "owners"]) header.stage[part] = open(header.stage[part]);
+    for (const side of header.stage.sides) {
+      side.places = open(side.places);
+      for (const part of ["message", "components"]) side[part].frames = open(side[part].frames);
+    }
+  }
   return header;
 }
 

@@ -195,10 +195,11 @@ function baselineLayout(panel, theme) {
 }
 
 // Beside pictures a chart has little room: its title names what is drawn, the play bar the round.
-function compact(layout, large) {
-  layout.margin = large ? { l: 60, r: 14, t: 8, b: 30 } : { l: 44, r: 10, t: 6, b: 22 };
+function compact(layout, { large, titled }) {
+  layout.margin = large ? { l: 60, r: 14, t: 8, b: 30 } : { l: titled ? 58 : 44, r: 10, t: 6, b: titled ? 36 : 22 };
   for (const axis of [layout.xaxis, layout.yaxis]) {
-    axis.title = undefined;
+    if (titled) Object.assign(axis.title, { font: { ...axis.title.font, size: 12 }, standoff: 4 });
+    else axis.title = undefined;
     if (axis.type === "log") axis.tickformat = undefined;
     axis.automargin = false; // what is written there has its room, and a second round of layout costs
     axis.nticks = large ? 2 : axis === layout.yaxis ? 3 : 4;
@@ -290,7 +291,7 @@ function layoutOf(panel, theme, coarse, narrow) {
     layout.annotations.push({ xref: "x", x: panel.logX ? Math.log10(mark.value) : mark.value, xanchor: late ? "right" : "left", yref: "paper", y: 0, yanchor: "bottom", yshift: 1.5 * size * at,
       text: escaped(mark.label), showarrow: false, font: { size, color: theme.text }, bgcolor: withAlpha(theme.background, 0.75), borderpad: 2 });
   });
-  if (panel.compact) compact(layout, theme.large);
+  if (panel.compact) compact(layout, theme);
   if (panel.kind === "bars" && typeof panel.curves[0].x[0] === "string") {
     // Every bar keeps its label, however many there are.
     Object.assign(layout.xaxis, { type: "category", tickmode: "linear", dtick: 1, tickangle: "auto" });

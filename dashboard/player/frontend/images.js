@@ -1,5 +1,7 @@
 // Rows of replayed images: bytes through a palette onto a canvas.
 
+const LANDS = 20; // milliseconds between two records
+
 class ImageView {
   constructor(image, view) {
     this.image = image;
@@ -65,6 +67,18 @@ class ImageView {
     this.canvas.title = `row ${row + 1}, column ${column + 1}: about ${written(value)}`;
   }
 
+  // One record after another, once the messages have arrived.
+  land([rows, columns]) {
+    const wide = Math.ceil(this.image.columns / columns);
+    let tile = -TRAVEL / LANDS;
+    this.landing = setInterval(() => {
+      tile += 1;
+      if (tile < 0) return;
+      this.context.putImageData(this.pixels, 0, 0, (tile % wide) * columns, Math.floor(tile / wide) * rows, columns, rows);
+      if (tile > wide * Math.ceil(this.image.rows / rows)) clearInterval(this.landing);
+    }, LANDS);
+  }
+
   draw() {
     const { image, view, words } = this;
     const at = image.count === 1 ? 0 : Math.min(view.round, image.count - 1);
@@ -72,9 +86,12 @@ class ImageView {
     const { packed, gradient } = view.theme.ramps[image.palette];
     const size = image.rows * image.columns;
     const first = at * size;
+    const lands = view.transport.opening && at === this.frame + 1;
     this.frame = at;
     for (let i = 0; i < size; i += 1) words[i] = packed[image.frames[first + i]];
-    this.context.putImageData(this.pixels, 0, 0);
+    clearInterval(this.landing);
+    if (lands) this.land(view.data.stage.tile);
+    else this.context.putImageData(this.pixels, 0, 0);
     if (this.bar) this.bar.style.background = gradient;
     this.caption.textContent = caption;
     const when = image.count === 1 ? "" : `, ${view.data.roundLabel} ${view.round} of ${view.data.rounds}`;

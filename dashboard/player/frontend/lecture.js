@@ -33,15 +33,15 @@ class LectureKeys {
 
   // What a link calls the curves that are hidden now.
   curvesOff() {
-    return Object.entries(this.view.data.lecture.curves).flatMap(([part, name]) => (this.view.hidden.has(name) ? part : []));
+    return Object.entries(this.view.data.lecture.curves).flatMap(([part, names]) => (names.every((name) => this.view.hidden.has(name)) ? part : []));
   }
 
   // A curve stays hidden when its method, and so its name, changes.
   hideCurves(before, after) {
     const asked = (data) => data.lecture.hide.filter((part) => data.lecture.curves[part]);
     const off = !before || String(asked(before)) !== String(asked(after)) ? asked(after) : this.curvesOff();
-    for (const name of Object.values(before?.lecture.curves ?? {})) this.view.hidden.delete(name);
-    for (const part of off) this.view.hidden.add(after.lecture.curves[part]);
+    for (const name of Object.values(before?.lecture.curves ?? {}).flat()) this.view.hidden.delete(name);
+    for (const name of off.flatMap((part) => after.lecture.curves[part])) this.view.hidden.add(name);
   }
 
   copy() {

@@ -8,7 +8,14 @@ class Runs {
     this.list = element("div", { class: "fp-run-lists" }, this.own, this.older);
     this.pin = element("button", { type: "button", class: "fp-pin", "data-testid": "replay-pin" });
     this.pin.onclick = () => this.toggle();
-    this.node = element("div", { class: "fp-runs" }, this.list, this.pin);
+    // Of two charts in the room of one, the other.
+    this.swap = element("button", { type: "button", class: "fp-pin", "data-testid": "replay-swap" });
+    this.swap.onclick = () => {
+      const { dataset } = this.view.node;
+      dataset.chart = dataset.chart === "1" ? "0" : "1";
+      this.update();
+    };
+    this.node = element("div", { class: "fp-runs" }, this.list, this.swap, this.pin);
   }
 
   // What a later run is compared with.
@@ -77,6 +84,9 @@ class Runs {
       ...more.map((one) => entry("now", one.name, { stroke: one.colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[one.dash] }, one)));
     this.older.replaceChildren(...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
     if (focused) this.list.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
+    const other = data.panels[this.view.node.dataset.chart === "1" ? 0 : 1];
+    this.swap.textContent = other?.title.split(",")[0] ?? "";
+    this.swap.hidden = !data.stage?.sides.length || !other;
     this.pin.textContent = this.pinned ? "Unpin" : "Pin";
     this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`
       : "Keep this run on the charts and compare the next ones with it";

@@ -2,6 +2,36 @@
 
 const TRAVEL = 620; // milliseconds of a message, less where rounds follow each other faster
 
+// A picture of some private records of every client, with its name.
+function clientCards(stage, theme) {
+  const size = stage.rows * stage.columns;
+  const { packed } = theme.ramps.grey;
+  return stage.names.map((name, at) => {
+    const canvas = element("canvas", { width: stage.columns, height: stage.rows, "aria-hidden": "true" });
+    const context = canvas.getContext("2d");
+    const pixels = context.createImageData(stage.columns, stage.rows);
+    const words = new Uint32Array(pixels.data.buffer);
+    for (let i = 0; i < size; i += 1) words[i] = packed[stage.thumbnails[at * size + i]];
+    context.putImageData(pixels, 0, 0);
+    const card = element("div", { class: "fp-client", title: `${name}: private records (simulation only)` },
+      canvas, element("span", { text: name }));
+    card.classList.toggle("fp-attacked", at === stage.attacked);
+    return card;
+  });
+}
+
+// A message on its way along a wire; it goes when it arrives.
+function packet(path, pace) {
+  const attacked = path.classList.contains("fp-attacked");
+  const dot = drawing("circle", { r: attacked ? 5 : 3.4, class: "fp-packet" });
+  dot.classList.toggle("fp-attacked", attacked);
+  dot.style.offsetPath = `path("${path.getAttribute("d")}")`;
+  const flight = dot.animate([{ offsetDistance: "0%", opacity: 1 }, { offsetDistance: "100%", opacity: 1 }],
+    { duration: pace, easing: "ease-in-out" });
+  flight.onfinish = () => dot.remove();
+  return dot;
+}
+
 class StageView {
   constructor(view) {
     this.view = view;
@@ -23,20 +53,7 @@ class StageView {
 
   update(stage) {
     this.stage = stage;
-    const size = stage.rows * stage.columns;
-    const { packed } = this.view.theme.ramps.grey;
-    this.cards = stage.names.map((name, at) => {
-      const canvas = element("canvas", { width: stage.columns, height: stage.rows, "aria-hidden": "true" });
-      const context = canvas.getContext("2d");
-      const pixels = context.createImageData(stage.columns, stage.rows);
-      const words = new Uint32Array(pixels.data.buffer);
-      for (let i = 0; i < size; i += 1) words[i] = packed[stage.thumbnails[at * size + i]];
-      context.putImageData(pixels, 0, 0);
-      const card = element("div", { class: "fp-client", title: `${name}: private records (simulation only)` },
-        canvas, element("span", { text: name }));
-      card.classList.toggle("fp-attacked", at === stage.attacked);
-      return card;
-    });
+    this.cards = clientCards(stage, this.view.theme);
     this.clients.replaceChildren(...this.cards);
     this.node.dataset.many = String(stage.names.length > 12);
     this.node.dataset.protection = stage.protection;
@@ -119,17 +136,10 @@ class StageView {
   }
 
   send(present) {
-    const pace = Math.min(TRAVEL, 900 / Math.max(Number(this.view.transport.speed.value), 1));
+    const pace = Math.min(TRAVEL, this.view.transport.step * 0.9);
     for (const old of this.wires.querySelectorAll("circle")) old.remove();
     this.paths.forEach((path, at) => {
-      if (present[at] !== "1") return;
-      const dot = drawing("circle", { r: at === this.stage.attacked ? 5 : 3.4, class: "fp-packet" });
-      dot.classList.toggle("fp-attacked", at === this.stage.attacked);
-      dot.style.offsetPath = `path("${path.getAttribute("d")}")`;
-      this.wires.append(dot);
-      const flight = dot.animate([{ offsetDistance: "0%", opacity: 1 }, { offsetDistance: "100%", opacity: 1 }],
-        { duration: pace, easing: "ease-in-out" });
-      flight.onfinish = () => dot.remove();
+      if (present[at] === "1") this.wires.append(packet(path, pace));
     });
     this.server.animate([{ filter: "brightness(1)" }, { filter: "brightness(1.12)" }, { filter: "brightness(1)" }],
       { duration: pace, delay: pace * 0.7 });
@@ -137,5 +147,6 @@ class StageView {
 
   destroy() {
     this.sizes.disconnect();
+    this.node.remove();
   }
 }

@@ -1,6 +1,7 @@
 // Play, step, scrub; the keyboard does the same.
 
 const SPEEDS = [1, 2, 5, 10, 20, 50];
+const [REST, READ, OPENING] = [2000, 1500, 6]; // milliseconds before the first message, after each, and of how many
 
 class Transport {
   constructor(view) {
@@ -69,20 +70,35 @@ class Transport {
     else this.start();
   }
 
-  // ``atOnce``: the first step follows without a pause, as a picture that opens should move.
-  start(atOnce = false) {
+  // Milliseconds from one round to the next. What opens rests long enough to be read.
+  get step() {
+    if (!this.opening) return 1000 / Number(this.speed.value);
+    return this.view.round === 0 ? REST : READ;
+  }
+
+  // Where what opens stops by itself: when the server has all records of one side.
+  get climax() {
+    const known = this.view.data.stage.sides.map(({ since }) => since ?? Infinity);
+    return Math.min(...known);
+  }
+
+  // ``how``: "at once", the first step follows without a pause, as a picture that opens should move;
+  // "opening", the first messages rest.
+  start(how = "") {
     const { view } = this;
+    this.opening = how === "opening";
     if (view.round >= view.data.rounds) view.go(0, false);
     view.touched = true;
-    let since = performance.now() - (atOnce ? 1000 / Number(this.speed.value) : 0);
+    let since = performance.now() - (how === "at once" ? this.step : 0);
     const tick = (now) => {
-      const step = 1000 / Number(this.speed.value);
+      const { step } = this;
       // A page that stands still, as while charts load, swallows no rounds: it goes on where it was.
       const steps = Math.min(Math.floor((now - since) / step), Math.ceil(50 / step));
       if (steps > 0) {
         since = Math.max(since + steps * step, now - step);
         view.go(view.round + steps, false);
-        if (view.round >= view.data.rounds) return this.stop();
+        if (view.round >= view.data.rounds || (this.opening && view.round === this.climax)) return this.stop();
+        this.opening &&= view.round < Math.min(this.climax, OPENING);
       }
       this.timer = requestAnimationFrame(tick);
       return undefined;
@@ -94,6 +110,7 @@ class Transport {
   stop() {
     cancelAnimationFrame(this.timer);
     this.timer = undefined;
+    this.opening = false;
     this.face(false);
   }
 

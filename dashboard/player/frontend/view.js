@@ -65,7 +65,7 @@ class View {
     this.runs.change(this.data, data);
     this.lecture.hideCurves(this.data, data);
     this.data = data;
-    this.theme = { ...theme, large: data.lecture?.on ?? false };
+    this.theme = { ...theme, large: data.lecture?.on ?? false, titled: data.stage?.sides.length > 0 };
     this.node.dataset.scheme = theme.scheme;
     this.node.style.setProperty("--fp-simulation", data.simulationColour[theme.scheme]);
     this.node.style.setProperty("--fp-quiet", theme.quiet);
@@ -97,19 +97,21 @@ class View {
       const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
       this.round = data.start || (still ? data.rounds : 0);
       this.show();
-      if (!still) this.transport.start(true);
+      if (!still) this.transport.start(!data.start && data.stage?.sides.length ? "opening" : "at once");
     }
   }
 
   updateStage() {
     const { stage, sentences } = this.data;
     this.node.classList.toggle("fp-scene", stage !== null);
-    if (stage === null) {
-      this.stage?.destroy();
-      this.stage?.node.remove();
+    const duel = stage?.sides.length > 0;
+    this.node.classList.toggle("fp-duel", duel);
+    if (this.stage && !(stage && this.stage instanceof (duel ? DuelView : StageView))) {
+      this.stage.destroy();
       this.stage = undefined;
-    } else {
-      this.stage ??= new StageView(this);
+    }
+    if (stage) {
+      this.stage ??= duel ? new DuelView(this) : new StageView(this);
       if (!this.stage.node.isConnected) this.node.prepend(this.stage.node);
       this.stage.update(stage);
     }
@@ -127,7 +129,7 @@ class View {
       const widest = Math.max(...row.map((image) => image.size));
       const some = row.length === 4 ? 2 : Math.min(row.length, 3); // none is left alone in its line
       const style = `--fp-count:${row.length};--fp-some:${some};--fp-few:${Math.min(row.length, 2)};--fp-size:${widest}px`;
-      return element("div", { class: `fp-row${row.length === 3 ? " fp-three" : ""}`, style }, ...pictures.map((picture) => picture.node));
+      return element("div", { class: `fp-row${row.length === 3 && !this.data.stage ? " fp-three" : ""}`, style }, ...pictures.map((picture) => picture.node));
     });
     this.gallery.replaceChildren(...rows);
     this.gallery.hidden = rows.length === 0;
@@ -170,11 +172,11 @@ class View {
 
   show() {
     this.node.dataset.round = this.round;
+    for (const picture of this.pictures) picture.draw();
     this.stage?.show();
     // Read out when somebody steps, not twenty times a second while it plays.
     this.sentence.setAttribute("aria-live", this.transport.playing ? "off" : "polite");
     this.sentence.textContent = this.data.sentences[this.round] ?? "";
-    for (const picture of this.pictures) picture.draw();
     for (const panel of this.panels.values()) panel.move();
     if (this.data.playback) {
       this.transport.show();

@@ -20,6 +20,7 @@ from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import require
 from fedpca_core.findings import Finding, Target
 from fedpca_core.problems import Problem, without_record
+from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part, Step, changed, part
 from fedpca_core.study.build import (
@@ -118,15 +119,15 @@ class ClientTrial:
     ----------
     table : pandas.DataFrame
         Metrics of the run, a row a round.
-    transcript : Transcript
-        Everything that crossed the wire.
+    trace : Trace
+        The run, with everything that crossed the wire.
     view : Transcript
         What the server reads: the same, or the sums without the colluders' uploads.
     trial : Trial
     """
 
     table: pd.DataFrame
-    transcript: Transcript
+    trace: Trace
     view: Transcript
     trial: Trial
 
@@ -140,6 +141,11 @@ class ClientTrial:
     def directions(self) -> IntArray:
         """(rounds + 1,) int64: directions of it that the messages tell."""
         return np.array([state.read for state in self.trial.best[1]], dtype=np.int64)
+
+    @property
+    def transcript(self) -> Transcript:
+        """Everything that crossed the wire."""
+        return self.trace.transcript
 
 
 def problems(
@@ -181,8 +187,8 @@ def _before(problem: Problem, settings: ConvergeSettings) -> Problem | None:
 
 def observed(
     problem: Problem, method: str, settings: ConvergeSettings, start: int = 0
-) -> Part[tuple[Transcript, Transcript, pd.DataFrame]]:
-    """Run a method: everything that crossed the wire, what the server reads of it, metrics."""
+) -> Part[tuple[Trace, Transcript, pd.DataFrame]]:
+    """Run a method: the run, what the server reads of it, metrics."""
     trace, table = yield from part(attacked_run(problem, method, settings, start), 0.0, 0.5)
     view = trace.transcript
     if settings.attack == "collude" and settings.secure_aggregation:
@@ -192,7 +198,7 @@ def observed(
         others = [client for client in range(problem.clients) if client != settings.client]
         told = [attacks.testify(seen.transcript, client) for client in others[: settings.colluders]]
         view = attacks.collude(view, told)
-    return trace.transcript, view, table
+    return trace, view, table
 
 
 def _deployment(
@@ -218,7 +224,7 @@ def read_by(
     What is said of the client's covariance is compared with the truth; what else fits waits.
     """
     watched = observed(problem, method, settings, start)
-    transcript, view, table = yield from part(watched, 0.0, 0.6)
+    trace, view, table = yield from part(watched, 0.0, 0.6)
     deployment = _deployment(problem, method, settings, view)
     if attack == "sums" and not deployment.sums:
         attack = "symmetric"  # of the client's own uploads, which colluders have left over
@@ -234,7 +240,7 @@ def read_by(
         0.6,
         1.0,
     )
-    return ClientTrial(table, transcript, view, found)
+    return ClientTrial(table, trace, view, found)
 
 
 def client_trial(
@@ -250,7 +256,7 @@ def client_trial(
     """
     searches = settings.unmask
     share = 0.3 if searches else 0.7
-    transcript, view, table = yield from part(observed(problem, method, settings), 0.0, 0.5 * share)
+    trace, view, table = yield from part(observed(problem, method, settings), 0.0, 0.5 * share)
     before = None
     if earlier is not None:
         _, before, _ = yield from part(observed(earlier, method, settings), 0.5 * share, share)
@@ -269,10 +275,10 @@ def client_trial(
 
     def known(step: Step[Trial]) -> Step[ClientTrial]:
         so_far = step.result
-        whole = None if so_far is None else ClientTrial(table, transcript, view, so_far)
+        whole = None if so_far is None else ClientTrial(table, trace, view, so_far)
         return Step(share + (1 - share) * step.fraction, step.text, whole)
 
-    return ClientTrial(table, transcript, view, (yield from changed(found, known)))
+    return ClientTrial(table, trace, view, (yield from changed(found, known)))
 
 
 def said(found: Trial, round_: int) -> tuple[Finding, Finding]:

@@ -1,7 +1,8 @@
-"""One run with everything beside it: its error, its bytes, and the server's picture of a client."""
+"""Runs with everything beside them: error, bytes, answer, and the server's picture of a client."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -9,16 +10,18 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import AnyArray, Array, BoolArray
+from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.attack import Taken
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.errors import require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
+from fedpca_core.protocol.transcript import Exchange
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import ClientTrial, client_trial, problems, said
 from fedpca_core.questions.attack.records.pictures import (
     SHOWN,
+    column_tiles,
     eigen_tiles,
     in_order_of,
     shape_of,
@@ -30,13 +33,34 @@ from fedpca_core.settings import short
 from fedpca_core.steps import Part, Run, Step, changed, part
 from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import private_matrix, subtracted
+from fedpca_core.study.divided import Divided
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
 
 #: Records of the clients that are not attacked.
 THUMBNAILS = 4
+#: Columns of a message, learned directions, and records of all clients that are drawn.
+TILES, LEARNT, POINTS = 10, 6, 400
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the clients learn together, after every round.
+
+    Attributes
+    ----------
+    components : (rounds + 1, components, rows, columns) float64 in [0, 1]
+        The leading directions of all records within the common subspace, as pictures.
+    places : (rounds + 1, records, 2) float64
+        Records of all clients along the first two, between -1 and 1 (simulation only).
+    owners : (records,) int
+        The client that holds each.
+    """
+
+    components: Array
+    places: Array
+    owners: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +94,15 @@ class Scene:
         How many the client has.
     distance : float or None
         The largest distance of a recovered value from the grid, where certified.
+    message : (rounds + 1, columns, rows, columns) float64 in [0, 1]
+        The client's latest message, or the sum where only that arrives: its columns as pictures.
+    message_shape : tuple of int
+        Of one message.
+    answer : Answer
     prices : pandas.DataFrame or None
         ε and the sine of the largest angle that the answer has with it, where asked for.
+    other : Scene or None
+        The same problem under the second method, from the same start.
     """
 
     facts: Facts
@@ -87,7 +118,11 @@ class Scene:
     certified: int | None
     records: int
     distance: float | None
+    message: Array
+    message_shape: tuple[int, ...]
+    answer: Answer
     prices: pd.DataFrame | None = None
+    other: Scene | None = None
 
     @property
     def beginning(self) -> Scene:
@@ -102,6 +137,32 @@ class Scene:
             findings=self.findings[:1],
             certified=None,
             distance=None,
+        )
+
+    def lasting(self, rounds: int) -> Scene:
+        """The same on a longer clock: a method that is done stays as it is."""
+        more = rounds - self.rounds
+        if more <= 0:
+            return self
+
+        def stays(values: AnyArray) -> AnyArray:
+            return np.concatenate([values, np.repeat(values[-1:], more, axis=0)])
+
+        every = [*range(len(self.metrics)), *[-1] * more]
+        return replace(
+            self,
+            metrics=self.metrics.iloc[every].assign(round=range(rounds + 1)),
+            present=np.pad(self.present, ((0, more), (0, 0))),
+            pictures=stays(self.pictures),
+            directions=stays(self.directions),
+            held_error=stays(self.held_error),
+            findings=self.findings + self.findings[-1:] * more,
+            message=stays(self.message),
+            answer=replace(
+                self.answer,
+                components=stays(self.answer.components),
+                places=stays(self.answer.places),
+            ),
         )
 
     @cached_property
@@ -120,24 +181,38 @@ class Scene:
         return len(self.metrics) - 1
 
 
-class LivePicture(Study[SceneSettings, Scene]):
-    """Run one method, read what crossed the wire, keep both."""
+class LivePicture(Divided[SceneSettings, Scene]):
+    """Run one method or two, read what crossed the wire, keep both."""
 
     key: ClassVar[str] = "scene"
     title: ClassVar[str] = "The live picture"
     settings: ClassVar[type[SceneSettings]] = SceneSettings
     seconds: ClassVar[float] = 600.0
 
+    def pieces(self, settings: SceneSettings) -> Sequence[SceneSettings]:
+        if settings.opponent is None:
+            return ()
+        # What a side makes no use of is no part of it: its run is known when that is turned.
+        right = replace(settings.side(settings.opponent), price=False)
+        return settings.side(settings.method).run_key(), right.run_key()
+
+    def gathered(self, settings: SceneSettings, found: Sequence[Scene]) -> Scene | None:
+        return replace(found[0], other=found[1]) if len(found) == 2 else None
+
     def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
+        sides = [settings.side(method) for method in settings.compared]
+        return sum((self._cost(one, data) for one in sides[1:]), self._cost(sides[0], data))
+
+    def _cost(self, settings: SceneSettings, data: OwnData | None) -> Cost:
         size = costs.Size.of(settings, data)
         runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
         whole = costs.prepare(size) + one.times(runs)
-        if settings.unmask:
+        if settings.unmask and "unmask" not in settings.idle():
             whole += costs.replay(size, settings)
         return whole
 
-    def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[Scene]:
+    def piece(self, settings: SceneSettings, data: OwnData | None) -> Run[Scene]:
         yield Step(0.0, "Preparing the records")
         problem, earlier = problems(settings, data)
         _ = private_matrix(problem, settings.client)  # there is such a client
@@ -164,6 +239,9 @@ class LivePicture(Study[SceneSettings, Scene]):
             ],
         )
         tables = {"rounds": rows}
+        if result.other is not None and settings.opponent is not None:
+            against = settings.side(settings.opponent)
+            tables["rounds_against"] = self.tables(result.other, against)["rounds"]
         if result.prices is not None:
             tables["prices"] = result.prices
         if settings.step in CHAPTERS:
@@ -221,11 +299,72 @@ def _scene(
         certified=None,
         records=private.shape[1],
         distance=None,
+        message=_messages(exchanges, settings.client, problem),
+        message_shape=_sent(exchanges[0], settings.client).shape if exchanges else (),
+        answer=_answer(found.trace.estimates, problem, settings.client),
         prices=prices,
     )
     taken = found.trial.newcomers if settings.joined else found.trial.taken
     whole = next((one for one in taken.values() if one.whole is not None), None)
     return scene if whole is None else _with_records(scene, problem, whole, private)
+
+
+def _sent(exchange: Exchange, client: int) -> AnyArray:
+    """A client's message of a round, or the sum; nothing where it was absent."""
+    if exchange.uploads is None:
+        return next(iter((exchange.sums or {}).values()), np.zeros((0, 0)))
+    here = np.flatnonzero(exchange.participants == client)
+    whole = next(iter(exchange.uploads.values()))
+    return whole[here[0]] if len(here) else np.zeros(whole.shape[1:])
+
+
+def _messages(exchanges: Sequence[Exchange], client: int, problem: Problem) -> Array:
+    """The columns of every message as pictures; the last where a round brought none."""
+    n, grey = problem.features, np.full((1, *shape_of(problem)), 0.5)
+    found: list[AnyArray] = []
+    for exchange in exchanges:
+        sent = _sent(exchange, client)
+        fits = sent.ndim == 2 and len(sent) == n and np.isfinite(sent).all() and sent.any()
+        found.append(column_tiles(sent[:, :TILES], shape_of(problem)) if fits else grey)
+    most = max((len(one) for one in found), default=1)
+    rows = [
+        np.pad(one, ((0, most - len(one)), (0, 0), (0, 0)), constant_values=0.5)
+        for one in (grey, *found)
+    ]
+    for k in range(2, len(rows)):
+        if found[k - 1] is grey:
+            rows[k] = rows[k - 1]
+    return np.stack(rows)
+
+
+def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
+    """The estimates turned to the leading directions of all records within them.
+
+    Any basis of the subspace is as good; this one is the same for methods that agree.
+    """
+    assert problem.blocks is not None
+    subspaces = estimates if estimates.ndim == 3 else estimates[:, client]
+    subspaces = np.linalg.qr(np.nan_to_num(subspaces, posinf=0.0, neginf=0.0))[0]
+    most = 1 + POINTS // problem.clients
+    kept = [np.arange(0, block.shape[1], -(-block.shape[1] // most)) for block in problem.blocks]
+    records = np.hstack([block[:, few] for block, few in zip(problem.blocks, kept, strict=True)])
+    held = np.swapaxes(subspaces, 1, 2) @ np.hstack(list(problem.blocks))
+    turned = subspaces @ np.linalg.eigh(held @ np.swapaxes(held, 1, 2))[1][:, :, ::-1]
+    # The signs of the last round, and before it those that turn a direction least.
+    peaks = np.abs(turned[-1]).argmax(axis=0)
+    turned[-1] *= np.sign(turned[-1][peaks, range(turned.shape[2])])
+    for k in range(len(turned) - 2, -1, -1):
+        same = (turned[k] * turned[k + 1]).sum(axis=0) >= 0
+        turned[k] *= np.where(same, 1.0, -1.0)
+    places = np.swapaxes(np.swapaxes(turned[:, :, :2], 1, 2) @ records, 1, 2)
+    size = float(np.abs(places).max(initial=0.0)) or 1.0
+    if places.shape[2] == 1:
+        places = np.concatenate([places, np.zeros_like(places)], axis=2)
+    return Answer(
+        np.stack([column_tiles(one[:, :LEARNT], shape_of(problem)) for one in turned]),
+        places / size,
+        np.repeat(np.arange(problem.clients), [len(few) for few in kept]),
+    )
 
 
 def _pictures(states: list[Belief], shown: int, shape: tuple[int, int]) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fedpca_core.algorithms.registry import COMPARED, METHODS
@@ -27,6 +27,8 @@ HIDDEN = {
 SECTIONS = {"scene": "Picture", "story": "Story", "doors": "Pages", "presets": "Experiments"}
 #: Keys of the steps of the story; the first is none of them.
 FREE = "0"
+#: No second method.
+ALONE = "off"
 STEPS = tuple("1234567")
 
 
@@ -46,6 +48,7 @@ class SceneSettings(ConvergeSettings):
     starts: int = narrowed("starts", 1)
     client: int = narrowed("client", 3, high=39)
     method: str = choice("ssi", "Method", COMPARED, key="algorithm")
+    versus: str = choice("faps", "Against", {ALONE: "Off", **COMPARED})
     unmask: bool = narrowed("unmask", False, view=False)
     joined: int = narrowed("joined", 0, view=False)
     price: bool = switch(False, "Error at every ε")
@@ -62,12 +65,21 @@ class SceneSettings(ConvergeSettings):
 
     @property
     def compared(self) -> tuple[str, ...]:
-        return (self.method,)
+        return (self.method, *([] if self.opponent is None else [self.opponent]))
+
+    @property
+    def opponent(self) -> str | None:
+        """The method beside the first; None where there is none."""
+        return None if self.versus in (ALONE, self.method) else self.versus
+
+    def side(self, method: str) -> SceneSettings:
+        """The same for one method alone."""
+        return replace(self, method=method, versus=ALONE)
 
     def idle(self) -> Mapping[str, str]:
-        method = METHODS[self.method]
-        searched = {"replay", "stationary"} & set(method.attacks)
-        why = f"No attack on {method.title} has to search."
+        methods = [METHODS[key] for key in self.compared]
+        searched = any({"replay", "stationary"} & set(one.attacks) for one in methods)
+        why = f"No attack on {' or '.join(one.title for one in methods)} has to search."
         return {**super().idle(), **({} if searched else {"unmask": why})}
 
     def __post_init__(self) -> None:
@@ -80,4 +92,6 @@ class SceneSettings(ConvergeSettings):
         described = cls.parameters()
         told = cls.story.get(str(values.get("step", FREE)), {})
         of_the_run = [name for name in values if name in described and not described[name].view]
-        return values if of_the_run else {**told, **values}
+        if of_the_run and told:  # a step shows one method, as links of steps always did
+            return {"versus": ALONE, **values}
+        return {**told, **values}

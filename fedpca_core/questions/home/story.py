@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.settings import ALONE, SceneSettings
 from fedpca_core.questions.home.words import angle, degrees, known, things, who, within
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Settings, short
@@ -62,7 +62,7 @@ class Chapter:
     @property
     def settings(self) -> SceneSettings:
         """The step as it opens."""
-        return SceneSettings(**self.sets, step=self.key)
+        return SceneSettings(**told(self), step=self.key)
 
     def filled(self, text: str, settings: SceneSettings, facts: Facts | None = None) -> str:
         """A text with the numbers of the settings, and the client's name where facts know it."""
@@ -77,6 +77,11 @@ class Chapter:
             pixels=f"{side} × {side}",
             epsilon=short(settings.epsilon),
         )
+
+
+def told(chapter: Chapter) -> Mapping[str, Any]:
+    """Every field that a step sets: it tells of one method."""
+    return {"versus": ALONE, **chapter.sets}
 
 
 def _attack(settings: SceneSettings, **changes: Any) -> AttackSettings:
@@ -296,7 +301,7 @@ STORY: tuple[Chapter, ...] = (
     ),
 )
 CHAPTERS: Mapping[str, Chapter] = {chapter.key: chapter for chapter in STORY}
-SceneSettings.story.update({chapter.key: chapter.sets for chapter in STORY})
+SceneSettings.story.update({chapter.key: told(chapter) for chapter in STORY})
 
 PRESETS: tuple[Preset, ...] = tuple(
     Preset(f"story-{chapter.key}", chapter.title, chapter.filled(chapter.asked, chapter.settings),

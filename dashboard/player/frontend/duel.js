@@ -1,0 +1,160 @@
+// Two methods side by side: their messages on the way, and below the pictures what each has learnt.
+
+class DuelView {
+  constructor(view) {
+    this.view = view;
+    this.wires = drawing("svg", { class: "fp-wires", "aria-hidden": "true" });
+    this.clients = element("div", { class: "fp-clients" });
+    this.node = element("section", { class: "fp-strip", "aria-label": "Clients and their messages" });
+    this.sizes = new ResizeObserver(() => this.lay());
+    this.sizes.observe(this.node);
+  }
+
+  update(stage) {
+    this.stage = stage;
+    const { theme } = this.view;
+    this.cards = clientCards(stage, theme);
+    this.clients.replaceChildren(...this.cards);
+    this.node.dataset.many = String(stage.names.length > 12);
+    this.invitation = element("b", { class: "fp-invitation", text: stage.invitation });
+    this.sides = stage.sides.map((side, at) => this.side(side, at));
+    this.node.replaceChildren(this.clients, ...this.sides.map(({ sent }) => sent), this.wires);
+    for (const old of this.view.node.querySelectorAll(":scope > .fp-learnt")) old.remove();
+    this.view.node.append(...this.sides.map(({ learnt }) => learnt));
+    this.shown = undefined;
+    requestAnimationFrame(() => this.lay());
+  }
+
+  side(side, at) {
+    const { theme } = this.view;
+    const picture = (part, name) => {
+      const canvas = element("canvas", { width: part.columns, height: part.rows, role: "img", "aria-label": name });
+      return { canvas, part, context: canvas.getContext("2d") };
+    };
+    const message = picture(side.message, `Its latest message by ${side.title}, column by column`);
+    const words = element("span", { title: side.help }, element("b", { text: side.kind }), element("span", { text: side.size }));
+    const sent = element("div", { class: "fp-sent", "data-protection": side.protection }, message.canvas, words,
+      at ? this.invitation : null);
+    const components = picture(side.components, `The first directions learnt by ${side.title}, as pictures`);
+    const map = element("canvas", { class: "fp-map", role: "img", "data-testid": `learnt-${at}`,
+      "aria-label": `Records of all clients along the first two directions learnt by ${side.title}` });
+    const off = element("b", { class: "fp-off-by" });
+    const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
+      element("div", { class: "fp-title" }, `All learn, by ${side.title} `, simulationTag(), off),
+      element("div", { class: "fp-answers" }, map, components.canvas));
+    learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
+    sent.style.setProperty("--fp-side", side.colour[theme.scheme]);
+    return { side, sent, message, learnt, components, map, off };
+  }
+
+  // Out of every card up to one line, along it, and down into both messages.
+  lay() {
+    if (!this.cards) return;
+    const box = this.node.getBoundingClientRect();
+    if (!box.width) return;
+    this.wires.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
+    const ends = this.sides.map(({ message }) => message.canvas.getBoundingClientRect());
+    const below = ends.some((end) => end.top > this.clients.getBoundingClientRect().bottom - 4);
+    this.paths = below ? [] : this.cards.flatMap((card, at) => {
+      const from = card.getBoundingClientRect();
+      const [x, top] = [from.left + from.width / 2 - box.left, from.top - box.top];
+      return ends.map((end) => {
+        const line = drawing("path", { class: "fp-wire",
+          d: `M${x} ${top}V3H${end.left + 24 - box.left}V${end.top - box.top}` });
+        line.classList.toggle("fp-attacked", at === this.stage.attacked);
+        return line;
+      });
+    });
+    // The attacked client's lies above the others.
+    this.wires.replaceChildren(...[...this.paths].sort((one, other) => one.classList.length - other.classList.length));
+    this.shown = undefined;
+    this.show();
+  }
+
+  show() {
+    const { stage, view } = this;
+    if (!stage || !this.sides) return;
+    const round = Math.min(view.round, stage.present.length - 1);
+    if (this.shown === round) return;
+    const forward = this.shown !== undefined && round === this.shown + 1;
+    this.shown = round;
+    const present = stage.present[round];
+    this.cards.forEach(({ classList }, at) => {
+      classList.toggle("fp-present", present[at] === "1");
+      classList.toggle("fp-absent", round > 0 && present[at] !== "1");
+    });
+    const [left, right] = stage.sides.map(({ since }) => since !== null && round >= since);
+    for (const [at, { side, sent, message, components, map, off }] of this.sides.entries()) {
+      this.paint(message, round);
+      this.paint(components, round);
+      this.scatter(map, side, round);
+      off.textContent = `${side.off[round]} off`;
+      sent.classList.toggle("fp-sending", round > 0);
+      this.stamp(this.view.pictures[at + 1], side, round);
+    }
+    this.invitation.hidden = !(left && !right && stage.invitation);
+    if (forward && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.send(present);
+  }
+
+  // What the server has whole is stamped; before, it is counted.
+  stamp(picture, side, round) {
+    if (!picture) return;
+    picture.stamp ??= picture.node.appendChild(element("div", { class: "fp-stamp", "aria-hidden": "true" }));
+    const has = side.since !== null && round >= side.since;
+    picture.stamp.classList.toggle("fp-exact", has);
+    picture.stamp.replaceChildren(element("b", { text: has ? side.stamp : side.stamp.replace(/^\S+/, "0") }),
+      element("span", { text: has ? "exact" : "certified" }));
+    picture.node.classList.toggle("fp-leaks", has);
+  }
+
+  paint({ context, part }, round) {
+    const size = part.rows * part.columns;
+    const first = Math.min(round, part.count - 1) * size;
+    const { packed } = this.view.theme.ramps.diverging;
+    const pixels = context.createImageData(part.columns, part.rows);
+    const words = new Uint32Array(pixels.data.buffer);
+    for (let i = 0; i < size; i += 1) words[i] = packed[part.frames[first + i]];
+    context.putImageData(pixels, 0, 0);
+  }
+
+  // The attacked client's records as squares, above those of the others.
+  scatter(canvas, side, round) {
+    const { owners, attacked } = this.stage;
+    const { theme } = this.view;
+    const scale = window.devicePixelRatio || 1;
+    const [wide, high] = [canvas.clientWidth, canvas.clientHeight];
+    if (!wide) return;
+    Object.assign(canvas, { width: wide * scale, height: high * scale });
+    const context = canvas.getContext("2d");
+    context.scale(scale, scale);
+    context.fillStyle = theme.grid;
+    context.fillRect(0, high / 2, wide, 1);
+    context.fillRect(wide / 2, 0, 1, high);
+    const first = round * owners.length * 2;
+    const place = (i) => [4 + (side.places[first + 2 * i] / 255) * (wide - 8), high - 4 - (side.places[first + 2 * i + 1] / 255) * (high - 8)];
+    const all = [...owners.keys()];
+    for (const i of all.filter((one) => owners[one] !== attacked)) {
+      const [x, y] = place(i);
+      context.fillStyle = `hsl(${(owners[i] * 137.5) % 360} 55% ${theme.scheme === "dark" ? 66 : 46}%)`;
+      context.beginPath();
+      context.arc(x, y, 2.2, 0, 7);
+      context.fill();
+    }
+    context.fillStyle = theme.text;
+    for (const i of all.filter((one) => owners[one] === attacked)) context.fillRect(place(i)[0] - 2.6, place(i)[1] - 2.6, 5.2, 5.2);
+  }
+
+  send(present) {
+    const pace = Math.min(TRAVEL, this.view.transport.step * 0.9);
+    for (const old of this.wires.querySelectorAll("circle")) old.remove();
+    this.paths.forEach((path, at) => {
+      if (present[Math.floor(at / 2)] === "1") this.wires.append(packet(path, pace));
+    });
+  }
+
+  destroy() {
+    this.sizes.disconnect();
+    for (const { learnt } of this.sides ?? []) learnt.remove();
+    this.node.remove();
+  }
+}
