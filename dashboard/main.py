@@ -23,12 +23,7 @@ from dashboard.shell.controls import packed  # noqa: E402
 from dashboard.shell.document import icon, page_title  # noqa: E402
 from dashboard.shell.navigation import ENTRIES, listed  # noqa: E402
 
-st.set_page_config(
-    page_icon=icon(),
-    layout="wide",
-    # In a lecture or inside another page (embed=true) the picture comes first.
-    initial_sidebar_state="collapsed" if st.context.is_embedded else "auto",
-)
+st.set_page_config(page_icon=icon(), layout="wide")
 
 page = st.navigation(
     [
@@ -46,8 +41,8 @@ page = st.navigation(
 
 st.set_page_config(
     page_title=page_title(page.title),
-    # The front page is one picture as wide as the window; its own links lead everywhere.
-    initial_sidebar_state="collapsed" if page.url_path == "" else "auto",
+    # On the front page, and inside another page (embed=true), the picture comes first.
+    initial_sidebar_state="collapsed" if st.context.is_embedded or page.url_path == "" else "auto",
 )
 st.html(ROOT / "dashboard" / "page.css")
 script = (ROOT / "dashboard" / "links.js").read_text(encoding="utf-8")

@@ -31,8 +31,11 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"], part
     # Once the landing is over, what is on the left is what the clients never sent.
-    same = """() => { const [truth, left, right] = [...document.querySelectorAll('.fp-image canvas')]
-      .map((canvas) => canvas.toDataURL()); return truth === left && left !== right; }"""
+    same = """() => {
+      const canvases = [...document.querySelectorAll('.fp-image canvas')];
+      const [truth, left, right] = canvases.map((canvas) => canvas.toDataURL());
+      return truth === left && left !== right;
+    }"""
     page.wait_for_function(same)
     page.keyboard.press("Tab")
     page.locator("[data-testid=replay-play]").click()
