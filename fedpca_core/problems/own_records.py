@@ -8,6 +8,7 @@ the machine's memory: NPY is mapped, Parquet and CSV are read in batches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,99 @@ def read_whole_moments(
     if found is None:
         raise InvalidInput(_NO_RECORDS.format(source=source))
     return found
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a file says of one feature; empty where it does not say it.
+
+    Attributes
+    ----------
+    name : str
+        NPY files have none.
+    kind : str
+        "number" or "yes or no", from the type that the file declares; CSV files declare none.
+    unit : str
+        From the field's metadata ``unit`` of a Parquet file. In a name it is part of the name.
+    """
+
+    name: str = ""
+    kind: str = ""
+    unit: str = ""
+
+    def differs(self, other: Column) -> bool:
+        """Whether the two say different things; what one of them does not say cannot differ."""
+        mine, others = astuple(self), astuple(other)
+        return any(a and b and a != b for a, b in zip(mine, others, strict=True))
+
+    def __str__(self) -> str:
+        more = ", ".join(part for part in (self.kind, self.unit) if part)
+        return f"“{self.name}”" + (f" ({more})" if more else "")
+
+
+def first_difference(one: Sequence[Column], other: Sequence[Column]) -> int | None:
+    """The first place at which two lists of columns differ, from 0; None where they fit."""
+    for place, (mine, others) in enumerate(zip(one, other, strict=False)):
+        if mine.differs(others):
+            return place
+    return None if len(one) == len(other) else min(len(one), len(other))
+
+
+def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Column, ...]:
+    """The features in the order in which `read_moments` takes them, without reading a record.
+
+    Raises
+    ------
+    InvalidInput
+        A file that cannot be read, a column that is missing, files of one folder that differ.
+    """
+    place = Path(source)
+    if not place.is_dir():
+        return _columns_of(place, columns)
+    files = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES)
+    require(bool(files), f"The folder {place} holds no {', '.join(SUFFIXES)} file; put one there.")
+    first = _columns_of(files[0], columns)
+    for path in files[1:]:
+        own = _columns_of(path, columns)
+        at = first_difference(own, first)
+        require(
+            at is None,
+            f"{path} differs from {files[0].name} in column {(at or 0) + 1}; files of one client "
+            "must have the same columns in the same order.",
+        )
+    return first
+
+
+def _columns_of(source: Path, columns: Sequence[str]) -> tuple[Column, ...]:
+    require(source.is_file(), f"There is no file {source}; give the path of the client's records.")
+    suffix = source.suffix.lower()
+    try:
+        if suffix == ".npy":
+            stored = np.load(source, mmap_mode="r", allow_pickle=False)
+            kind = "yes or no" if stored.dtype.kind == "b" else "number"
+            return (Column(kind=kind),) * (stored.shape[1] if stored.ndim == 2 else 0)
+        if suffix == ".parquet":
+            from pyarrow.parquet import read_schema
+
+            schema = read_schema(source)
+            index = (schema.pandas_metadata or {}).get("index_columns", [])
+            found = {
+                field.name: Column(
+                    field.name,
+                    "yes or no" if str(field.type) == "bool" else "number",
+                    (field.metadata or {}).get(b"unit", b"").decode("utf-8", "replace"),
+                )
+                for field in schema
+                if field.name not in index
+            }
+        else:
+            header = pd.read_csv(source, nrows=0)
+            found = {str(name): Column(str(name)) for name in header.columns}
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{source} cannot be read ({error}); save it anew.") from None
+    missing = [name for name in columns if name not in found]
+    require(not missing, f"{source} has no column {', '.join(missing)}; it has {', '.join(found)}.")
+    return tuple(found[name] for name in columns or found)
 
 
 def _check_width(place: Path, batch: Array, width: int) -> None:

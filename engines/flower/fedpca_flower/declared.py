@@ -67,6 +67,15 @@ def one_for_each(clients: Collection[int], rule: Rule) -> Rule:
     )
 
 
+#: Name, kind and unit of every column.
+SCHEMA = Rule(
+    lambda value: (
+        isinstance(value, list)
+        and all(isinstance(one, list) and len(one) == 3 for one in value)
+        and all(isinstance(part, str) and len(part) <= 200 for one in value for part in one)
+    ),
+    "a name, a kind and a unit for every column",
+)
 #: Products with S_i for one message.
 COUNT = whole(0, 10**9)
 

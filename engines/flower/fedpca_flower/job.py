@@ -13,6 +13,7 @@ import numpy as np
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import FROM_THE_SYSTEM
+from fedpca_core.problems.own_records import Column, first_difference
 from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.problems.table_cleaning import listed
 from fedpca_core.protocol.algorithm import Algorithm, Setting
@@ -21,6 +22,7 @@ from fedpca_core.protocol.described import describe
 from fedpca_core.protocol.run import check_sums
 from fedpca_core.questions.catalogue import read_settings
 from fedpca_core.study.build import build_channel
+from fedpca_flower.declared import quoted
 from fedpca_flower.own import columns
 
 
@@ -159,17 +161,11 @@ class Job:
 
     def setting(self, facts: Sequence[Mapping[str, Any]]) -> Setting:
         """What everybody knows of the run, from what each client has said of itself."""
-        widths = [fact["features"] for fact in facts]
-        odd = next((c for c, width in enumerate(widths) if width != widths[0]), 0)
-        require(
-            odd == 0,
-            f"Client {odd} has {widths[odd]} features and client 0 has {widths[0]}; they must "
-            "agree on the same columns (--run-config 'columns=\"a,b,c\"').",
-        )
+        _check_columns(facts)
         samples = np.array([fact["samples"] for fact in facts], dtype=np.int64)
         counts = samples if self.weights == "records" else np.ones(len(samples))
         setting = Setting(
-            features=widths[0],
+            features=facts[0]["features"],
             clients=self.clients,
             samples=samples,
             weights=np.asarray(counts / counts.sum(), dtype=float),
@@ -201,6 +197,27 @@ class Job:
         """What an ε takes as public of the clients' files."""
         named = f" ({listed(self.columns)})" if self.columns else ""
         return f"the columns of their files{named}", "that a cell without a number counts as 0"
+
+
+def _check_columns(facts: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse columns that differ in number, name, order, kind or unit; a sum would mix them up."""
+    named = [[Column(*one) for one in fact["columns"]] for fact in facts]
+    # Files without names fit any; whoever says the most is compared with.
+    model = max(range(len(named)), key=lambda client: sum(bool(one.name) for one in named[client]))
+    for client, (fact, own) in enumerate(zip(facts, named, strict=True)):
+        width, most = fact["features"], facts[model]["features"]
+        require(
+            width == most == len(own),
+            f"Client {client} has {width} features and client {model} has {most}; they must agree "
+            "on the same columns (--run-config 'columns=\"a,b,c\"').",
+        )
+        at = first_difference(own, named[model])
+        require(
+            at is None,
+            f"Column {(at or 0) + 1} of client {client} is {quoted(str(own[at or 0]))}, and of "
+            f"client {model} {quoted(str(named[model][at or 0]))}; bring them into the same order "
+            "and units, or name the columns (--run-config 'columns=\"a,b,c\"').",
+        )
 
 
 def _text(settings: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from fedpca_core.arrays import AnyArray, Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.one_of_many import OneOfMany
+from fedpca_core.problems.own_records import read_columns
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.described import restore
@@ -75,7 +76,9 @@ class Member:
     def facts(self) -> Told:
         """What everybody learns of this client."""
         data, public = self.own_data(), self.memory.told["public"]
-        sizes = {"features": data.features, "samples": int(data.samples[0])}
+        sizes: Told = {"features": data.features, "samples": int(data.samples[0])}
+        named = tuple(self.memory.told["columns"])
+        sizes["columns"] = [astuple(one) for one in read_columns(self.source, named)]
         norms = "spectral_norms" in self.algorithm.agreed
         agreed = {"spectral_norm": float(data.spectral_norms()[0])} if norms else {}
         known = {"client": self.client, "public": public, "simulated": self.simulated}

@@ -12,7 +12,7 @@ from flwr.serverapp import Grid
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import InvalidInput, require
 from fedpca_flower import secure
-from fedpca_flower.declared import FLAG, KEY, Declared, quoted, size, whole
+from fedpca_flower.declared import FLAG, KEY, SCHEMA, Declared, quoted, size, whole
 from fedpca_flower.job import Job
 from fedpca_flower.records import Groups, Told, opened, packed, payload
 
@@ -95,6 +95,7 @@ class Roster:
         known = {"client": whole(0, 10**6), "public": KEY, "simulated": FLAG}
         known["features"] = whole(1, self.job.most_features)
         known["samples"] = whole(1, self.job.most_records)
+        known["columns"] = SCHEMA
         return Declared(known | ({"spectral_norm": size(self.job.norm_bound)} if norms else {}))
 
     def _enter(self, node: int, told: Told) -> None:
@@ -116,9 +117,9 @@ class Roster:
         )
         before = self.facts.get(client, told)
         require(
-            all(told[name] == before[name] for name in ("features", "samples")),
+            all(told[name] == before[name] for name in ("features", "samples", "columns")),
             f"Client {client} came back with other data than before ({told['samples']} records of "
-            f"{told['features']} features); restore its file or start a new run.",
+            f"{told['features']} features, or other columns); restore its file or start a new run.",
         )
         self.nodes[client], self.facts[client] = node, told
 
