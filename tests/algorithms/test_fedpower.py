@@ -10,7 +10,14 @@ from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.local_products import align
 from fedpca_core.algorithms.schedule import synchronisation_times
 from fedpca_core.errors import InvalidInput
-from fedpca_core.linalg.stiefel import largest_sine, orthonormalise, procrustes, uniform_frame
+from fedpca_core.linalg.stiefel import (
+    largest_sine,
+    orthonormalise,
+    procrustes,
+    projector_distance,
+    random_frame,
+    uniform_frame,
+)
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.streams import Streams
@@ -265,3 +272,17 @@ def test_local_products_leak_the_whole_matrix_soon_after_enough_uploads() -> Non
     truth = distinct.client_data.dense()[2]
     found = fp.attacks.symmetric(trace.transcript, client=2, rounds=20 // 4 + 2)
     assert np.linalg.norm(found - truth) / np.linalg.norm(truth) < 1e-3
+
+
+@pytest.mark.parametrize("period", [1, 4])
+def test_without_noise_and_alignment_it_is_local_power(
+    problem: fp.problems.Problem, period: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Algorithm 2 with nothing added, from the same frame: LocalPower with falling local steps."""
+    monkeypatch.setattr("fedpca_core.algorithms.fedpower.uniform_frame", random_frame)
+    quiet = FedPower(3, products=14, period=period, decay=True, alignment=False)
+    power = fp.LocalPower(3, local_steps=period, schedule="decay")
+    one = fp.simulate(problem, quiet, rounds=quiet.rounds, seed=4)
+    two = fp.simulate(problem, power, rounds=quiet.rounds, seed=4)
+    for first, second in zip(one.estimates, two.estimates, strict=True):
+        assert projector_distance(first, second) < 1e-8
