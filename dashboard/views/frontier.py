@@ -23,28 +23,12 @@ from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import named_once
 
-#: Below these nobody asks how much smaller a number is; it is drawn there.
-FLOORS: Mapping[str, float] = {
-    "sin_theta": 1e-4,
-    "relative_error": 1e-9,
-    "unexplained": 1e-9,
-    "worst_client": 1e-4,
-    "leak": 1e-9,
-    "records": 0.5,
-}
 #: The widget that holds the chosen point.
 POINT = "which_point"
-#: What the chart calls the line that nothing beats.
-FRONT = "Pareto front"
 PAGES: Mapping[str, tuple[str, str, str]] = {
     "converge": ("../pages/converge.py", "See it converge", ":material/show_chart:"),
     "attack": ("../pages/attack.py", "Attack it", ":material/visibility:"),
     "privacy": ("../pages/privacy.py", "What its ε costs", ":material/verified_user:"),
-}
-PROTECTION = {
-    "none": "no protection",
-    "masked": "masked, heuristically",
-    "formal": "differentially private",
 }
 
 
@@ -69,7 +53,7 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
 
     def choose(curve: str, number: int) -> None:
         own = drawn[[METHODS[key].title == curve for key in drawn["method"]]]
-        of = drawn.loc[best] if curve == FRONT else _along(own)
+        of = drawn.loc[best] if curve == FRONT else along(own)
         if number < len(of):
             st.session_state[POINT] = label(of.iloc[number], settings)
 
@@ -85,102 +69,11 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
     _closely(drawn, best, names, settings, data)
 
 
-def label(row: pd.Series, settings: FrontierSettings) -> str:
-    """A configuration in a few words."""
-    title = METHODS[row["method"]].title
-    if math.isnan(row["value"]):
-        return title
-    if settings.vary == "epsilon":
-        return f"{title}, ε = {short(row['value'])}"
-    parameter = settings.parameters()[settings.vary]
-    return f"{title}, {parameter.label.lower()} {short(row['value'])}"
-
-
 def _verdict(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> str:
     rows = [row for _, row in drawn.loc[best].iterrows()]
     text = "; ".join(f"**{label(row, settings)}**" for row in rows[:5])
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
     return f"Nothing beats these on both axes: {text}{more}."
-
-
-def _along(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.sort_values("value", kind="stable")
-
-
-def axis_title(axis: str) -> str:
-    """What an axis of the chart says, in full."""
-    full = {"sin_theta": "sine of the largest angle", "epsilon": "formal ε of a record"}
-    return full.get(axis, AXES[axis].lower())
-
-
-def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
-    """Every method a point or a path, with whiskers over the seeds; the front dashed."""
-    across, upward = settings.across, settings.upward
-    curves = []
-    for method in dict.fromkeys(drawn["method"]):
-        rows = _along(drawn[drawn["method"] == method])
-        curves.append(
-            Curve(
-                METHODS[method].title,
-                _floor(rows, across),
-                _floor(rows, upward),
-                lower=_floor(rows, upward, "_low"),
-                upper=_floor(rows, upward, "_high"),
-                whiskers=True,
-                colour=method,
-                marker=True,
-                labels=[hover(row, settings) for _, row in rows.iterrows()],
-            )
-        )
-    front = drawn.loc[best]
-    curves.append(
-        Curve(
-            FRONT,
-            _floor(front, across),
-            _floor(front, upward),
-            colour="guide",
-            guide=True,
-            labels=[hover(row, settings) for _, row in front.iterrows()],
-        )
-    )
-    return Panel(
-        key="frontier",
-        title="",
-        x_title=axis_title(across),
-        y_title=axis_title(upward),
-        curves=tuple(curves),
-        log_x=True,
-        follows=False,
-        height=480,
-        axes_id=f"frontier-{across}-{upward}",
-        description="Every method at every value: medians over the seeds with whiskers over all of "
-        "them, and the front of those that no other beats on both axes.",
-        simulation_only=True,
-    )
-
-
-def _floor(rows: pd.DataFrame, axis: str, end: str = "") -> Any:
-    return np.maximum(rows[f"{axis}{end}"].to_numpy(dtype=float), FLOORS.get(axis, 0.0))
-
-
-def hover(row: pd.Series, settings: FrontierSettings) -> str:
-    """Configuration and what crossed the wire, for the pointer."""
-    lines = [
-        label(row, settings),
-        f"{row['rounds']:.0f} rounds, {size(row['bytes_client'])} a client, "
-        f"{row['local_products']:.0f} products",
-        PROTECTION[row["protection"]],
-        protection(row),
-    ]
-    return "\n".join(line for line in [*lines, str(row["note"])] if line)
-
-
-def protection(row: pd.Series) -> str:
-    """What is known of a client's safety: an ε, or how close the best attack comes."""
-    if row["protection"] == "formal":
-        return f"ε = {short(round(row['epsilon'], 3))} for one record"
-    read = f"the server {row['finding']}"
-    return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
 
 
 def _closely(
@@ -280,7 +173,7 @@ def strip(front: Front, settings: FrontierSettings) -> None:
         for measure in dict.fromkeys([settings.upward, settings.across]):
             some = rows[rows[measure].notna()]
             if len(some):
-                panels.append(_small(some, name, measure, settings))
+                panels.append(small(some, name, measure, settings))
                 drawn[measure] = None
     if panels:
         chart(key="frontier_strip", panels=panels)
@@ -292,36 +185,6 @@ def strip(front: Front, settings: FrontierSettings) -> None:
         ]
         bands = f"Lines are medians over {seeds} seeds, bands span them." if seeds > 1 else ""
         st.caption(" ".join([bands, *lows]).strip())
-
-
-def _small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettings) -> Panel:
-    curves = []
-    for method in dict.fromkeys(rows["method"]):
-        own = _along(rows[rows["method"] == method])
-        curves.append(
-            Curve(
-                METHODS[method].title,
-                own["value"].to_numpy(dtype=float),
-                _floor(own, measure),
-                lower=_floor(own, measure, "_low"),
-                upper=_floor(own, measure, "_high"),
-                colour=method,
-                marker=True,
-            )
-        )
-    described = settings.parameters()[name].label.lower()
-    return Panel(
-        key=f"strip-{name}-{measure}",
-        title=f"{AXES[measure]} over {described}",
-        x_title=described,
-        y_title=axis_title(measure),
-        curves=tuple(curves),
-        log_x=name == "clients",
-        follows=False,
-        height=240,
-        description=f"{AXES[measure]} of every method over {described}.",
-        simulation_only=True,
-    )
 
 
 # ---------------------------------------------------------------------- what to use

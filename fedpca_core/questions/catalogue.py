@@ -53,6 +53,7 @@ from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.questions.which.frontier import Frontier, Strip
 from fedpca_core.questions.which.recommendation import Recommendation
+from fedpca_core.questions.which.remedies import Remedies
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, read_json, said
 from fedpca_core.study.own_table import OwnTable
@@ -70,6 +71,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Frontier(),
     Strip(),
     Recommendation(),
+    Remedies(),
     BudgetsAndHeterogeneity(),
     LeakCheck(),
     ClientRecords(),

@@ -32,20 +32,20 @@ class Divided(Study[S, R], Generic[S, R]):
     unit: ClassVar[str] = "pieces"
 
     @property
-    def worker(self) -> Study[Any, R]:
-        """The study that does one piece."""
+    def worker(self) -> Study[Any, Any]:
+        """The study that does one piece, whose result may be another than the whole's."""
         return self
 
     @abstractmethod
     def pieces(self, settings: S) -> Sequence[Settings]:
         """The settings of the pieces, those to see first in front; none where this is a piece."""
 
-    def piece(self, settings: Any, data: OwnData | None) -> Run[R]:
+    def piece(self, settings: Any, data: OwnData | None) -> Run[Any]:
         """The work of one piece."""
         return self.worker.run(settings, data)
 
     @abstractmethod
-    def gathered(self, settings: S, found: Sequence[R]) -> R | None:
+    def gathered(self, settings: S, found: Sequence[Any]) -> R | None:
         """One result from those of the pieces that are done, in the order of `pieces`.
 
         The last may be of a piece that is not done yet. None while there is nothing to show.
@@ -59,9 +59,9 @@ class Divided(Study[S, R], Generic[S, R]):
         pieces = self.pieces(settings)
         if not pieces:
             return (yield from self.piece(settings, data))
-        found: list[R] = []
+        found: list[Any] = []
 
-        def news(step: Step[R]) -> Step[R]:
+        def news(step: Step[Any]) -> Step[R]:
             growing = [] if step.result is None else [step.result]
             so_far = self.gathered(settings, found + growing) if growing else None
             fraction = (len(found) + step.fraction) / len(pieces)

@@ -58,7 +58,7 @@ class Limits:
     """
 
     features: int = 1000
-    clients: int = 300
+    clients: int = 1000
     rounds: int = 3000
     seconds: int = 600
     megabytes: int = 1600

@@ -59,7 +59,7 @@ class World(Settings):
     kind: ClassVar[str] = "world"
 
     problem: str = choice("decay_geometric", "Problem", PROBLEMS, travels=True)
-    clients: int = number(10, "Clients", 2, 300, travels=True)
+    clients: int = number(10, "Clients", 2, 1000, travels=True)
     heterogeneity: float = number(0.0, "Heterogeneity", 0.0, 1.0, 0.05, travels=True)
     participation: float = number(1.0, "Participation", 0.02, 1.0, 0.02, travels=True)
     components: int = number(5, "Components", 1, 30, travels=True)

@@ -12,15 +12,23 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array
+from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.registry import ATTACKS, on_matrices
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.findings import Target, in_short
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions import costs
-from fedpca_core.questions.which.leakage import Summed, leak, summed
-from fedpca_core.questions.which.runs import Made, made, problem_of
+from fedpca_core.questions.which.runs import (
+    SEARCH,
+    attempt,
+    in_sums,
+    losses,
+    made,
+    problem_of,
+)
 from fedpca_core.questions.which.settings import VALUES, FrontierSettings
-from fedpca_core.remembered import Remembered
+from fedpca_core.questions.which.sizes import most_clients
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.build import build_algorithm
@@ -29,21 +37,26 @@ from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 
-#: A run that never comes below the accuracy is over once it is this close to where it ends.
-SETTLED = 1.05
+#: Entries of all clients' matrices beyond which the picture is of one seed.
+MANY = 1_000_000
+#: A run that never comes below the accuracy is over once it is this close to where it ends, and
+#: explains all but so much of what it explains there.
+SETTLED, NOTHING = 1.05, 0.001
 #: What the table says of a run.
 COLUMNS = (
     "method", "parameter", "value", "seed", "rounds", "reached", "bytes_up", "bytes_client",
     "local_products", "seconds", "sin_theta", "relative_error", "unexplained", "worst_client",
-    "leak", "attack", "leak_linear", "leak_sine", "guess", "leak_sums", "pooled", "newcomer",
-    "records", "epsilon",
-    "protection", "searched", "note", "finding",
+    "leak", "attack", "records", "epsilon",
+    "protection", "searched", "note", "finding", "in_sums", "joins_sums",
 )  # fmt: skip
-#: Those of them that are no numbers.
-_TEXTS = ("method", "parameter", "attack", "protection", "note", "finding")
+#: What the row that searched says of its configuration: findings of the covariance from what is
+#: sent here and from sums alone, and of a record that joins between two runs of sums.
+_FIRST = ("attack", "protection", "searched", "note", "finding", "in_sums", "joins_sums")
+#: Columns that are no numbers.
 _FLAGS = ("reached", "searched")
-#: What the row that searched says of its configuration.
-_FIRST = ("attack", "protection", "searched", "note", "finding")
+_TEXTS = ("method", "parameter", *(name for name in _FIRST if name != "searched"))
+#: What is known after every round, up to the end of a run.
+PATH = ("method", "seed", "round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 #: What identifies a point.
 POINT = ["method", "parameter", "value", "seed"]
 #: What the small multiples vary, and over how many seeds.
@@ -54,8 +67,6 @@ STRIPS: Mapping[str, tuple[float | int, ...]] = {
 STRIP_SEEDS = 3
 #: The parameter that varies, its value, and the settings of the piece.
 Placed = tuple[str, float, FrontierSettings]
-#: Traces of the leading spaces of the clients' matrices, by problem.
-_BEST: Remembered[Array] = Remembered(8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +79,15 @@ class Front:
         Columns `COLUMNS`, one run a row; ``protection`` is "none", "masked" or "formal".
     refusals : mapping of method title to the sentence why it could not run
     facts : Facts
+        Of the problem at the size that was run.
+    paths : pandas.DataFrame
+        Columns `PATH`, one round of a run a row; of a single configuration only.
     """
 
     table: pd.DataFrame
     refusals: Mapping[str, str]
     facts: Facts
+    paths: pd.DataFrame
 
     def points(self) -> pd.DataFrame:
         """Medians over the seeds, with ``_low`` and ``_high`` for every number.
@@ -168,14 +183,21 @@ class Frontier(Divided[FrontierSettings, Front]):
         )
         yield Step(0.0, "Preparing the problem")
         problem = problem_of(settings, data)
-        facts, rows, refusals = Facts.of(problem), [], {}
+        rows: list[dict[str, Any]] = []
+        paths: list[pd.DataFrame] = []
+        found = Front(_table(rows), {}, Facts.of(problem), pd.DataFrame(columns=list(PATH)))
         for count, method in enumerate(settings.candidates, 1):
             try:
-                rows.append(row(method, settings, problem))
+                one, path = row(method, settings, problem)
             except InvalidInput as refusal:
-                refusals[METHODS[method].title] = str(refusal)
-            yield Step(count / len(settings.candidates), METHODS[method].title)
-        return Front(_table(rows), refusals, facts)
+                refusals = {**found.refusals, METHODS[method].title: str(refusal)}
+                found = replace(found, refusals=refusals)
+            else:
+                rows.append(one)
+                paths.append(path)
+                found = replace(found, table=_table(rows), paths=pd.concat(paths))
+            yield Step(count / len(settings.candidates), METHODS[method].title, found)
+        return found
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Front:
         tables = [
@@ -189,7 +211,7 @@ class Frontier(Divided[FrontierSettings, Front]):
         refusals = {name: why for front in found for name, why in front.refusals.items()}
         for name in set(refusals) & {METHODS[key].title for key in table["method"]}:
             del refusals[name]  # it ran at other values
-        return Front(table.reset_index(drop=True), refusals, found[0].facts)
+        return Front(table.reset_index(drop=True), refusals, found[0].facts, found[0].paths[:0])
 
     def tables(self, result: Front, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         tables = {"runs": result.table, "points": result.points()}
@@ -219,11 +241,14 @@ def _placed(settings: FrontierSettings) -> list[Placed]:
 
 
 def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
-    """What all candidates take on one problem."""
+    """What all candidates take on one problem, of as many clients as are run."""
     size = costs.Size.of(piece, data)
+    part = min(1.0, most_clients(size.features) / size.clients)
+    size = replace(size, clients=math.ceil(size.clients * part), records=size.records * part)
     one = costs.run(size, piece, recorded=True) + costs.linear(size, piece)
     whole = costs.prepare(size) + one.times(len(piece.candidates))
-    return whole + costs.replay(size, piece) if piece.searches else whole
+    # What searches for longer is not tried.
+    return whole + Cost(0.0, SEARCH) if piece.searches else whole
 
 
 class Strip(Frontier):
@@ -253,6 +278,9 @@ class Strip(Frontier):
 
 
 def _seeds(settings: FrontierSettings) -> list[int]:
+    """The seeds of the picture; where every run is long, the first."""
+    if settings.features**2 * settings.clients > MANY:
+        return [settings.seed]
     return [(settings.seed + k) % 100_000 for k in range(settings.seeds)]
 
 
@@ -280,15 +308,32 @@ def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
     for number, here in enumerate(places):
         if math.isinf(here.epsilon):
             for method in settings.candidates:
-                if not number or (varies(method, base, here) and _searched(method, here)):
+                if not number or (varies(method, base, here) and searched(method, here)):
                     yield replace(here, candidates=(method,), seed=settings.seed, searches=True)
 
 
-def _searched(method: str, here: FrontierSettings) -> bool:
-    """Whether some attack on the uploads of a method searches."""
+def searched(method: str, here: FrontierSettings) -> bool:
+    """Whether an attack on what a method sends has to search, and takes no longer than is tried.
+
+    Where the records may lie on a grid, which only the data say, that is left to the run.
+    """
     algorithm = build_algorithm(method, here)
-    single = not here.secure_aggregation
-    return single and (algorithm.replayable or algorithm.uploads is Uploads.FRAMES)
+    if not here.problem.startswith("decay"):
+        return not here.secure_aggregation
+    stated = Deployment(
+        here.features,
+        here.clients,
+        here.components,
+        here.rounds,
+        np.full(here.clients, here.samples),
+        algorithm,
+        sums=here.secure_aggregation,
+        dtype=here.dtype,
+        upload_noise=here.upload_noise,
+        trace=1.0,
+    )
+    fitting = [one for one in on_matrices(stated, here.client) if one.searches]
+    return any(one.seconds(stated, here.client) <= SEARCH for one in fitting)
 
 
 def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
@@ -301,74 +346,66 @@ def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
     return bool(made.effective() != other.effective())
 
 
-def row(method: str, settings: FrontierSettings, problem: Problem) -> dict[str, Any]:
-    """One point: run, cost, accuracy, leak."""
+def row(
+    method: str, settings: FrontierSettings, problem: Problem
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """One point: run, cost, accuracy, leak; and the way there, round by round."""
     run = made(method, settings, problem)
     stop, reached = ending(run.table, settings)
+    path = pd.DataFrame(
+        {
+            "method": method,
+            "seed": settings.seed,
+            "round": run.table["round"].astype(float),
+            "bytes_client": (run.table["bytes_up"] + run.table["bytes_down"]) / problem.clients,
+            "sin_theta": run.table["sin_theta"],
+            "unexplained": _lost(run.table["objective"], problem, settings.components),
+        }
+    ).iloc[: stop + 1]
+    path["worst_client"] = losses(run, stop)
     last = run.table.iloc[stop]
     search = settings.searches and run.guarantee is None
-    found = leak(run, settings, stop, search=search)
-    sums = summed(method, settings, problem) if search else Summed()
-    down = float(last["bytes_down"])
+    tried = attempt(run, settings, stop, search=search)
+    got = tried.got[Target.COVARIANCE]
+    waits = any(ATTACKS[key].target is Target.COVARIANCE for key in tried.waiting)
+    records = tried.got.get(Target.RECORDS)
+    sums = in_sums(method, settings, problem) if search else None
+    said = {} if sums is None else {one.target: in_short(one) for one in sums.findings}
     masked = run.algorithm.uploads is Uploads.UPDATE or settings.upload_noise > 0
     return {
-        "method": method,
         "parameter": "none",
         "value": math.nan,
-        "seed": settings.seed,
         "rounds": float(stop),
         "reached": reached,
         "bytes_up": float(last["bytes_up"]),
-        "bytes_client": (float(last["bytes_up"]) + down) / problem.clients,
         "local_products": float(last["local_products"]),
         "seconds": float(last["seconds"]),
-        "sin_theta": float(last["sin_theta"]),
         "relative_error": float(last["relative_error"]),
-        "unexplained": _lost(float(last["objective"]), problem, settings.components),
-        "worst_client": worst_client(run, stop),
-        "leak": found.error,
-        "attack": found.attack,
-        "leak_linear": found.linear,
-        "leak_sine": found.sine,
-        "guess": found.guess,
-        "leak_sums": sums.error,
-        "pooled": sums.pooled,
-        "newcomer": sums.newcomer,
-        "records": found.records,
+        **{name: path[name].iloc[-1] for name in PATH if name != "round"},
+        "leak": math.nan if waits else got.figure,
+        "attack": got.attack,
+        "records": records.figure if records is not None and search else math.nan,
         "epsilon": math.nan if run.guarantee is None else float(run.guarantee.epsilon),
         "protection": "formal" if run.guarantee is not None else "masked" if masked else "none",
         "searched": search,
         "note": run.note,
-        "finding": found.findings[0].words,
-    }
+        "finding": tried.findings[0].words,
+        "in_sums": said.get(Target.COVARIANCE, ""),
+        "joins_sums": said.get(Target.NEWCOMER, ""),
+    }, path
 
 
 def ending(table: pd.DataFrame, settings: FrontierSettings) -> tuple[int, bool]:
     """The round in which a run is over, and whether it came below the accuracy."""
     values = table[settings.measure].to_numpy(dtype=float)[1:]
-    aim = max(settings.accuracy, SETTLED * float(values[-1]))
-    stop = int(np.flatnonzero(values <= aim)[0]) + 1
+    explained = table["objective"].to_numpy(dtype=float)[1:]
+    # Among many directions the largest angle is near 90° from the first round to the last.
+    settled = (values <= SETTLED * values[-1]) & (explained >= (1 - NOTHING) * explained[-1])
+    stop = int(np.flatnonzero((values <= settings.accuracy) | settled)[0]) + 1
     return stop, bool(values[stop - 1] <= settings.accuracy)
 
 
-def _lost(explained: float, problem: Problem, components: int) -> float:
+def _lost(explained: pd.Series, problem: Problem, components: int) -> pd.Series:
     """Share of the best possible explained variance that the answer misses."""
     best = float(problem.eigenvalues[:components].sum() / problem.eigenvalues.sum())
-    return max(1.0 - explained / best, 0.0)
-
-
-def worst_client(run: Made, stop: int) -> float:
-    """Largest share, over the clients, of what their own best space explains that is lost."""
-    truth = run.problem.unperturbed
-    frame = run.trace.estimates[stop]
-    frame = np.linalg.qr(frame)[0]
-    components = run.algorithm.components
-    data = truth.client_data
-
-    def tops() -> Array:
-        values = np.linalg.eigvalsh(data.dense())
-        return np.asarray(values[:, -components:].sum(axis=1))
-
-    best = _BEST.get((truth.digest, components), tops)
-    explained = np.einsum("fp,cfg,gp->c", frame, data.dense(), frame, optimize=True)
-    return float(np.max(1.0 - explained / best))
+    return (1.0 - explained / best).clip(lower=0.0)

@@ -16,16 +16,14 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.guarantee import in_words
-from fedpca_core.questions.home.words import angle
-from fedpca_core.questions.which.frontier import Front, Frontier
-from fedpca_core.questions.which.rules import ALIKE, RULES, judged, rounds, size
-from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.questions.which.frontier import Front, Frontier, searched
+from fedpca_core.questions.which.rules import RULES, alike, ended, judged, rounds, share, size
+from fedpca_core.questions.which.settings import LINKS, FrontierSettings
 from fedpca_core.settings import short
-from fedpca_core.steps import Run, Step, part
 from fedpca_core.study.build import public_of
+from fedpca_core.study.divided import Divided
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
 
 #: What the clients' noise and the server's view are called together.
 WAYS: Mapping[tuple[bool, bool], str] = {
@@ -58,11 +56,19 @@ class Advice:
     seeds : int
         Seeds so far.
     refusals : mapping of candidate to the sentence why it could not run
+    runs, paths : pandas.DataFrame
+        A row a run, and a row a round of it; see `rules.ended`. What the rules judge: other budgets
+        are judged from the same runs.
+    clients : int
+        That were run.
     """
 
     table: pd.DataFrame
     seeds: int
     refusals: Mapping[str, str]
+    runs: pd.DataFrame
+    paths: pd.DataFrame
+    clients: int
 
     def place(self, rank: int) -> pd.Series | None:
         """The configuration of this rank, if there is one."""
@@ -83,7 +89,7 @@ class Advice:
         return None if best is None or not best["sums"] or left.empty else left.iloc[0]
 
 
-class Recommendation(Study[FrontierSettings, Advice]):
+class Recommendation(Divided[FrontierSettings, Advice]):
     """Run what the visitor could deploy, and choose by the rules."""
 
     key: ClassVar[str] = "recommendation"
@@ -93,14 +99,18 @@ class Recommendation(Study[FrontierSettings, Advice]):
     reads: ClassVar[frozenset[str]] = frozenset(
         name for name, p in FrontierSettings.parameters().items() if not p.view
     ) - {"vary", "epsilon", "secure_aggregation", "shared_noise"} | {
-        "budget_bytes", "budget_rounds", "server", "needed_epsilon"
+        "budget_bytes", "budget_rounds", "server", "needed_epsilon", "most_lost"
     }  # fmt: skip
+
+    @property
+    def worker(self) -> Frontier:
+        return Frontier()
 
     def ways(self, settings: FrontierSettings) -> list[FrontierSettings]:
         """The settings of every way of running all candidates, from the first seed."""
         base = replace(
-            settings, vary="none", seeds=1, epsilon=settings.needed_epsilon, shared_noise=False,
-            secure_aggregation=False,
+            settings, vary="none", seeds=1, starts=1, epsilon=settings.needed_epsilon,
+            shared_noise=False, secure_aggregation=False, searches=False,
         )  # fmt: skip
         if settings.server != "sums":
             return [base]
@@ -111,51 +121,46 @@ class Recommendation(Study[FrontierSettings, Advice]):
         """The seeds over which the advice is given."""
         return [(settings.seed + k) % 100_000 for k in range(max(SEEDS, settings.seeds))]
 
-    def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
-        ways, others = self.ways(settings), len(self.seeds(settings)) - 1
-        plain = replace(ways[0], searches=False)
-        further = Frontier().cost(plain, data).times(len(ways) * others)
-        return Frontier().cost(ways[0], data).times(len(ways)) + further
+    def pieces(self, settings: FrontierSettings) -> list[FrontierSettings]:
+        """Every way from every seed, and what attacks must search for from the first."""
+        ways = self.ways(settings)
+        plain = [replace(way, seed=seed) for seed in self.seeds(settings) for way in ways]
+        if not settings.searches or not math.isinf(settings.needed_epsilon):
+            return plain
+        some = [key for key in settings.candidates if searched(key, ways[0])]
+        return plain + [replace(ways[0], candidates=(key,), searches=True) for key in some]
 
-    def run(self, settings: FrontierSettings, data: OwnData | None = None) -> Run[Advice]:
-        tables: list[pd.DataFrame] = []
+    def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
+        every = [Frontier().cost(piece, data) for piece in self.pieces(settings)]
+        return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
+
+    def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
+        runs: list[pd.DataFrame] = []
+        paths: list[pd.DataFrame] = []
         refusals: dict[str, str] = {}
-        seeds, ways = self.seeds(settings), self.ways(settings)
-        advice = Advice(pd.DataFrame(), 0, {})
-        for count, seed in enumerate(seeds):
-            rows: list[pd.DataFrame] = []
-            for number, way in enumerate(ways):
-                begin = (count + number / len(ways)) / len(seeds)
-                # What attacks must search for is told by the first seed.
-                here = replace(way, seed=seed, searches=way.searches and not count)
-                running = part(
-                    Frontier().run(here, data), begin, begin + 1 / len(seeds) / len(ways)
-                )
-                front: Front = yield from running
-                noise = not math.isinf(way.epsilon)
-                title = WAYS[way.secure_aggregation, noise]
-                rows.append(front.table.assign(sums=way.secure_aggregation, noise=noise, way=title))
-                refusals |= {f"{name} {title}": why for name, why in front.refusals.items()}
-            kept = [one for one in rows if len(one)] or rows[:1]
-            tables.append(judged(pd.concat(kept, ignore_index=True), settings))
-            advice = Advice(_over_seeds(tables, settings), count + 1, dict(refusals))
-            share = (count + 1) / len(seeds)
-            yield Step(share, f"{count + 1} of {len(seeds)} seeds", advice)
-        return advice
+        done: dict[int, int] = {}
+        for number, (way, front) in enumerate(zip(self.pieces(settings), found, strict=False)):
+            noise, sums = not math.isinf(way.epsilon), way.secure_aggregation
+            title = WAYS[sums, noise]
+            run = front.table["method"] + f"-{number}"
+            runs.append(front.table.assign(sums=sums, noise=noise, way=title, run=run))
+            paths.append(front.paths.assign(run=front.paths["method"] + f"-{number}"))
+            refusals |= {f"{name} {title}": why for name, why in front.refusals.items()}
+            whole = len(front.table) + len(front.refusals) == len(way.candidates)
+            done[way.seed] = done.get(way.seed, 0) + whole
+        every = pd.concat([one for one in runs if len(one)] or runs[:1], ignore_index=True)
+        # Who has searched says more.
+        every = every.sort_values("searched", ascending=False, kind="stable")
+        every = every.drop_duplicates([*CONFIGURATION, "seed"]).sort_index()
+        whole_seeds = [seed for seed, pieces in done.items() if pieces >= len(self.ways(settings))]
+        every = every[every["seed"].isin(whole_seeds or list(done)[:1])]
+        clients = found[0].facts.clients
+        return advised(every, pd.concat(paths, ignore_index=True), settings, refusals, clients)
 
     def tables(self, result: Advice, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         shown = [
-            "rank",
-            "method",
-            "way",
-            "sin_theta",
-            "rounds",
-            "bytes_client",
-            "epsilon",
-            "leak",
-            "first",
-            "alike",
-            "passes",
+            *("rank", "method", "way", "unexplained", "worst_client", "sin_theta", "rounds"),
+            *("bytes_client", "epsilon", "finding", "first", "alike", "passes"),
         ]
         return {
             "advice": pd.DataFrame({"advice": sentences(result, settings)}),
@@ -166,29 +171,45 @@ class Recommendation(Study[FrontierSettings, Advice]):
         }
 
 
-def _over_seeds(tables: Sequence[pd.DataFrame], settings: FrontierSettings) -> pd.DataFrame:
-    """One row a configuration: medians, judged by the rules, and how it did seed by seed."""
+def advised(
+    runs: pd.DataFrame,
+    paths: pd.DataFrame,
+    settings: FrontierSettings,
+    refusals: Mapping[str, str],
+    clients: int,
+) -> Advice:
+    """Runs judged by the rules, seed by seed and in the middle."""
+    seeds = max(runs["seed"].nunique(), 1)
+    if runs.empty:
+        nothing = runs.assign(first=[], alike=[], passes=[], rank=[], excluded=[], reason=[])
+        return Advice(nothing, seeds, refusals, runs, paths, clients)
+    tables = []
+    for _, own in ended(runs, paths, settings).groupby("seed", sort=False):
+        table = judged(own, settings)
+        left = table["rank"].notna()
+        table["first"] = (table["rank"] == 1).astype(float)
+        table["alike"] = (left & alike(table["unexplained"].where(left))).astype(float)
+        tables.append(table.assign(passes=left.astype(float)))
     every = pd.concat(tables, ignore_index=True)
-    if every.empty:
-        return every.assign(first=[], alike=[], passes=[])
-    first = [_alike(table, settings) for table in tables]
-    every["first"] = (every["rank"] == 1).astype(float)
-    every["alike"] = pd.concat(first, ignore_index=True).astype(float)
-    every["passes"] = every["rank"].notna().astype(float)
     groups = every.groupby(CONFIGURATION, sort=False)
     numbers = [name for name in every if pd.api.types.is_float_dtype(every[name])]
-    middle = groups[[one for one in numbers if one not in SHARES and one != "rank"]].median()
-    shares = groups[list(SHARES)].sum() / len(tables)
-    texts = groups[[n for n in every if n not in [*numbers, *CONFIGURATION]]].first()
-    table = pd.concat([middle, shares, texts], axis=1).reset_index()
+    numbers = [name for name in numbers if name not in (*SHARES, "rank", "seed")]
+    spans = [
+        groups[numbers].median(),
+        groups[["unexplained", "worst_client"]].min().add_suffix("_low"),
+        groups[["unexplained", "worst_client"]].max().add_suffix("_high"),
+        groups[list(SHARES)].sum() / seeds,
+        groups[["protection", "searched", "note", "finding"]].first(),
+    ]
+    table = pd.concat(spans, axis=1).reset_index()
     table["rounds"] = np.ceil(table["rounds"])
-    return judged(table.drop(columns=["excluded", "reason"]), settings)
+    return Advice(judged(table, settings), seeds, refusals, runs, paths, clients)
 
 
-def _alike(table: pd.DataFrame, settings: FrontierSettings) -> pd.Series:
-    """Which rows of one seed are as accurate as the first, within the factor of the rules."""
-    best = table.loc[table["rank"].notna(), "sin_theta"].min()
-    return table["rank"].notna() & (table["sin_theta"] <= max(ALIKE * best, settings.accuracy))
+def seconds(row: pd.Series, settings: FrontierSettings) -> float:
+    """How long a run takes over the clients' lines, without computing."""
+    rate, delay = LINKS[settings.link]
+    return float(row["bytes_client"] / rate + 2 * delay * row["rounds"])
 
 
 def named(row: pd.Series) -> str:
@@ -216,6 +237,7 @@ def _asked(settings: FrontierSettings) -> str:
         f"≤ {size(c.budget_bytes)} a client": c.budget_bytes,
         f"≤ {rounds(c.budget_rounds)}": c.budget_rounds,
         f"ε ≤ {short(c.needed_epsilon)}": c.needed_epsilon,
+        f"≤ {share(c.most_lost)} of the variance lost": c.most_lost,
     }
     server = c.parameters()["server"].choices[c.server].lower()
     return ", ".join(
@@ -223,9 +245,19 @@ def _asked(settings: FrontierSettings) -> str:
     )
 
 
-def _often(share: float, seeds: int) -> str:
+def _often(part: float, seeds: int) -> str:
     """A share of the seeds in words."""
-    return f"{round(share * seeds)} of {seeds}"
+    return f"{round(part * seeds)} of {seeds}"
+
+
+def lost(row: pd.Series) -> str:
+    """What a configuration misses, in words (simulation only)."""
+    span = [share(row["unexplained_low"]), share(row["unexplained_high"])]
+    between = f" ({span[0]}–{span[1]})" if span[0] != span[1] else ""
+    return (
+        f"loses {share(row['unexplained'])}{between} of the variance, "
+        f"{share(row['worst_client'])} at the worst client"
+    )
 
 
 def _why(advice: Advice, best: pd.Series) -> str:
@@ -237,13 +269,14 @@ def _why(advice: Advice, best: pd.Series) -> str:
     )
     others = group[group["rank"] > 1]
     if others.empty:
-        return f"{said}; no other is within 10% of the best in half of them."
+        return f"{said}; no other is as good in half of them."
     names = "; ".join(
         f"{named(row)} (first in {_often(row['first'], seeds)})" for _, row in others.iterrows()
     )
+    many = "this one loses" if len(others) == 1 else f"these {len(others)} lose"
     return (
-        f"{said}; {'this is' if len(others) == 1 else f'these {len(others)} are'} as accurate, "
-        f"within 10%, in half of them or more, and rounds, then bytes, decide: {names}."
+        f"{said}; {many} as little in half of them or more, and rounds, then bytes, decide: "
+        f"{names}."
     )
 
 
@@ -253,16 +286,13 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     if advice.table.empty:
         whys = " ".join(f"{name}: {why}" for name, why in advice.refusals.items())
         return [f"{_asked(settings)}: no candidate could be run. {whys}"]
-    if best is None:
-        worst = advice.table["excluded"].mode()
-        rule = next(one for one in RULES if one.key == worst[0])
-        why = f" Most fail at “{rule.title}”; relax that first."
-        return [f"{_asked(settings)}: nothing that was run here does all of it.{why}"]
     sure = "" if advice.seeds >= SEEDS else f" (so far, from {advice.seeds} of the seeds)"
+    if best is None:
+        return [f"{_asked(settings)}: nothing that was run here does all of it{sure}."]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
     said = [
-        f"{_asked(settings)}: **{named(best)}**, off by {angle(best['sin_theta'])}, "
-        f"{size(best['bytes_client'])} a client{budget}{sure}."
+        f"{_asked(settings)}: **{named(best)}**, {lost(best)}, {size(best['bytes_client'])} a "
+        f"client{budget}{sure}."
     ]
     said.append(_why(advice, best))
     if best["sums"] and not best["noise"]:
@@ -271,7 +301,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
             "an ε."
         )
     if open_ is not None:
-        said.append(f"Without secure sums: {named(open_)} (off by {angle(open_['sin_theta'])}).")
+        said.append(f"Without secure sums: {named(open_)} ({lost(open_)}).")
     if second is not None and len(advice.group) == 1 and (open_ is None or open_["rank"] > 2):
-        said.append(f"Next best: {named(second)} (off by {angle(second['sin_theta'])}).")
+        said.append(f"Next best: {named(second)} ({lost(second)}).")
     return said

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from fedpca_core.questions.home.words import angle
+from fedpca_core.questions.which.frontier import NOTHING
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 
-#: Angles within this factor are alike, and then fewer rounds win.
+#: Losses of variance within this factor are alike, or within `NOTHING` of the whole variance; then
+#: fewer rounds win.
 ALIKE = 1.1
+#: What a run has lost, and costs, in the round in which it ends.
+_AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ def size(count: float) -> str:
 def rounds(count: float) -> str:
     """Rounds in words."""
     return f"{count:.0f} round{'s' * (count != 1)}"
+
+
+def share(part: float) -> str:
+    """A share in words: two digits of a per cent."""
+    return f"{float(f'{100 * part:.2g}'):g}%" if part >= 1e-5 else "below 0.001%"
 
 
 def _known(limit: float, sentence: str) -> str:
@@ -103,19 +111,50 @@ RULES: tuple[Rule, ...] = (
         lambda row, c: f"takes {rounds(row['rounds'])}",
     ),
     Rule(
-        "direction",
-        "An answer at all",
-        lambda c: (
-            "the answer is nearer to the truth than to the worst there is (an angle below 30°)"
+        "lost",
+        "Variance lost",
+        lambda c: _known(
+            c.most_lost,
+            f"the answer misses at most {share(c.most_lost)} of the variance that the best one "
+            "explains",
         ),
-        lambda row, c: bool(row["sin_theta"] < 0.5),
-        lambda row, c: f"is off by {angle(row['sin_theta'])} in the end",
+        lambda row, c: bool(row["unexplained"] <= c.most_lost),
+        lambda row, c: f"loses {share(row['unexplained'])} of the variance",
     ),
 )
 ORDER = (
-    f"Of what is left, the smallest angle comes first; angles within a factor of {ALIKE:g} are "
-    "alike, and then fewer rounds, then fewer bytes a client decide."
+    "Of what is left, whatever loses least of the variance comes first; losses within "
+    f"{100 * (ALIKE - 1):.0f}%, or within {share(NOTHING)} of the whole, are alike, and then fewer "
+    "rounds, then fewer bytes a client decide. A run ends where it reaches its accuracy or "
+    "settles, or with the last round that rounds and bytes allow."
 )
+
+
+def alike(lost: pd.Series) -> pd.Series:
+    """Which of some losses are as good as the least of them."""
+    least = lost.min()
+    return lost <= max(ALIKE * least, least + NOTHING)
+
+
+def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
+    """Runs of one seed as they are where the budgets end them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One run a row, with a column ``run``.
+    paths : DataFrame
+        Their rounds, with the same column; see `frontier.PATH`.
+    """
+    rounds = paths[paths["round"] > 0]
+    paid = (rounds["round"] <= settings.budget_rounds) & (
+        rounds["bytes_client"] <= settings.budget_bytes
+    )
+    # Where not even one round can be paid, its price is what is told.
+    paid |= rounds["round"] == 1
+    last = rounds[paid].groupby("run", sort=False).tail(1).set_index("run")
+    known = last.loc[table["run"], list(_AT_END)].rename(columns={"round": "rounds"})
+    return table.assign(**{str(name): known[name].to_numpy() for name in known})
 
 
 def judged(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
@@ -134,10 +173,10 @@ def judged(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
     left = result[result["excluded"] == ""]
     order: list[int] = []
     while len(left):
-        alike = left[left["sin_theta"] <= max(ALIKE * left["sin_theta"].min(), settings.accuracy)]
-        alike = alike.sort_values(["rounds", "bytes_client"], kind="stable")
-        order += [int(label) for label in alike.index]
-        left = left.drop(alike.index)
+        equals = left[alike(left["unexplained"])]
+        equals = equals.sort_values(["rounds", "bytes_client"], kind="stable")
+        order += [int(label) for label in equals.index]
+        left = left.drop(equals.index)
     result["rank"] = pd.Series(
         {label: float(place) for place, label in enumerate(order, 1)}, dtype=float
     )

@@ -5,24 +5,41 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from fedpca_core import metrics
 from fedpca_core.algorithms import FedPower
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.attacks.attack import Effort, MatrixAttack, RecordsAttack
 from fedpca_core.errors import InvalidInput
 from fedpca_core.guarantee import Guarantee
 from fedpca_core.privacy import account
 from fedpca_core.privacy.accounting import within
-from fedpca_core.problems import Problem
+from fedpca_core.problems import Problem, without_record
 from fedpca_core.problems.perturbation import Trust
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.questions.which.sizes import drawn, sized
+from fedpca_core.remembered import Remembered
+from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.study.build import before_noise, build_algorithm, build_channel, build_problem
+from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.trial import Trial, trial
+
+#: Seconds up to which an attack that searches is tried; of others the price is told.
+SEARCH = 20.0
+#: Records of another client that one that joined is told from.
+_STRANGERS = 50
+
+#: What the leading spaces of the clients explain, by problem.
+_BEST: Remembered[Array] = Remembered(8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,18 +68,39 @@ class Made:
 
 
 def problem_of(settings: FrontierSettings, data: OwnData | None = None) -> Problem:
-    """The problem of the settings, its clients' noise shared where they share it."""
-    if math.isinf(settings.epsilon) or not settings.shared_noise:
+    """The problem of the settings at the size that is run, its clients' noise shared where they
+    share it.
+
+    An ε needs the records, to clip them. Where there are too many to be kept, fewer are drawn, and
+    the noise is that of all.
+    """
+    settings, data = sized(settings, data)
+    if math.isinf(settings.epsilon):
         return build_problem(settings, data)
-    honest = before_noise(settings, data)
-    return honest.private(
+    kept = drawn(settings)
+    if kept == settings.samples and not settings.shared_noise:
+        return build_problem(settings, data)
+    honest = before_noise(replace(settings, samples=kept), data)
+    counts = honest.client_data.samples * settings.samples // kept
+    private = _counting(honest, counts).private(
         settings.epsilon,
         settings.delta,
         settings.clip_norm,
         Streams(settings.seed),
-        trust=Trust(0),
+        trust=Trust(0) if settings.shared_noise else None,
         mean_share=0.0 if honest.own_mean is None else settings.mean_share,
     )
+    return _counting(private, counts)
+
+
+def _counting(problem: Problem, counts: IntArray) -> Problem:
+    """The same problem, of clients who state so many records."""
+    data, source = problem.client_data, problem.source
+    if np.array_equal(data.samples, counts):
+        return problem
+    if source is not None:
+        source = replace(source, clipped=replace(source.clipped, samples=counts))
+    return replace(problem, client_data=replace(data, samples=counts), source=source)
 
 
 def made(
@@ -144,3 +182,83 @@ def _public(settings: FrontierSettings, problem: Problem, bound: float) -> Setti
         record_norm=bound,
         public=problem.public,
     )
+
+
+# ---------------------------------------------------------------------- what it gives away
+def attempt(
+    run: Made,
+    settings: FrontierSettings,
+    rounds: int,
+    *,
+    search: bool,
+    earlier: Transcript | None = None,
+) -> Trial:
+    """Attack the first rounds of a run.
+
+    Parameters
+    ----------
+    search : bool
+        Also by what searches, where that takes no more than `SEARCH` seconds.
+    earlier : Transcript, optional
+        Of the run before the attacked client's first record was there.
+    """
+
+    def leave(attack: MatrixAttack | RecordsAttack, seconds: float) -> bool:
+        return attack.searches and (not search or seconds > SEARCH)
+
+    client = settings.client
+    deployment = deployment_of(
+        run.problem, run.algorithm, settings, client, rounds=rounds, earlier=earlier
+    )
+    blocks = run.problem.unperturbed.blocks if earlier is not None else None
+    truth = truth_of(
+        run.problem,
+        client,
+        settings.components,
+        newcomer=None if blocks is None else blocks[client][:, 0],
+        strangers=None if blocks is None else blocks[client - 1][:, :_STRANGERS],
+    )
+    found = outcome(
+        trial(
+            run.trace.transcript.until(rounds),
+            replace(deployment, guarantee=run.guarantee),
+            client,
+            truth=truth,
+            effort=Effort(settings.budget),
+            leave=leave,
+        )
+    )
+    assert found is not None
+    return found
+
+
+def in_sums(method: str, settings: FrontierSettings, problem: Problem) -> Trial | None:
+    """The same method under secure sums, and once more without one record of the client.
+
+    None where its server needs single uploads, or the records are not kept.
+    """
+    truth, client = problem.unperturbed, settings.client
+    chosen = replace(settings, secure_aggregation=True)
+    if truth.blocks is None:
+        return None
+    try:
+        after = made(method, chosen, truth)
+        before = made(method, chosen, without_record(truth, client, 0)).trace.transcript
+    except InvalidInput:  # its server needs single uploads
+        return None
+    return attempt(after, chosen, after.trace.rounds, search=False, earlier=before)
+
+
+def losses(run: Made, rounds: int) -> Array:
+    """Share of what a client's own best space explains that the answer misses, of the client that
+    misses most, (rounds + 1,), float64 (simulation only)."""
+    data, components = run.problem.unperturbed.client_data.metered(), run.algorithm.components
+    best = _BEST.get(
+        (run.problem.unperturbed.digest, components),
+        lambda: data.top_eigenvectors(components)[0].sum(axis=1),
+    )
+    found = np.empty(rounds + 1)
+    for round_, frame in enumerate(np.linalg.qr(run.trace.estimates[: rounds + 1])[0]):
+        explained = np.einsum("fp,cfp->c", frame, data.multiply(frame))
+        found[round_] = np.max(1.0 - explained / best)
+    return found

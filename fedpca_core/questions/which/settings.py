@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from fedpca_core.algorithms.registry import Titles
 from fedpca_core.settings import Value, choice, number, scale, switch
 from fedpca_core.study.pca_settings import ConvergeSettings, narrowed
-from fedpca_core.study.world import EVERYBODY, NO_NOISE
+from fedpca_core.study.world import EVERYBODY, NO_NOISE, shared
 
 #: What seeks the pooled subspace: everything that Converge compares, and FedPower.
 CANDIDATES = Titles(lambda method: method.compared or method.key == "fedpower")
@@ -22,6 +22,19 @@ VALUES: Mapping[str, tuple[Value, ...]] = {
     "local_steps": (8, 1, 16, 4, 2, 12),
     "participation": (1.0, 0.5, 0.75, 0.25, 0.6, 0.4),
     "rounds": (50, 10, 30, 20, 75, 100),
+}
+
+SAMPLES = (
+    *(1, 2, 5, 10, 20, 40, 50, 100, 200, 500, 1000, 2000, 5000),
+    *(10_000, 20_000, 50_000, 100_000),
+)
+#: What an answer may miss of the variance.
+LOST = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, math.inf)
+#: Lines by which a client may be online: bytes a second, seconds for a message to arrive.
+LINKS: Mapping[str, tuple[float, float]] = {
+    "mobile": (5e6 / 8, 0.1),
+    "office": (1e8 / 8, 0.03),
+    "centre": (1e10 / 8, 0.001),
 }
 
 AXES: Mapping[str, str] = {
@@ -47,9 +60,9 @@ class FrontierSettings(ConvergeSettings):
     kind: ClassVar[str] = "which"
 
     problem: str = narrowed("problem", "decay_arithmetic")
-    features: int = narrowed("features", 16)
-    clients: int = narrowed("clients", 8)
-    samples: int = narrowed("samples", 5000)
+    features: int = shared("features", 16, low=4, high=1000)
+    clients: int = shared("clients", 8)
+    samples: int = shared("samples", 5000, grid=SAMPLES)
     heterogeneity: float = narrowed("heterogeneity", 0.3)
     components: int = narrowed("components", 3)
     rounds: int = narrowed("rounds", 50, grid=(10, 20, 30, 50, 75, 100, 150, 200))
@@ -123,6 +136,35 @@ class FrontierSettings(ConvergeSettings):
         "ε, at most",
         (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, math.inf),
         key="needed",
+        view=True,
+    )
+    most_lost: float = scale(
+        0.05,
+        "Variance lost, at most",
+        LOST,
+        key="mostlost",
+        names={one: f"{100 * one:g}%" for one in LOST if one < math.inf},
+        view=True,
+    )
+    link: str = choice(
+        "office",
+        "A client's line",
+        {
+            "mobile": "Mobile: 5 Mbit/s, 100 ms",
+            "office": "Office: 100 Mbit/s, 30 ms",
+            "centre": "Data centre: 10 Gbit/s, 1 ms",
+        },
+        view=True,
+    )
+    relax: str = choice(
+        "all",
+        "Relaxed",
+        {
+            "all": "Each by itself",
+            "needed_epsilon": "ε",
+            "samples": "Records of a client",
+            "rounds": "Length of a run",
+        },
         view=True,
     )
     across: str = choice("bytes_client", "Across", AXES, view=True)
