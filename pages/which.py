@@ -7,19 +7,22 @@ import streamlit as st
 from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import own_data, problem_controls
+from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import frontier
 from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Frontier, Strip
-from fedpca_core.questions.which.recommendation import Recommendation, meant
+from fedpca_core.questions.which.recommendation import Advice, Recommendation, meant
+from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 
-STUDY, STRIP, ADVICE = Frontier(), Strip(), Recommendation()
+STUDY, STRIP, ADVICE, REMEDIES = Frontier(), Strip(), Recommendation(), Remedies()
 
 
 @st.fragment(key="hidden")
 def hidden() -> None:
     """What the picture leaves out."""
-    jobs.below(job, STUDY.key, frontier.hidden)
+    jobs.below(job, STUDY.key, lambda found: lay_out(figures.hidden(found)))
 
 
 @st.fragment(key="taken")
@@ -28,10 +31,38 @@ def take_away() -> None:
     strip = spread.result if spread else None
     with st.container(horizontal=True, vertical_alignment="center"):
         share.take_away(
-            settings, {ADVICE: recommended.result, STUDY: job.result, STRIP: strip}, data
+            settings,
+            {
+                ADVICE: recommended.result,
+                REMEDIES: searched[0].result if searched else None,
+                STUDY: job.result,
+                STRIP: strip,
+            },
+            data,
         )
 
 
+@st.fragment(key="would")
+def would_do() -> None:
+    """What would do, where nothing does all of it; searched for once that is known."""
+    advice: Advice | None = recommended.result
+    if not recommended.done or advice is None or advice.table.empty or advice.place(1) is not None:
+        return
+    layout.section("What would do it", "One demand relaxed at a time, by as little as does it.")
+    lay_out(figures.would_do(at_hand(advice, settings), settings))
+    searched[:] = [
+        jobs.study(
+            REMEDIES,
+            settings,
+            lambda found: lay_out(figures.would_do(found.remedies, settings)),
+            data=data,
+            parts=["taken"],
+        )
+    ]
+
+
+#: The search for what would do, where there is one.
+searched: list[jobs.Job] = []
 controls = Controls(FrontierSettings)
 layout.heading(
     "Which federated PCA should I use?",
@@ -57,7 +88,8 @@ with st.sidebar:
 
 layout.section("What to use", "Say what you need; every candidate is run as you could deploy it.")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-    controls.draw("server", "needed_epsilon", "budget_bytes", "budget_rounds")
+    controls.draw("server", "needed_epsilon", "most_lost")
+    controls.draw("budget_bytes", "budget_rounds", "link")
 advised = st.container()
 
 layout.section(
@@ -76,12 +108,13 @@ with advised:
     recommended = jobs.study(
         ADVICE,
         settings,
-        lambda found: frontier.advice(found, settings),
+        lambda found: lay_out(figures.advice(found, settings, data)),
         data=data,
         patience=0.1,  # the picture below does not wait for it
-        parts=["remedy", "taken"],
+        parts=["remedy", "would", "taken"],
     )
     own_table.remedy_of(controls, recommended)
+    would_do()
     st.caption(meant(settings))
 with pictured:
     job = jobs.study(
@@ -97,7 +130,7 @@ if STRIP.wanted(settings):
     spread = jobs.study(
         STRIP,
         settings,
-        lambda found: frontier.strip(found, settings),
+        drawing(figures.strip, settings),
         data=data,
         parts=["taken"],
         above=job,

@@ -30,7 +30,7 @@ class Note:
     """A sentence in a box of its own: something to know, or what a visitor can change."""
 
     text: str
-    kind: Literal["note", "remedy"] = "note"
+    kind: Literal["note", "remedy", "good"] = "note"
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,16 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.which import remedies, sizes
+from fedpca_core.questions.which.frontier import STRIPS, Front
+from fedpca_core.questions.which.recommendation import Advice, named, seconds, sentences
 from fedpca_core.questions.which.remedies import Remedy
-from fedpca_core.questions.which.rules import size
+from fedpca_core.questions.which.rules import ORDER, RULES, share, size
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.settings import short
-from fedpca_core.study.panels import Baseline, Curve, Panel
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.panels import Baseline, Curve, Panel, plot
+from fedpca_core.study.parts import Caption, Chart, Fold, Note, Parts, Section, Table
 
 #: Below these nobody asks how much smaller a number is; it is drawn there.
 FLOORS: Mapping[str, float] = {
@@ -55,8 +60,7 @@ def axis_title(axis: str) -> str:
     return full.get(axis, AXES[axis].lower())
 
 
-def panel(
-    drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
+def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
     """Every method a point or a path, with whiskers over the seeds; the front dashed."""
     across, upward = settings.across, settings.upward
     curves = []
@@ -126,34 +130,158 @@ def protection(row: pd.Series) -> str:
     return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
 
 
-def small(rows: pd.DataFrame, name: str, measure: str, settings: FrontierSettings) -> Panel:
-    curves = []
-    for method in dict.fromkeys(rows["method"]):
-        own = along(rows[rows["method"] == method])
-        curves.append(
-            Curve(
-                METHODS[method].title,
-                own["value"].to_numpy(dtype=float),
-                floored(own, measure),
-                lower=floored(own, measure, "_low"),
-                upper=floored(own, measure, "_high"),
-                colour=method,
-                marker=True,
-            )
+# ---------------------------------------------------------------------- more of the picture
+def hidden(front: Front) -> Parts:
+    """What secure sums hide, and whose data these are."""
+    rows = front.table[front.table["in_sums"] != ""].drop_duplicates("method")
+    if len(rows):
+        yield Section(
+            "What secure sums hide",
+            "The same methods when the server sees only sums over all clients, and a second run "
+            "after one record joined; simulation only. Sums hold the mean of all clients, which is "
+            "near each of them where they are alike.",
         )
+        told = {
+            "Method": [METHODS[key].title for key in rows["method"]],
+            "A client, from its own uploads": rows["finding"].to_list(),
+            "A client, from sums": rows["in_sums"].to_list(),
+            "The record that joined, from sums": rows["joins_sums"].to_list(),
+        }
+        yield Table(pd.DataFrame(told), "What secure sums hide", (), tuple(told)[1:])
+    yield Caption(front.facts.note)
+
+
+def strip(front: Front, settings: FrontierSettings) -> Parts:
+    """The two axes of the page over heterogeneity and over clients, a small chart each."""
+    table = front.table
+    panels, drawn = [], {}
+    for name in STRIPS:
+        rows = table[table["parameter"] == name]
+        for axis in dict.fromkeys([settings.upward, settings.across]):
+            some = rows[rows[axis].notna()]
+            if len(some):
+                panels.append(small(some, name, axis, settings))
+                drawn[axis] = None
+    if panels:
+        yield Chart("frontier_strip", panels)
+        seeds = table["seed"].nunique()
+        bands = [f"Lines are medians over {seeds} seeds, bands span them."] if seeds > 1 else []
+        yield Caption(" ".join([*bands, *floors(*drawn)]))
+
+
+def small(rows: pd.DataFrame, name: str, axis: str, settings: FrontierSettings) -> Panel:
+    """One measure of every method over one parameter."""
     described = settings.parameters()[name].label.lower()
     return Panel(
-        key=f"strip-{name}-{measure}",
-        title=f"{AXES[measure]} over {described}",
+        key=f"strip-{name}-{axis}",
+        title=f"{AXES[axis]} over {described}",
         x_title=described,
-        y_title=axis_title(measure),
-        curves=tuple(curves),
+        y_title=axis_title(axis),
+        curves=plot(
+            rows,
+            "value",
+            axis,
+            "method",
+            names={key: METHODS[key].title for key in dict.fromkeys(rows["method"])},
+            colours={key: key for key in rows["method"]},
+            least=FLOORS.get(axis, 0.0),
+            marker=True,
+        ),
         log_x=name == "clients",
         follows=False,
         height=240,
-        description=f"{AXES[measure]} of every method over {described}.",
+        description=f"{AXES[axis]} of every method over {described}.",
         simulation_only=True,
     )
+
+
+def floors(*axes: str) -> list[str]:
+    """What is drawn higher than it is."""
+    return [
+        f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
+        for axis in axes
+        if axis in FLOORS
+    ]
+
+
+# ---------------------------------------------------------------------- what to use
+def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = None) -> Parts:
+    """The recommendation, what every candidate costs, loses, leaks and trusts, and the rules."""
+    first, *others = sentences(found, settings)
+    best = found.place(1)
+    first = first.replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # stays in one line
+    yield Note(first, kind="remedy" if best is None else "good")
+    if found.table.empty:
+        return
+    yield from others
+    if smaller := sizes.said(settings, data, found.clients):
+        yield Note(smaller)
+    yield Caption(
+        f"Medians over {found.seeds} seeds of data, starts and noise; what is lost is measured "
+        "against the best subspace of all records together (simulation only)."
+    )
+    table = judged(found, settings)
+    yield Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
+    rules = {
+        "Rule": [rule.title for rule in RULES],
+        "Asks that": [rule.demand(settings) or "nothing here" for rule in RULES],
+        "Leaves out": [_left_out(found, rule.key) for rule in RULES],
+    }
+    known = [Table(pd.DataFrame(rules), "The rules"), Caption(ORDER)]
+    leaks = found.table.drop_duplicates(["method", "way"])
+    told = {
+        "Configuration": [named(row) for _, row in leaks.iterrows()],
+        "Of a client's covariance the server": leaks["finding"].to_list(),
+    }
+    known.append(Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]))
+    whys = [Caption(f"{name}: {why}") for name, why in found.refusals.items()]
+    yield Fold("The rules, what leaks, and what could not run", [*known, *whys])
+
+
+def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
+    """Every configuration as finished texts, the first one first."""
+    return pd.DataFrame(
+        [
+            {
+                "": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
+                "Configuration": named(row),
+                "First in": f"{round(row['first'] * found.seeds)} of {found.seeds}",
+                "Loses": share(row["unexplained"]),
+                "Worst client": share(row["worst_client"]),
+                "Bytes": size(row["bytes_client"]),
+                "On the line": f"{short(seconds(row, settings), 2)} s",
+                "Trusts": trusted(row),
+                "Left out because it": row["reason"] or "–",
+            }
+            for _, row in found.table.iterrows()
+        ]
+    )
+
+
+def trusted(row: pd.Series) -> str:
+    """Whom a client trusts with what, in a few words."""
+    if row["sums"]:
+        return "the secure sum" + ", and all clients for their noise" * bool(row["noise"])
+    return "nobody with a record" if row["noise"] else "the server with every upload"
+
+
+def _left_out(found: Advice, key: str) -> str:
+    rows = found.table[found.table["excluded"] == key]
+    titles = rows["method"].map(lambda method: METHODS[method].title)
+    if rows["way"].nunique() > 1:
+        titles += " " + rows["way"]
+    return "; ".join(titles + ": " + rows["reason"]) or "–"
+
+
+# ---------------------------------------------------------------------- what would do
+def would_do(found: Mapping[str, Remedy], settings: FrontierSettings) -> Parts:
+    """What relaxing one demand comes to, a sentence and a curve each."""
+    if not found:
+        return
+    yield Note("\n\n".join(f"- {one}" for one in remedies.sentences(found, settings)), "remedy")
+    drawn = [remedy_panel(one, settings) for one in found.values() if one.tried["lost"].count() > 1]
+    if drawn:
+        yield Chart("remedies_view", drawn)
 
 
 def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:

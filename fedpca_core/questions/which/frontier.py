@@ -15,10 +15,11 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.registry import ATTACKS, on_matrices
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.findings import Target, in_short
+from fedpca_core.findings import Target
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions import costs
+from fedpca_core.questions.which.rules import NOTHING
 from fedpca_core.questions.which.runs import (
     SEARCH,
     attempt,
@@ -40,8 +41,8 @@ from fedpca_core.study.own_data import OwnData
 #: Entries of all clients' matrices beyond which the picture is of one seed.
 MANY = 1_000_000
 #: A run that never comes below the accuracy is over once it is this close to where it ends, and
-#: explains all but so much of what it explains there.
-SETTLED, NOTHING = 1.05, 0.001
+#: explains all but `NOTHING` of what it explains there.
+SETTLED = 1.05
 #: What the table says of a run.
 COLUMNS = (
     "method", "parameter", "value", "seed", "rounds", "reached", "bytes_up", "bytes_client",
@@ -245,7 +246,8 @@ def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
     size = costs.Size.of(piece, data)
     part = min(1.0, most_clients(size.features) / size.clients)
     size = replace(size, clients=math.ceil(size.clients * part), records=size.records * part)
-    one = costs.run(size, piece, recorded=True) + costs.linear(size, piece)
+    # All messages are read once, at the end.
+    one = costs.run(size, piece, recorded=True) + costs.linear(size, replace(piece, rounds=10))
     whole = costs.prepare(size) + one.times(len(piece.candidates))
     # What searches for longer is not tried.
     return whole + Cost(0.0, SEARCH) if piece.searches else whole
@@ -370,7 +372,7 @@ def row(
     waits = any(ATTACKS[key].target is Target.COVARIANCE for key in tried.waiting)
     records = tried.got.get(Target.RECORDS)
     sums = in_sums(method, settings, problem) if search else None
-    said = {} if sums is None else {one.target: in_short(one) for one in sums.findings}
+    said = {} if sums is None else {one.target: one.words for one in sums.findings}
     masked = run.algorithm.uploads is Uploads.UPDATE or settings.upload_noise > 0
     return {
         "parameter": "none",

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from fedpca_core.questions.which.frontier import NOTHING
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 
 #: Losses of variance within this factor are alike, or within `NOTHING` of the whole variance; then
 #: fewer rounds win.
-ALIKE = 1.1
+ALIKE, NOTHING = 1.1, 0.001
 #: What a run has lost, and costs, in the round in which it ends.
 _AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 
