@@ -19,7 +19,7 @@ from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import Caption, Chart, Fold, Note, Parts, Section, Table
+from fedpca_core.study.parts import Caption, Chart, Fold, Note, Part, Parts, Section, Table
 
 #: Below these nobody asks how much smaller a number is; it is drawn there.
 FLOORS: Mapping[str, float] = {
@@ -154,7 +154,8 @@ def hidden(front: Front) -> Parts:
 def strip(front: Front, settings: FrontierSettings) -> Parts:
     """The two axes of the page over heterogeneity and over clients, a small chart each."""
     table = front.table
-    panels, drawn = [], {}
+    panels: list[Panel] = []
+    drawn: dict[str, None] = {}
     for name in STRIPS:
         rows = table[table["parameter"] == name]
         for axis in dict.fromkeys([settings.upward, settings.across]):
@@ -227,7 +228,7 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
         "Asks that": [rule.demand(settings) or "nothing here" for rule in RULES],
         "Leaves out": [_left_out(found, rule.key) for rule in RULES],
     }
-    known = [Table(pd.DataFrame(rules), "The rules"), Caption(ORDER)]
+    known: list[Part] = [Table(pd.DataFrame(rules), "The rules"), Caption(ORDER)]
     leaks = found.table.drop_duplicates(["method", "way"])
     told = {
         "Configuration": [named(row) for _, row in leaks.iterrows()],

@@ -203,7 +203,7 @@ def _told(advice: Advice, value: Value) -> dict[str, object]:
     left = table[table["excluded"].isin(["", "lost"])]
     if left.empty:
         return {"value": value, "lost": np.nan, "low": np.nan, "high": np.nan, "method": ""}
-    best = left.loc[left["unexplained"].idxmin()]
+    best = left.iloc[int(left["unexplained"].argmin())]
     return {
         "value": value,
         "lost": best["unexplained"],
