@@ -247,7 +247,9 @@ def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
     part = min(1.0, most_clients(size.features) / size.clients)
     size = replace(size, clients=math.ceil(size.clients * part), records=size.records * part)
     # All messages are read once, at the end.
-    one = costs.run(size, piece, recorded=True) + costs.linear(size, replace(piece, rounds=1))
+    once = costs.linear(size, piece)
+    read = Cost(once.megabytes / piece.rounds, once.seconds / piece.rounds)
+    one = costs.run(size, piece, recorded=True) + read
     whole = costs.prepare(size) + one.times(len(piece.candidates))
     # What searches for longer is not tried.
     return whole + Cost(0.0, SEARCH) if piece.searches else whole
