@@ -16,7 +16,6 @@ from fedpca_core.questions.anomaly.leaks import Leaks
 from fedpca_core.questions.anomaly.learning import Learning
 from fedpca_core.questions.anomaly.poisoned import AttackTypes, Poisoned
 from fedpca_core.questions.anomaly.published import Published
-from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.sweeps import Sweeps
 from fedpca_core.questions.attack.defences import Defences
 from fedpca_core.questions.attack.differencing import OneMoreRecord
@@ -25,16 +24,13 @@ from fedpca_core.questions.attack.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.questions.attack.records.study import ClientRecords
 from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.questions.attack.sent_models import SentModels
-from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
 from fedpca_core.questions.converge.study import Convergence, FromOneStart
 from fedpca_core.questions.home import story
 from fedpca_core.questions.home.scene import LivePicture
-from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.papers.page import PaperExperiment, PaperRows, PapersSettings
+from fedpca_core.questions.papers.page import PaperExperiment, PaperRows
 from fedpca_core.questions.personalise.exposure import Exposure
-from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
 from fedpca_core.questions.privacy import presets as spending
 from fedpca_core.questions.privacy.accountants import Accountants
@@ -45,19 +41,14 @@ from fedpca_core.questions.privacy.guarantee import Promise
 from fedpca_core.questions.privacy.membership import RecordMembership
 from fedpca_core.questions.privacy.price import PriceOfBudget, PriceOfProducts
 from fedpca_core.questions.privacy.reconstruction import Reconstruction
-from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.spending import WaysOverBudget, WaysToSpend
-from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims, Bridge, PenaltyAndSteps, Statements
 from fedpca_core.questions.trace.opened import OpenedRun
-from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.questions.which.frontier import Frontier, Strip
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.remedies import Remedies
-from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, read_json, said
 from fedpca_core.study.own_table import OwnTable
-from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.preset import Preset
 from fedpca_core.study.study import Study, registered
 
@@ -115,18 +106,8 @@ RUNNABLE: Mapping[str, Study[Any, Any]] = {
 }
 
 #: The settings class of every page.
-PAGES: tuple[type[Settings], ...] = (
-    SceneSettings,
-    ConvergeSettings,
-    FrontierSettings,
-    CheckSettings,
-    AttackSettings,
-    PrivacySettings,
-    PersonaliseSettings,
-    TheorySettings,
-    AnomalySettings,
-    OpenedSettings,
-    PapersSettings,
+PAGES: tuple[type[Settings], ...] = tuple(
+    dict.fromkeys(study.settings for study in STUDIES.values())
 )
 #: Settings classes by the kind that files and links name.
 KINDS: Mapping[str, type[Settings]] = {settings.kind: settings for settings in PAGES}
