@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 from fedpca_core.errors import InvalidInput, visible
 from fedpca_core.papers.experiment import Size
-from fedpca_core.papers.registry import EXPERIMENTS, experiment, rows_of
+from fedpca_core.papers.registry import EXPERIMENTS, entries_of, experiment
 from fedpca_core.papers.reproduce import reproduce
 from fedpca_core.papers.results import commit, provenance, summary, write_results
 from fedpca_core.problems.data_sets import data_folder, require_here
@@ -216,7 +216,7 @@ def _record(settings: Settings, data: OwnData | None) -> dict[str, Any]:
 
 def _list_experiments() -> None:
     for entry in EXPERIMENTS.values():
-        count = len(rows_of(entry.key))
+        count = len(entries_of(entry.key))
         print(f"{entry.key:<24} {entry.source:<10} {count:>3} rows  {entry.title}")
         for size in entry.sizes:
             print(f"{'':<24} {size:<10} {entry.described(size)}")

@@ -17,8 +17,8 @@ ROWS, EXPERIMENT = PaperRows(), PaperExperiment()
 controls = Controls(PapersSettings)
 layout.heading(
     "Do the papers hold?",
-    "Every number that the source papers print, beside ours with its spread over seeds. Verdicts "
-    "are worked out from the numbers; what cannot be compared is said to be so, with the reason.",
+    "Every number and claim of five papers, with its place, beside ours. Verdicts are worked out "
+    "by one rule from stored runs; what could not be decided is said to be undetermined, and why.",
 )
 controls.show_notes()
 results: dict[Study[Any, Any], Any] = {}

@@ -72,7 +72,7 @@ def published(preset: Preset) -> pd.DataFrame:
     """The paper's figures for a preset as texts."""
     titles = {"rounds": "Rounds", "kkt": "KKT violation", "relative_error": "Relative error"}
     rows: dict[str, dict[str, str]] = {}
-    for quoted in preset.published:
-        cells = rows.setdefault(quoted.row, dict.fromkeys(titles.values(), "–"))
-        cells[titles[quoted.measure]] = quoted.text
+    for one in preset.published:
+        cells = rows.setdefault(one.method, dict.fromkeys(titles.values(), "–"))
+        cells[titles[one.measure.partition(",")[0]]] = one.printed
     return pd.DataFrame(rows).T.rename_axis("Method").reset_index()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fedpca_core.papers.sources import SOURCES, Source, source
+from fedpca_core.papers.entries import Paper
+from fedpca_core.papers.files import paper
+from fedpca_core.papers.sources import SOURCES
 from fedpca_core.settings import Settings
 
 #: Papers by the kind of settings, whatever is chosen there.
@@ -31,7 +33,7 @@ OF_METHOD: Mapping[str, str] = {
 }
 
 
-def cited(settings: Settings) -> tuple[Source, ...]:
+def cited(settings: Settings) -> tuple[Paper, ...]:
     """The papers of the page and of the methods that these settings choose, each once."""
     chosen: list[str] = list(_OF_PAGE.get(settings.kind, ()))
     values = settings.as_dict()
@@ -39,21 +41,23 @@ def cited(settings: Settings) -> tuple[Source, ...]:
         given = values.get(field, ())
         methods = (given,) if isinstance(given, str) else given
         chosen += [OF_METHOD[method] for method in methods if method in OF_METHOD]
-    return tuple(source(key) for key in dict.fromkeys(chosen))
+    return tuple(paper(key) for key in dict.fromkeys(chosen))
 
 
-def reference(paper: Source) -> str:
+def reference(one: Paper) -> str:
     """Authors, title, venue, year and identifier in one line of Markdown."""
-    names = [name.split()[-1] for name in paper.authors]
+    names = [name.split()[-1] for name in one.authors]
     who = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     if len(names) > 4:
         who = f"{names[0]} et al."
-    identifier = f"doi:{paper.doi}" if paper.doi else f"arXiv:{paper.arxiv}"
+    identifier = f"doi:{one.doi}" if one.doi else f"arXiv:{one.arxiv}"
     parts = [
         who,
-        f"*{paper.title}*",
-        paper.venue if not paper.venue.startswith("arXiv") else "",
-        str(paper.year),
-        f"[{identifier}]({paper.link})" if paper.link else "",
+        f"*{one.title}*",
+        one.venue if not one.venue.startswith("arXiv") else "",
+        str(one.year),
+        f"[{identifier}]({one.link})" if one.link else "",
     ]
-    return ", ".join(part for part in parts if part) + (f". {paper.unsure}" * bool(paper.unsure))
+    return ", ".join(part for part in parts if part) + (
+        f". {one.note}" * bool(one.note and not one.link)
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from fedpca_core.errors import require
+from fedpca_core.errors import InvalidInput, require
 
 Kind = Literal["number", "claim", "statement", "step"]
 
@@ -39,6 +39,15 @@ class Reading:
         What in the paper suggests it; empty where nothing does.
     line : int
         Where the hint stands; 0 without one.
+    reads : mapping
+        Fields of an entry that name the stored result of this reading: ``experiment``, ``series``,
+        ``part``, ``measure``. Placeholders stand for the entry's own fields, ``{stem}`` for its
+        measure up to a comma, ``{root}`` for its experiment without “-literal”. Empty where nothing
+        is stored.
+    only : tuple of str
+        Methods to which it applies; empty for all.
+    given : tuple of str
+        Measures, up to a comma, that it takes from the paper and that it therefore cannot judge.
     """
 
     name: str
@@ -46,6 +55,9 @@ class Reading:
     changes: Mapping[str, Any]
     hint: str = ""
     line: int = 0
+    reads: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,9 +76,36 @@ class Entry:
         A statement is a theorem, lemma or the like; a step is one of an algorithm.
     says : str
         What it says, in our words.
-    measure, method, series, experiment : str
-        What is measured, of which method; the series and the key of the experiment that give our
+    measure, method, series, experiment, part : str
+        What is measured, of which method; series, part and key of the experiment that give our
         figure, empty where there is none yet.
+    against, against_measure, against_part : tuple of str, str, str
+        Ours is the ratio to the smallest of these series, or the difference from the largest where
+        ``by`` is "difference"; measure and part are the entry's own unless they are given.
+    each : tuple of str
+        Series in place of ``series``, of which the least favourable one counts.
+    chain : tuple of str
+        Series in place of ``series``; ours is the least ratio of one to the next.
+    over : str
+        How the values of all parts are taken together: one of `fedpca_core.papers.measured.OVER`.
+    within, points : float
+        A printed number agrees where it lies in our interval widened by this share, or by so many
+        units.
+    holds : mapping
+        A claim holds where every seed of ours is ``at_least``, ``at_most``, ``above`` or ``below``
+        a limit; with ``usually`` the median is.
+    unit : str
+        What ours is, in words.
+    any_size : bool
+        Whether a claim does not depend on the size and may be judged at a smaller one.
+    counterexample : bool
+        Whether one violation proves it false, as of a theorem.
+    open : str
+        What the paper leaves open, so that no run is the one that it states.
+    proves : {"", "true", "false"}
+        What the demonstration proves of it.
+    why : str
+        What explains the verdict.
     stated : tuple of Stated
     readings : tuple of Reading
     decides : str
@@ -79,8 +118,6 @@ class Entry:
         At most two lines of Python, and what they print.
     out_of_scope : str
         Why nothing is run.
-    old_rows : tuple of str
-        Rows of the former table that it replaces.
     """
 
     paper: str
@@ -104,7 +141,45 @@ class Entry:
     demonstration: str = ""
     shows: str = ""
     out_of_scope: str = ""
-    old_rows: tuple[str, ...] = ()
+    part: str = ""
+    against: tuple[str, ...] = ()
+    against_measure: str = ""
+    against_part: str = ""
+    by: str = "ratio"
+    each: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
+    over: str = ""
+    within: float = 0.0
+    points: float = 0.0
+    holds: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = ""
+    any_size: bool = False
+    counterexample: bool = False
+    open: str = ""
+    proves: str = ""
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name among all papers."""
+        return f"{self.paper}/{self.id}"
+
+    @property
+    def value(self) -> float:
+        """The printed number.
+
+        Raises
+        ------
+        InvalidInput
+            What is printed is no number.
+        """
+        text = self.printed.removesuffix("%").replace(",", "")
+        try:
+            return float(text)
+        except ValueError:
+            raise InvalidInput(
+                f"Entry “{self.name}” prints “{self.printed}”, which is no number; quote its words."
+            ) from None
 
     def __post_init__(self) -> None:
         called = f"Entry “{self.id}” of “{self.paper}”"
@@ -120,6 +195,14 @@ class Entry:
         require(
             self.kind == "number" or bool(self.decides or self.out_of_scope),
             f"{called} does not say what decides it; fill “decides” or “out_of_scope”.",
+        )
+        require(
+            not (self.within or self.points) or self.kind == "number",
+            f"{called} is a {self.kind} with a tolerance; only a printed number has one.",
+        )
+        require(
+            self.proves in ("", "true", "false") and (not self.proves or bool(self.demonstration)),
+            f"{called} proves “{self.proves}”; write true or false, beside a demonstration.",
         )
         require(
             self.demonstration.count("\n") < 2 and bool(self.demonstration) == bool(self.shows),
@@ -139,32 +222,64 @@ class Ignored:
 
 
 @dataclass(frozen=True)
-class Dropped:
-    """Rows of the former table that the paper does not have."""
-
-    rows: tuple[str, ...]
-    why: str
-
-
-@dataclass(frozen=True)
 class Paper:
     """A paper, how it is cited, and all that is taken from it.
 
-    ``title`` is as in the text; ``note`` says what of the rest is not in the text.
+    Attributes
+    ----------
+    key, name, title : str
+        ``name`` is its short name on the pages, ``title`` is as in the text.
+    year : int
+    authors : tuple of str
+        "Given names Family name" each; empty where the text names none.
+    venue, doi, arxiv : str
+        Empty where not verified.
+    kind, fields : str, mapping
+        Type of its BibTeX entry, and fields of that type besides these.
+    note : str
+        What of this is not in the text, or could not be verified.
     """
 
     key: str
     name: str
     title: str
     year: int
-    cite: str
     authors: tuple[str, ...] = ()
     venue: str = ""
     doi: str = ""
     arxiv: str = ""
+    kind: str = "misc"
+    fields: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     stated: Mapping[str, tuple[Stated, ...]] = field(default_factory=dict)
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     ignored: tuple[Ignored, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def link(self) -> str:
+        """Address of the paper, empty where no identifier is verified."""
+        if self.doi:
+            return f"https://doi.org/{self.doi}"
+        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else ""
+
+    @property
+    def bibtex(self) -> str:
+        """Its BibTeX entry."""
+        fields = {
+            "author": " and ".join(self.authors),
+            "title": "{" + self.title + "}",
+            "year": str(self.year),
+            **self.fields,
+            "doi": self.doi,
+            "eprint": self.arxiv,
+            "archiveprefix": "arXiv" if self.arxiv else "",
+            "note": "" if self.link else self.note,
+        }
+        return bibtex_entry(self.kind, self.key, fields)
+
+
+def bibtex_entry(kind: str, key: str, fields: Mapping[str, str]) -> str:
+    """A BibTeX entry of the fields that are not empty."""
+    body = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items() if text)
+    return f"@{kind}{{{key},\n{body}\n}}\n"

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from fedpca_core.errors import require
-from fedpca_core.papers.quoted import Quoted, by_name
+from fedpca_core.papers.entries import Entry
+from fedpca_core.papers.files import paper
 from fedpca_core.problems import Problem, decay_spectrum, images, samples_per_client
 from fedpca_core.settings import Value
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -22,63 +23,20 @@ from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 Fields = Mapping[str, Any]
 
 
-def _means(preset: str, place: str, *figures: tuple[str, str]) -> tuple[Quoted, ...]:
-    """Average KKT violation and relative error of SSI, LocalPower and FAPS, in this order."""
-    return tuple(
-        Quoted(f"faps/{preset}/{key}/{measure}", place, row, measure, text)
-        for (key, row), pair in zip(_METHODS.items(), figures, strict=True)
-        for measure, text in zip(("kkt", "relative_error"), pair, strict=True)
-    )
+#: The paper's table by preset: its entries are what the paper prints for it.
+PRINTED: Mapping[str, str] = {
+    "table-1": "table-1",
+    "vary-features": "table-2/n",
+    "vary-samples": "table-2/m",
+    "vary-components": "table-2/p",
+    "vary-decay": "table-2/xi",
+    "images": "table-3",
+}
 
-
-#: Methods of the paper's tables, by key.
-_METHODS: Mapping[str, str] = {"ssi": "SSI", "local_power": "LocalPower", "faps": "FAPS"}
-_MEANS = "Experiments, averages over"
-
-#: Every number quoted from the paper. Where the numbering of a table could not be verified its
-#: place says what it averages.
-QUOTED: tuple[Quoted, ...] = (
-    Quoted("faps/table-1/ssi/rounds", "Table 1", "SSI", "rounds", "207", "rounds"),
-    Quoted("faps/table-1/ssi/relative_error", "Table 1", "SSI", "relative_error", "1.09e-7"),
-    Quoted("faps/table-1/faps/rounds", "Table 1", "FAPS", "rounds", "42", "rounds"),
-    Quoted("faps/table-1/faps/relative_error", "Table 1", "FAPS", "relative_error", "8.04e-8"),
-    *_means(
-        "vary-features",
-        f"{_MEANS} growing features",
-        ("1.94e-6", "1.06e-7"),
-        ("1.89e-6", "9.56e-8"),
-        ("1.87e-6", "8.69e-8"),
-    ),
-    *_means(
-        "vary-samples",
-        f"{_MEANS} growing samples",
-        ("1.95e-6", "1.07e-7"),
-        ("1.92e-6", "1.02e-7"),
-        ("1.90e-6", "9.97e-8"),
-    ),
-    *_means(
-        "vary-components",
-        f"{_MEANS} growing components",
-        ("1.95e-6", "8.30e-8"),
-        ("1.91e-6", "9.18e-8"),
-        ("1.92e-6", "1.15e-7"),
-    ),
-    *_means(
-        "vary-decay",
-        f"{_MEANS} decays",
-        ("4.09e-6", "3.15e-7"),
-        ("3.94e-6", "3.08e-7"),
-        ("3.87e-6", "2.99e-7"),
-    ),
-    *_means(
-        "images",
-        f"{_MEANS} image data sets",
-        ("4.34e-6", "5.80e-8"),
-        ("4.59e-6", "6.27e-8"),
-        ("4.42e-6", "5.06e-8"),
-    ),
-)
-_BY_NAME = by_name(QUOTED)
+_ROUNDS = {
+    one.method: one.printed for one in paper("faps").entries if one.id.startswith("table-1/")
+    and one.column == "Iteration"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -124,9 +82,12 @@ class Preset:
         object.__setattr__(self, "paper", MappingProxyType(dict(self.paper)))
 
     @property
-    def published(self) -> tuple[Quoted, ...]:
+    def published(self) -> tuple[Entry, ...]:
         """The numbers that the paper prints for it."""
-        return tuple(one for one in QUOTED if one.name.startswith(f"faps/{self.name}/"))
+        place = PRINTED.get(self.name)
+        return tuple(
+            one for one in paper("faps").entries if place and one.id.startswith(f"{place}/")
+        )
 
     def configuration(self, value: Value | None = None) -> ConvergeSettings:
         """The live configuration, with the varied field set to ``value``.
@@ -229,9 +190,8 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "table-1",
         "Table 1: rounds to convergence",
-        f"The paper counts {_BY_NAME['faps/table-1/ssi/rounds']} for SSI and "
-        f"{_BY_NAME['faps/table-1/faps/rounds'].text} for FAPS; five inner steps a round "
-        "reproduce that.",
+        f"The paper counts {_ROUNDS['SSI']} rounds for SSI and {_ROUNDS['FAPS']} for FAPS; "
+        "five inner steps a round reproduce that.",
         live=_LIVE,
         paper=_PAPER,
     ),

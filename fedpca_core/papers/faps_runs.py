@@ -45,13 +45,6 @@ COMPARED: Mapping[str, Callable[[int], Algorithm]] = {
     "FAPS, as printed": lambda p: FAPS(p, inner_rule="change"),
     "FAPS, conditions": lambda p: FAPS(p, inner_rule="conditions"),
 }
-#: Series by the key of the method in the paper's tables.
-PRINTED_AS: Mapping[str, str] = {
-    "ssi": "SSI",
-    "local_power": "LocalPower",
-    "faps": "FAPS, 5 inner steps",
-}
-
 #: What a configuration says of its size.
 _WORDS: Mapping[str, str] = {
     "problem": "",
@@ -151,7 +144,7 @@ class Convergence(Experiment):
         errors = [
             one.value
             for one in self.preset.published
-            if one.row == row and one.measure == "relative_error"
+            if one.method == row and one.id.endswith("/error")
         ]
         return errors[0] if errors else MATCHED
 

@@ -12,8 +12,6 @@ A file has the paper's own fields, then
     ``{method}``, ``{row}`` and ``{column}`` in ``says`` stand for the entry's own.
 ``[[ignored]]``
     Lines, or numbers of a line, that need no entry, and why.
-``[[dropped]]``
-    Rows of the former table that are no row of the paper, and why.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fedpca_core.errors import require
-from fedpca_core.papers.entries import Dropped, Entry, Ignored, Paper, Reading, Stated
+from fedpca_core.papers.entries import Entry, Ignored, Paper, Reading, Stated
 
 #: Keys of the papers, in the order of the pages.
 PAPERS = ("faps", "fedpower", "iot", "perpca", "dfl")
@@ -36,6 +34,8 @@ _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "Kind": ((str,), "a text"),
     "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
     "tuple": ((list, tuple), "a list"),
     "Mapping": ((dict,), "a table"),
 }
@@ -59,7 +59,7 @@ def made(kind: type[Made], values: Mapping[str, Any], called: str) -> Made:
         )
         wanted = str(known[name].type).partition("[")[0]
         require(
-            isinstance(value, _TYPES[wanted][0]) and not isinstance(value, bool),
+            isinstance(value, _TYPES[wanted][0]) and isinstance(value, bool) == (wanted == "bool"),
             f"Field “{name}” of {called} is {value!r}; it must be {_TYPES[wanted][1]}.",
         )
     for name, one in known.items():
@@ -106,10 +106,7 @@ def read(text: str, called: str) -> Paper:
         "stated": stated,
         "readings": readings,
         "entries": entries,
-        **{
-            name: [made(kind, one, f"“{called}”, {name},") for one in file.get(name, [])]
-            for name, kind in (("ignored", Ignored), ("dropped", Dropped))
-        },
+        "ignored": [made(Ignored, one, f"“{called}”, ignored,") for one in file.get("ignored", [])],
     }
     _once([one.id for one in entries], "entries", called)
     for one in entries:

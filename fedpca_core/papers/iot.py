@@ -6,10 +6,9 @@ scripts use rank 2 and 20 clients. Ours are stated with every row.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from fedpca_core.papers.quoted import Quoted, by_name
+from fedpca_core.papers.files import paper
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.study.preset import Preset
 
@@ -27,65 +26,26 @@ class Published:
     average_precision: float = float("nan")
 
 
-#: Table I: 100 clients, 10 % participation, ROC-optimal threshold.
+#: Table I by data set and method, with FedPG's areas.
 TABLE_I: dict[str, dict[str, Published]] = {
-    "unsw": {
-        "Self-learning PCA": Published(63.80, 83.19, 59.94, 69.68, 40.06),
-        "FedAE": Published(80.88, 80.66, 95.27, 87.36, 4.73),
-        "FedAE-2": Published(82.80, 83.45, 93.80, 88.32, 6.20),
-        "FedBiGAN": Published(81.21, 83.04, 91.63, 87.12, 8.36),
-        "FedBiGAN-2": Published(81.59, 81.98, 94.16, 87.65, 5.84),
-        "FedPE": Published(82.15, 81.06, 95.14, 87.53, 6.25),
-        "FedPG": Published(81.95, 82.82, 93.36, 87.77, 6.63, 0.82, 0.89),
-    },
-    "ton": {
-        "Self-learning PCA": Published(51.81, 86.79, 51.07, 64.30, 48.93),
-        "FedAE": Published(87.28, 93.52, 91.36, 92.43, 8.64),
-        "FedAE-2": Published(89.09, 94.68, 92.34, 93.50, 7.66),
-        "FedBiGAN": Published(88.53, 93.98, 92.42, 93.19, 7.57),
-        "FedBiGAN-2": Published(89.08, 95.05, 91.93, 93.47, 8.07),
-        "FedPE": Published(87.06, 89.82, 94.94, 92.31, 6.13),
-        "FedPG": Published(88.94, 92.79, 94.32, 93.55, 5.68, 0.82, 0.96),
-    },
+    data: {
+        method: Published(
+            **{
+                one.measure.partition(",")[0]: one.value
+                for one in paper("iot").entries
+                if one.method == method
+                and one.id.startswith(
+                    (f"table-1/{data}/", f"area/{data}", f"average-precision/{data}")
+                )
+            }
+        )
+        for method in dict.fromkeys(
+            one.method for one in paper("iot").entries if one.id.startswith(f"table-1/{data}/")
+        )
+    }
+    for data in ("unsw", "ton")
 }
-
-#: Every number of Table I, areas included.
-QUOTED: tuple[Quoted, ...] = tuple(
-    Quoted(
-        f"iot/table-1/{data}/{method.lower().replace(' ', '-')}/{measure}",
-        "Table I",
-        f"{method}, {data}",
-        measure,
-        f"{value:.2f}",
-        "" if measure in ("auc", "average_precision") else "%",
-    )
-    for data, rows in TABLE_I.items()
-    for method, row in rows.items()
-    for measure, value in vars(row).items()
-    if not math.isnan(value)
-)
-
-#: How much less FedPG is said to send than a rival, by data set ("up to" on TON-IoT), and how much
-#: faster it is said to train and to score.
-_SENT = (
-    ("unsw", "FedAE", "6.7"),
-    ("unsw", "FedAE-2", "10"),
-    ("unsw", "FedBiGAN", "10"),
-    ("unsw", "FedBiGAN-2", "15"),
-    ("ton", "FedBiGAN-2", "20"),
-)
-_COSTS = "Figures on time and memory"
-QUOTED += (
-    *(
-        Quoted(f"iot/bytes/{data}/{rival.lower()}", "Section on communication",
-               f"{rival}, {data}", "ratio", text, "times")
-        for data, rival, text in _SENT
-    ),
-    Quoted("iot/time/ton/fedpg", _COSTS, "FedPG, ton", "ratio", "6", "times"),
-    Quoted("iot/score/fedpg", _COSTS, "FedPG", "seconds", "7", "µs"),
-    Quoted("iot/records/ton", "Section on data", "TON-IoT", "records", "114956", "flows"),
-)  # fmt: skip
-_AUC = by_name(QUOTED)["iot/table-1/unsw/fedpg/auc"]
+_AUC = next(one.printed for one in paper("iot").entries if one.id == "area/unsw")
 
 #: Normal and attack test records behind Table I.
 TEST_RECORDS = {"unsw": (20_000, 45_332), "ton": (10_000, 56_557)}

@@ -1,4 +1,4 @@
-"""The experiments on network traffic as cells: Table I, learning curves, and one setting varied.
+"""The experiments on network traffic as cells: learning curves, and one setting varied.
 
 The data are public files; where they are missing a cell says so. A cell's seed draws the start,
 the participants and what is random in a rival; the split of the records is that of the seed, too.
@@ -15,10 +15,9 @@ from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, parameters
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.metrics import admm as progress
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
-from fedpca_core.papers.iot import TABLE_I, TEST_RECORDS, implied_accuracy
+from fedpca_core.papers.iot_readings import DATA
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
-from fedpca_core.questions.anomaly.published import Published
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.sweeps import Sweeps
 from fedpca_core.questions.anomaly.task import task
@@ -26,19 +25,6 @@ from fedpca_core.questions.anomaly.trained import run as ran
 from fedpca_core.steps import Part, Step
 from fedpca_core.study.here import named
 
-#: Names of the data sets.
-DATA = {"unsw": "UNSW-NB15", "ton": "TON-IoT"}
-#: What Table I is run with by part: the paper names neither transform nor rank.
-READINGS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
-    "unsw": {
-        "raw, k = 2": {"transform": "none", "components": 2, "rounds": 1500},
-        "log, k = 6": {"transform": "log", "components": 6, "rounds": 300},
-    },
-    "ton": {
-        "raw, k = 2": {"transform": "none", "components": 2, "rounds": 1500},
-        "log, k = 10": {"transform": "log", "components": 10, "rounds": 300},
-    },
-}
 #: A run has arrived when its subspace is this close to centralised PCA's (root mean square sine).
 NEAR = 0.1
 #: Values of the sweeps.
@@ -60,81 +46,6 @@ PRINTED_VARIANTS: Mapping[str, Mapping[str, object]] = {
     "50 local steps": {"local_steps": 50, "participation": 1.0},
 }
 _WORDS = {"penalty_factor": "penalty factor", "components": "rank", "clients": "clients"}
-
-
-class TableI(Experiment):
-    """Every method of Table I but FedBiGAN, at the threshold that suits the labels best."""
-
-    source = "iot"
-    measure, varied = "f1", "transform and rank"
-    sizes = ("paper",)
-
-    def __init__(self, data: str) -> None:
-        self.data = data
-        self.key, self.title = f"iot-table-1-{data}", f"Table I on {DATA[data]}"
-
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell(part, "", seed, {"data": self.data, **fields})
-            for seed in range(seeds)
-            for part, fields in READINGS[self.data].items()
-        ]
-
-    def described(self, size: Size) -> str:
-        return "100 clients of whom 10% take part in a round; rates at the oracle's threshold"
-
-    def needs(self, size: Size) -> tuple[str, ...]:
-        return (self.data,)
-
-    def live(self) -> AnomalySettings:
-        return self._settings(next(iter(READINGS[self.data])), 0)
-
-    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
-        found = yield from Published().run(self._settings(cell.part, cell.seed))
-        table = found.table.set_index("method")
-        measures = [name for name in table.columns if not name.startswith("published_")]
-        return [
-            Number(str(method), str(measure), float(value))
-            for method, row in table[measures].iterrows()
-            for measure, value in row.items()
-            if np.isfinite(value)
-        ]  # fmt: skip
-
-    def _settings(self, part: str, seed: int) -> AnomalySettings:
-        fields = dict(READINGS[self.data][part])
-        return AnomalySettings(
-            problem=self.data,
-            rule="oracle",
-            topic="published",
-            seed=seed,
-            **fields,  # type: ignore[arg-type]
-        )
-
-
-class Consistency(Experiment):
-    """Whether a printed row agrees with itself: the accuracy that its precision, its recall and
-    the numbers of records imply. Arithmetic, no run."""
-
-    key, title, source = "iot-consistency", "Table I against itself", "iot"
-    measure, varied = "difference", "data"
-    sizes = ("paper",)
-
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell(DATA[data], method, 0, vars(row) | {"data": data})
-            for data, rows in TABLE_I.items()
-            for method, row in rows.items()
-        ]
-
-    def described(self, size: Size) -> str:
-        return "percentage points between the printed accuracy and the implied one"
-
-    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
-        yield Step(0.0, cell.name)
-        data = str(cell.configuration["data"])
-        row = TABLE_I[data][cell.series]
-        implied = implied_accuracy(row, *TEST_RECORDS[data])
-        return [Number(cell.series, "difference", abs(implied - row.accuracy))]
 
 
 class Learning(Experiment):

@@ -1,76 +1,96 @@
-"""Every number that the papers print, every claim that can be checked, and how ours is made.
+"""Every number and claim of the papers, every experiment behind them, and the verdicts.
 
-How to add a row
-----------------
-1. *The number.* Append it to ``QUOTED`` of its paper's file (`faps`, `fedpower`, `iot`,
-   `personal`, ...): ``Quoted("fedpower/figure-3b/eps-10/error", "Figure 3(b)", "ε = 10", "error",
-   "0.01")``. Name: paper, place, row, measure; text: the digits as printed. A file of another
-   paper joins by one line in `_PAPERS` below. Pages quote it with ``quote(name)``, and nowhere
+How to add one
+--------------
+1. *The number.* An entry of its paper's file (``faps.toml``, ...): place, line of the text, value
+   as printed, what it says. Pages quote it with ``quote("faps/table-1/ssi/rounds")``, and nowhere
    does a page write the digits itself (a house rule reads the sources).
-2. *The experiment*, where ours needs one that is not there. Subclass `Experiment` in
-   ``<paper>_runs.py``: ``cells(size, seeds)`` lists what is run (one value, one method, one seed;
-   ``configuration`` holds all that its numbers depend on), ``run(cell, size)`` is a generator of
-   `Step`s that returns `Number`s (series, measure, result, and x for a point of a curve). Work is
-   done by the studies and algorithms that are there; a cell must fit in memory by itself. Add an
-   instance to ``EXPERIMENTS`` of ``<paper>_rows.py``.
-3. *The row.* Append a `Row` to ``ROWS`` of ``<paper>_rows.py``: the claim in a sentence of ours,
-   ``quoted=quote...``, the experiment's key, ``ours=number(series, measure, part)`` (or `ratio`,
-   `averaged`, or any function from the table of cells to one number a seed), and what counts as
-   agreement (`within_factor`, `within`, `at_least`, `at_most`). The verdict follows from the
-   numbers. ``correction`` says what we do differently for it to hold; ``why`` what explains it, and
-   ``kind`` which of `KINDS` that is where it does not come out;
-   ``unreadable`` or ``out_of_scope`` the reason, where there is nothing to compare with or to run.
-   A claim that does not depend on the size is ``scale_free`` and may be judged at live size.
+2. *Ours.* The key of an experiment, series and measure; a tolerance (``within``, ``points``) for a
+   number, or what a claim ``holds``. Readings say in ``reads`` which stored result is theirs.
+3. *The experiment*, where there is none yet. Subclass `Experiment`: ``cells(size, seeds)`` lists
+   what is run (one value, one method, one seed; ``configuration`` holds all that its numbers depend
+   on), ``run(cell, size)`` returns `Number`s. Add an instance to `EXPERIMENTS`.
 4. *The results.* ``python -m fedpca_core reproduce KEY --seeds 5 --out DIR`` (``--paper-size``),
    then copy ``KEY-live.csv`` and ``.json`` (``KEY-paper.*``) into ``papers/data``. Nothing there is
-   edited by hand.
-5. `tests/papers/test_registry.py` checks names, places, and that every row reads a number
-   that its experiment gives.
+   edited by hand, and no verdict is written: `fedpca_core.papers.judge` works it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import ModuleType
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import pandas as pd
 
 from fedpca_core.errors import require
-from fedpca_core.papers import (
-    dfl_rows,
-    faps,
-    faps_rows,
-    fedpower_rows,
-    iot,
-    iot_rows,
-    personal_rows,
-)
+from fedpca_core.papers.dfl_formulas import Formulas
+from fedpca_core.papers.dfl_runs import FigureOne, Statements
+from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.experiment import Experiment
-from fedpca_core.papers.quoted import Quoted, by_name
-from fedpca_core.papers.row import Row
+from fedpca_core.papers.faps_leaks import Recovered
+from fedpca_core.papers.faps_runs import Convergence
+from fedpca_core.papers.faps_stops import Stopped
+from fedpca_core.papers.fedpower import FIGURES, RAW_PANELS
+from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
+from fedpca_core.papers.files import PAPERS, paper
+from fedpca_core.papers.iot_readings import DATA, TableReadings
+from fedpca_core.papers.iot_runs import Bytes, Learning, OneVaried, Printed
+from fedpca_core.papers.judge import Verdict, judge, read_as, together
+from fedpca_core.papers.measured import Cells
+from fedpca_core.papers.personal_runs import Collaborating
+from fedpca_core.papers.results import shipped
 
-#: Modules with ``QUOTED``, and modules with ``ROWS`` and ``EXPERIMENTS``.
-_PAPERS: tuple[ModuleType, ...] = (faps, iot, personal_rows, dfl_rows)
-_TABLES: tuple[ModuleType, ...] = (faps_rows, fedpower_rows, iot_rows, personal_rows, dfl_rows)
-
-#: Every printed number, by name.
-QUOTED: Mapping[str, Quoted] = by_name(number for paper in _PAPERS for number in paper.QUOTED)
-
-#: Every experiment, by key, and every row, in the order in which the page lists them.
+_VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay")
+#: Every experiment, by key.
 EXPERIMENTS: Mapping[str, Experiment] = {
-    one.key: one for table in _TABLES for one in table.EXPERIMENTS
+    one.key: one
+    for one in (
+        *(Convergence(name) for name in ("table-1", "uneven", *_VARIED, "rates", "images")),
+        *(Stopped(name) for name in ("uneven", *_VARIED)),
+        Recovered("figure-1a", "Figure 1(a): recovered before converged", growing=False),
+        Recovered("figure-1b", "Figure 1(b): recovery against convergence", growing=True),
+        Panels("fedpower-figure-3", "Figure 3: Model I", [f for f in FIGURES if f.key[0] == "3"]),
+        Panels(
+            "fedpower-figure-4",
+            "Figure 4: Model II",
+            [f for f in FIGURES if f.key in ("4a", "4b", "4c")],
+        ),
+        Panels(
+            "fedpower-figure-4-many",
+            "Figure 4(b): many networks, exact noise (ours)",
+            [f for f in FIGURES if f.key == "4e"],
+        ),
+        Panels("fedpower-figure-4-raw", "Figure 4: rows not normalised", RAW_PANELS),
+        FixedGaps(),
+        Noise(),
+        *(TableReadings(data) for data in DATA),
+        Bytes(),
+        Learning(),
+        Printed(),
+        *(OneVaried(name) for name in ("penalty_factor", "components", "clients")),
+        *(Collaborating(figure) for figure in ("1(a)", "1(b)", "1(c)", "1(d)", "2(a)", "2(b)")),
+        Collaborating("1(a)", "literal"),
+        Collaborating("1(c)", "literal"),
+        Statements(),
+        FigureOne(),
+        Formulas(),
+    )
 }
-ROWS: tuple[Row, ...] = tuple(row for table in _TABLES for row in table.ROWS)
+
+#: Every number and claim by its name, "paper/id", in the order of the texts.
+ENTRIES: Mapping[str, Entry] = {entry.name: entry for key in PAPERS for entry in paper(key).entries}
 
 
-def quote(name: str) -> Quoted:
-    """The printed number with this name: the only way for a page to show one.
+def quote(name: str) -> Entry:
+    """The entry with this name: the only way for a page to show a printed number.
 
     Raises
     ------
     InvalidInput
         There is none.
     """
-    require(name in QUOTED, f"No number called “{name}” is quoted; add it to its paper's QUOTED.")
-    return QUOTED[name]
+    require(name in ENTRIES, f"No number called “{name}” is quoted; add it to its paper's file.")
+    return ENTRIES[name]
 
 
 def experiment(key: str) -> Experiment:
@@ -86,6 +106,79 @@ def experiment(key: str) -> Experiment:
     return EXPERIMENTS[key]
 
 
-def rows_of(key: str) -> tuple[Row, ...]:
-    """The rows whose numbers an experiment gives."""
-    return tuple(row for row in ROWS if row.experiment == key)
+def keys_of(entry: Entry) -> tuple[str, ...]:
+    """The experiments whose cells an entry reads, in one reading or another."""
+    read = [entry, *(read_as(entry, reading) for reading in entry.readings if reading.reads)]
+    keys = [key for one in read for key in one.experiment.split(" + ")]
+    return tuple(dict.fromkeys(key for key in keys if key in EXPERIMENTS))
+
+
+def entries_of(key: str) -> tuple[Entry, ...]:
+    """The entries that are judged by the cells of an experiment."""
+    return tuple(
+        entry
+        for entry in ENTRIES.values()
+        if (entry.holds or entry.within or entry.points) and key in keys_of(entry)
+    )
+
+
+Tables = Mapping[str, Mapping[str, pd.DataFrame]]
+
+
+def results(key: str, tables: Tables | None = None) -> Mapping[str, Cells]:
+    """Cells by size of an experiment, or of several ("a + b") at the sizes that all have.
+
+    Parameters
+    ----------
+    key : str
+    tables : mapping, optional
+        Cells by experiment and size in place of those that are shipped.
+    """
+    return _shipped(key) if tables is None else _cells(key, tables)
+
+
+@cache
+def _shipped(key: str) -> Mapping[str, Cells]:
+    return _cells(key, {one: shipped(one) for one in key.split(" + ")})
+
+
+def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
+    keys = key.split(" + ")
+    found = [tables.get(one, {}) for one in keys]
+    common = set.intersection(*(set(one) for one in found))
+    named = len(keys) > 1
+    return {
+        size: Cells.of(
+            pd.concat(
+                one[size].assign(part=f"{name} " * named + one[size]["part"])
+                for name, one in zip(keys, found, strict=True)
+            )
+        )
+        for size in common
+    }
+
+
+def verdict(entry: Entry, tables: Tables | None = None) -> Verdict:
+    """The verdict on an entry, from what is shipped or from other cells."""
+    known = [EXPERIMENTS[key] for key in keys_of(entry)]
+    anywhere = bool(known) and all("paper" not in one.sizes for one in known)
+    return judge(entry, lambda key: results(key, tables), anywhere)
+
+
+def verdicts_of(entries: Sequence[Entry], tables: Tables | None = None) -> Mapping[str, Verdict]:
+    """Verdicts by the name of their entry; numbers of one row of a table are judged together."""
+    found = {entry.name: verdict(entry, tables) for entry in entries}
+    rows: dict[tuple[str, ...], dict[str, Verdict]] = {}
+    for entry in entries:
+        if entry.kind == "number" and entry.readings and not entry.out_of_scope:
+            at = entry.paper, entry.place, entry.experiment, entry.part, entry.method
+            rows.setdefault(at, {})[entry.name] = found[entry.name]
+    for row in rows.values():
+        found |= together(row)
+    return found
+
+
+@cache
+def verdicts() -> Mapping[str, Verdict]:
+    """Every verdict, from what is shipped: it does not change."""
+    return verdicts_of(tuple(ENTRIES.values()))

@@ -8,9 +8,9 @@ from tests.browser.tools import drawn
 
 
 def test_rows_are_filtered_and_an_experiment_is_run_live(open_page):
-    page = open_page("/papers", {"verdict": "out of scope", "experiment": "figure-1a"})
+    page = open_page("/papers", {"verdict": "out of scope", "experiment": "figure-1b"})
     main = page.locator("[data-testid=stMain]")
-    expect(main.get_by_text("Out of scope").first).to_be_visible()
+    expect(main.get_by_role("region", name="How many have which verdict")).to_be_visible()
     expect(main.get_by_text("Results at live size: made on")).to_be_visible()
     table = main.get_by_role("region", name="Every number of the papers")
     claims = table.locator("td:nth-child(3)")

@@ -2,14 +2,14 @@
 
 import contextlib
 import io
-from collections import Counter
 
 import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.files import PAPERS, paper, read
-from fedpca_core.papers.registry import EXPERIMENTS, ROWS
-from fedpca_core.papers.results import shipped
+from fedpca_core.papers.judge import read_as
+from fedpca_core.papers.measured import measured
+from fedpca_core.papers.registry import keys_of, results
 
 ENTRIES = [entry for key in PAPERS for entry in paper(key).entries]
 SHOWN = [entry for entry in ENTRIES if entry.demonstration]
@@ -19,7 +19,6 @@ key = "faps"
 name = "FAPS"
 title = "A title"
 year = 2022
-cite = "Somebody, A title."
 [stated]
 sizes = [{ line = 1, printed = "20", says = "clients" }]
 [readings]
@@ -59,7 +58,7 @@ def test_what_a_group_says_holds_for_its_entries():
         (changed('id = "a", line', 'id = "a", colour = "red", line'), "unknown field “colour”"),
         (changed('year = 2022', 'year = "2022"'), "Field “year” of “small.toml” is '2022'"),
         (changed('year = 2022', 'year = true'), "it must be a whole number"),
-        (changed('cite = "Somebody, A title."', ""), "lacks the field “cite”"),
+        (changed('title = "A title"\n', ""), "lacks the field “title”"),
         (changed(' says = "clients"', " why = 1"), "unknown field “why”"),
         (changed('name = "later", says', 'name = "later", who = "", says'), "unknown field “who”"),
         (changed('stated = ["sizes"]', 'stated = ["size"]'), "names the list “size”"),
@@ -71,7 +70,11 @@ def test_what_a_group_says_holds_for_its_entries():
         (changed('"207"', f'"{"7" * 41}"'), "quotes 41 characters"),
         (changed('method = "SSI"', 'method = "SSI", shows = "1"'), "without what it shows"),
         (changed('why = "References."', 'because = ""'), "unknown field “because”"),
-        (SMALL + '[[dropped]]\nrows = ["x"]\n', "lacks the field “why”"),
+        (changed('method = "SSI"', 'proves = "false"'), "beside a demonstration"),
+        (changed('method = "SSI"', 'proves = 1'), "it must be a text"),
+        (changed('method = "SSI"', 'any_size = 1'), "it must be true or false"),
+        (changed('method = "SSI"', 'within = "a lot"'), "it must be a number"),
+        (changed('method = "SSI"', 'kind = "claim", decides = "It.", within = 0.1'), "a tolerance"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_told_in_a_sentence(text, sentence):
@@ -89,12 +92,22 @@ def test_all_five_papers_have_entries():
     assert all(paper(key).key == key for key in PAPERS)
 
 
-def test_an_experiment_that_is_named_exists_and_gives_the_series():
+def test_what_is_read_is_there():
+    """Experiments that are named exist, and every stored reading finds series and measure."""
     for entry in ENTRIES:
-        if entry.experiment:
-            assert entry.experiment in EXPERIMENTS, entry.id
-            series = {name for cells in shipped(entry.experiment).values() for name in cells.series}
-            assert entry.series in {"", *series}, f"{entry.paper}/{entry.id}: {entry.series}"
+        if not (entry.holds or entry.within or entry.points) or entry.out_of_scope:
+            continue
+        read = [("as stated", entry)] * (not entry.open)
+        read += [(one.name, read_as(entry, one)) for one in entry.readings if one.reads]
+        found = 0
+        for name, each in read:
+            cells = results(each.experiment)
+            found += any(len(measured(each, one)) for one in cells.values())
+            assert keys_of(each) or not each.experiment, f"{entry.name}: {name}"
+        series = {name for key in keys_of(entry) for one in results(key).values()
+                  for name, _ in one.numbers}  # fmt: skip
+        asked = {entry.series, *entry.each, *entry.chain} - {""}
+        assert found or not asked <= series or entry.over, entry.name
 
 
 def test_all_methods_of_a_table_have_the_same_readings():
@@ -110,6 +123,13 @@ def test_all_methods_of_a_table_have_the_same_readings():
         assert entry.readings or not entry.place.startswith("Table")
 
 
+def test_a_reading_that_takes_a_number_from_the_paper_does_not_judge_it():
+    for entry in ENTRIES:
+        for reading in entry.readings:
+            taken = "recall" in entry.measure and "printed recall" in str(reading.reads)
+            assert not taken or "recall" in reading.given, entry.name
+
+
 def test_every_number_that_is_run_has_a_reading_and_a_place_in_the_text():
     """A reading's hint stands at a line; a line without a hint would say nothing."""
     for entry in ENTRIES:
@@ -118,16 +138,6 @@ def test_every_number_that_is_run_has_a_reading_and_a_place_in_the_text():
             assert entry.readings, entry.id
         for reading in entry.readings:
             assert bool(reading.hint) or not reading.line, f"{entry.id}: {reading.name}"
-
-
-def test_every_former_row_is_replaced_or_dropped_with_a_reason():
-    replaced = [name for entry in ENTRIES for name in entry.old_rows]
-    dropped = [name for key in PAPERS for one in paper(key).dropped for name in one.rows]
-    rows = {row.name for row in ROWS}
-    assert sorted(rows - {*replaced, *dropped}) == []
-    assert sorted({*replaced, *dropped} - rows) == []
-    assert set(replaced) & set(dropped) == set()
-    assert [name for name, times in Counter(dropped).items() if times > 1] == []
 
 
 @pytest.mark.parametrize("entry", SHOWN, ids=[f"{entry.paper}/{entry.id}" for entry in SHOWN])

@@ -39,7 +39,7 @@ SHAPING: dict[str, dict[str, list[Any]]] = {
     },
     "personalise": {"problem": ["table"], "exposure": [True]},
     "theory": {"problem": ["logistic", "table"], "method": ["fedavg"]},
-    "papers": {"verdict": ["out of scope"], "row": ["faps-table-1-SSI"], "run_live": [True]},
+    "papers": {"verdict": ["out of scope"], "row": ["faps/table-1/ssi/rounds"], "run_live": [True]},
     "trace": {"grid": ["real"]},
 }
 

@@ -66,7 +66,7 @@ def explain() -> None:
         "flow. Two baselines belong into every comparison: **always alarm**, whose accuracy is "
         "the share of attacks, and **norm only**, the length of the standardised record, for "
         "which nothing is learnt. On the raw UNSW-NB15 data norm only reaches the published AUC, "
-        f"{quote('iot/table-1/unsw/fedpg/auc')}. The paper names no rank. The true subspace of "
+        f"{quote('iot/area/unsw').printed}. The paper names no rank. The true subspace of "
         "rank 2, that of its public scripts, reaches 0.72 there, and of rank 12 0.81. So that "
         "figure alone does not show that a subspace was learnt.",
         formula=r"a(x) = \|x - \hat Z \hat Z^\top x\|^2 = \|x\|^2 - \|\hat Z^\top x\|^2",

@@ -44,7 +44,7 @@ def _implied() -> str:
     """FedPE's accuracies: what its own precision and recall imply, and what is printed."""
     return "; ".join(
         f"{iot.implied_accuracy(iot.TABLE_I[data]['FedPE'], *iot.TEST_RECORDS[data]):.2f}% implied "
-        f"on {title}, {quote(f'iot/table-1/{data}/fedpe/accuracy')} given"
+        f"on {title}, {quote(f'iot/table-1/{data}/fedpe/accuracy').printed}% given"
         for data, title in (("unsw", "UNSW-NB15"), ("ton", "TON-IoT"))
     )
 

@@ -142,9 +142,11 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
         for name, part, colour in _styled(table)
     ]
     marks = {
-        f"published, {row.quoted.row}: {row.quoted.text}": row.quoted.value
-        for row, _ in found.rows.rows
-        if row.quoted is not None and row.quoted.measure == entry.measure and size == "paper"
+        f"published, {one.method or one.row}: {one.printed}": one.value
+        for one, _ in found.rows.rows
+        if one.kind == "number"
+        and one.measure.partition(",")[0] == entry.measure
+        and size == "paper"
     }
     return [
         Panel(

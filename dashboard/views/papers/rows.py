@@ -1,17 +1,27 @@
-"""Drawing the rows of the papers: a claim, the printed number, ours, the verdict."""
+"""Drawing the numbers and claims of the papers: as printed, ours, the verdict and why."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
+from dashboard.player import chart
 from dashboard.shell import layout
 from dashboard.shell.controls import Controls, packed
-from fedpca_core.papers.row import KINDS, Verdict
-from fedpca_core.papers.sources import source
-from fedpca_core.questions.papers.page import NO_ROW, Judged, PapersSettings
+from fedpca_core.papers.entries import Entry
+from fedpca_core.papers.judge import STATED, WORDS, Verdict
+from fedpca_core.papers.registry import keys_of
+from fedpca_core.papers.sources import SOURCES
+from fedpca_core.questions.papers.page import (
+    NO_ROW,
+    Judged,
+    PapersSettings,
+    command,
+    overview,
+)
 from fedpca_core.settings import short
 
 #: Pages by the kind of the settings that open an experiment there, with their formulas.
@@ -23,53 +33,49 @@ PAGES = {
     "personalise": ("../pages/personalise.py", ":material/diversity_3:"),
     "theory": ("../pages/theory.py", ":material/function:"),
 }
-
-MARKS = {
-    "reproduced": "✓ reproduced",
-    "with a correction": "✓ with a correction",
-    "not reproduced": "✗ not reproduced",
-    "values unreadable": "? values unreadable",
-    "out of scope": "– out of scope",
-    "not run yet": "… not run yet",
+#: The page with the formulas of a paper.
+FORMULAS = {
+    "faps": "converge",
+    "fedpower": "privacy",
+    "iot": "anomaly",
+    "perpca": "personalise",
+    "dfl": "theory",
 }
-#: The verdict that waits for a run at the paper's size, where a smaller one is shown.
-WAITING = "… not yet at paper size"
+MARKS = dict(zip(WORDS, "✓✓✗?⇄✗–", strict=True))
+
+#: What the verdicts mean, in the order in which they are offered.
+MEANS = {
+    "reproduced": "Under what the paper states ours agrees, or two lines of Python show it.",
+    "reproduced under a reading": "The paper leaves a setting open, or the stated one does not "
+    "give it; under the reading that is named ours agrees. Numbers of one row of a table are "
+    "judged by one reading.",
+    "differs": "Everything is stated, ours is at the paper's size from three seeds or more, all "
+    "readings were run, and none agrees.",
+    "undetermined": "The paper leaves a setting open, our data are others, or something was not "
+    "run; what is missing is said.",
+    "contradicts itself": "Two statements of the paper exclude each other, shown in two lines.",
+    "proved false": "A counterexample, shown in two lines or counted in a run.",
+    "out of scope": "Nothing is run, for the reason that is given.",
+}
 
 
 def counts(found: Judged) -> None:
-    """How many rows have each verdict."""
-    layout.metric_cards(
-        [
-            layout.Card(word.removeprefix("values ").capitalize(), str(many))
-            for word, many in found.counts.items()
-        ],
-        columns=6,
-    )
-    _why_not(found)
-
-
-def _why_not(found: Judged) -> None:
-    """A line for each paper: what keeps its rows from being reproduced."""
-    many = found.why_not
-    table = pd.DataFrame(
-        {
-            "Paper": many.index,
-            "Not reproduced": many["all"].to_numpy(),
-            "Why not": [
-                ", ".join(f"{number} × {kind}" for kind, number in line.items() if number)
-                for line in many.drop(columns="all").to_dict("records")
-            ],
-        }
-    )
+    """The count by verdict, a bar for each paper, and what nobody can know."""
+    chart(key="paper_verdicts", panels=[overview(found)])
+    many = found.counts
+    table = pd.DataFrame({"Paper": many.index})
+    for word in WORDS:
+        table[word.capitalize()] = many[word].astype(str).to_numpy()
     layout.small_table(
-        table,
-        label="Why rows are not reproduced, by paper",
-        numbers=("Not reproduced",),
-        wrapped=("Why not",),
+        table, label="How many have which verdict, by paper", numbers=list(table.columns[1:])
     )
     layout.about(
-        "What these reasons mean",
-        "\n".join(f"- **{kind.capitalize()}.** {says}" for kind, says in KINDS.items()),
+        "What the verdicts mean, and what nobody can know",
+        "\n".join(f"- **{word.capitalize()}.** {says}" for word, says in MEANS.items())
+        + "\n\nThe authors' data, starts and seeds are not public. So a number that ours does not "
+        "give may be right on theirs, and one that ours gives may be so by another way than "
+        "theirs; only what two lines of Python show does not hang on a run. What hangs on one "
+        "cause counts once.",
     )
 
 
@@ -81,10 +87,9 @@ def draw(found: Judged, settings: PapersSettings) -> None:
         layout.sentence("No row has this verdict; choose another.", kind="note")
         return
     place = table["Paper"] + ", " + table["Place"]
-    columns = ("Place", "Claim", "Published", "Ours", "Why")
-    shown = table.assign(Place=place, Why=table["Why"].replace("", "–"))
+    columns = ("Place", "Claim", "Printed", "Ours", "Why")
     layout.small_table(
-        shown[["Verdict", *columns]],
+        table.assign(Place=place)[["Verdict", *columns]],
         label="Every number of the papers",
         wrapped=columns,
         tall=True,
@@ -100,90 +105,123 @@ def closely(controls: Controls[PapersSettings], found: Judged) -> None:
         _one(Judged({name: found.verdicts[name]}), controls.settings())
 
 
-def _one(found: Judged, settings: PapersSettings) -> None:
-    """One row in full: what counts as agreement, the ways to its run and formulas, BibTeX."""
-    ((row, _),), said = found.rows, texts(found).iloc[0]
+def _one(judged: Judged, settings: PapersSettings) -> None:
+    """One row in full: readings, demonstration, command, the ways to its run, BibTeX."""
+    ((entry, found),), said = judged.rows, texts(judged).iloc[0]
     with st.container(border=True, key="papers_row"):
-        st.markdown(f"**{said['Paper']}, {row.place}.** {row.claim} {said['Verdict']}.")
-        means = f"Agreement: {row.agreement.sentence}. " if row.agreement else ""
         st.markdown(
-            f"Published: {said['Published']}. Ours: {said['Ours']}. {means}{said['Why']}".strip()
+            f"**{said['Paper']}, {entry.place}"
+            + f", {entry.row or entry.column}" * bool(entry.row or entry.column)
+            + f" (line {entry.line} of the text).** {entry.says} {said['Verdict']}."
         )
+        st.markdown(
+            f"Printed: {said['Printed']}. Ours: {said['Ours']}. {said['Why']}".replace("$", r"\$")
+        )
+        if entry.decides:
+            st.markdown(f"What decides it: {entry.decides}".replace("$", r"\$"))
+        _readings(entry, found)
+        if entry.demonstration:
+            st.markdown("See it in two lines of Python:")
+            st.code(entry.demonstration.strip(), language="python", wrap_lines=True)
+            st.code(entry.shows.strip(), language=None)
+        again = command(entry, found)
+        if again:
+            st.markdown("Run it again:")
+            st.code(again, language="bash")
         with st.container(horizontal=True, gap="medium"):
-            if row.experiment:
+            if again:
                 st.page_link(
                     "../pages/papers.py",
                     label="Its run, below",
                     icon=":material/science:",
-                    query_params=packed(replace(settings, experiment=row.experiment)),
+                    query_params=packed(replace(settings, experiment=keys_of(entry)[0])),
                 )
-            page, icon = PAGES[row.explained]
+            page, icon = PAGES[FORMULAS[entry.paper]]
             st.page_link(page, label="Its formulas", icon=icon)
-        if row.demonstration:
-            st.markdown("See it in two lines of Python:")
-            st.code(row.demonstration, language="python", wrap_lines=True)
-        st.code(source(row.source).bibtex, language="bibtex")
+        _tell(entry, found)
+        st.code(SOURCES[entry.paper].bibtex, language="bibtex")
+
+
+def _readings(entry: Entry, found: Verdict) -> None:
+    """Every reading that was run, and those that were not."""
+    says = {one.name: one.says for one in entry.readings}
+    if found.tried:
+        table = pd.DataFrame(
+            {
+                "Reading": [one.reading for one in found.tried],
+                "Ours": [figure(one.middle, one.low, one.high, one.seeds, one.size)
+                         for one in found.tried],
+                "Agrees": ["yes" if one.agrees else "too wide" if one.wide else "no"
+                           for one in found.tried],
+                "What it is": [says.get(one.reading, "What the paper states.")
+                               for one in found.tried],
+            }
+        )  # fmt: skip
+        layout.small_table(
+            table, label="Readings that were run", wrapped=("Reading", "Ours", "What it is")
+        )
+    if found.untried and (entry.holds or entry.within or entry.points):
+        st.caption(f"Readings without a run: {', '.join(found.untried)}.")
+
+
+def _tell(entry: Entry, found: Verdict) -> None:
+    """Where somebody who knows better can say so."""
+    address = os.environ.get("FEDPCA_TELL", "")
+    if address:
+        st.link_button("Tell us that this is wrong", address, icon=":material/rate_review:")
+    else:
+        st.caption(
+            "You know better? The project's form “A verdict on my paper” asks for the row "
+            f"({entry.name}), what we say of it ({found.word}) and what it should say."
+        )
 
 
 def small(found: Judged) -> None:
-    """A few rows as a plain table; folded away, what counts as agreement and what explains it."""
+    """A few rows as a plain table; folded away, why each verdict."""
     table = texts(found)
+    if table.empty:
+        return
     layout.small_table(
-        table[["Verdict", "Claim", "Published", "Ours"]],
+        table[["Verdict", "Claim", "Printed", "Ours"]],
         label="Claims, published numbers and ours",
         wrapped=("Claim", "Ours"),
     )
     lines = [
-        f"- **{row['Claim']}** {row['Verdict']}. "
-        + (f"Agreement: {row['Agreement means']}. " if row["Agreement means"] else "")
-        + row["Why"]
-        for row in table.to_dict("records")
+        f"- **{row['Claim']}** {row['Verdict']}. {row['Why']}" for row in table.to_dict("records")
     ]
-    layout.about("What counts as agreement, and why each verdict", "\n".join(lines))
-    # What several rows share stands under the first of them.
-    first = {row.demonstration: row for row, _ in reversed(found.rows) if row.demonstration}
-    if not first:
-        return
-    shown = [f"# {row.place}: {row.claim}\n{lines}" for lines, row in reversed(first.items())]
-    fold = st.expander("See it in two lines", key="demonstrations", on_change="rerun")
-    if fold.open:
-        with fold:
-            st.markdown("What is wrong or ambiguous in the text, shown in a notebook:")
-            st.code("\n\n".join(shown), language="python", wrap_lines=True)
+    layout.about("Why each verdict", "\n".join(lines))
 
 
 def texts(found: Judged) -> pd.DataFrame:
     """The rows as texts for the page."""
-    table = found.table()
-    if table.empty:
-        return table
     return pd.DataFrame(
-        {
-            "Paper": table["paper"],
-            "Place": table["place"],
-            "Claim": table["claim"],
-            "Published": table["published"].replace("", "in words"),
-            "Ours": [
-                ours(verdict, unit)
-                for (_, verdict), unit in zip(found.rows, table["unit"], strict=True)
-            ],
-            "Verdict": [
-                WAITING if one.word == "not run yet" and one.seeds else MARKS[one.word]
-                for _, one in found.rows
-            ],
-            "Agreement means": table["agreement"],
-            "Why": table["why"],
-        }
+        [
+            {
+                "Paper": SOURCES[entry.paper].name,
+                "Place": entry.place + f", {entry.row}" * bool(entry.row),
+                "Claim": entry.says,
+                "Printed": entry.printed,
+                "Ours": ours(found, entry.unit),
+                "Verdict": f"{MARKS[found.word]} {found.word}",
+                "Why": found.why or "–",
+            }
+            for entry, found in found.rows
+        ]
     )
 
 
 def ours(found: Verdict, unit: str = "") -> str:
-    """The median, what the seeds span, of what, and at which size."""
-    if not found.seeds:
+    """The median, what one more run would give, of what, in which reading."""
+    one = found.shown
+    if one is None:
         return "–"
-    spread = "" if found.seeds == 1 else f" ({short(found.low, 3)} to {short(found.high, 3)})"
-    seeds = f"{found.seeds} seed{'' if found.seeds == 1 else 's'}"
-    size = ", live size" if found.size == "live" else ""
-    counted = unit == "rounds" or unit.startswith(("times", "percentage points"))
-    of = unit if unit in ("", "%") else f" {unit}" if counted else f", {unit}"
-    return f"{short(found.middle, 3)}{spread}{of}; {seeds}{size}"
+    reading = "" if one.reading == STATED else f"; {one.reading}"
+    return figure(one.middle, one.low, one.high, one.seeds, one.size, unit) + reading
+
+
+def figure(middle: float, low: float, high: float, seeds: int, size: str, unit: str = "") -> str:
+    """A figure with its interval, unit, seeds and size."""
+    spread = "" if seeds < 2 or low == high else f" ({short(low, 3)} to {short(high, 3)})"
+    of = f" {unit}" if unit else ""
+    live = ", live size" if size == "live" else ""
+    return f"{short(middle, 3)}{spread}{of}; {seeds} seed{'' if seeds == 1 else 's'}{live}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import layout
-from fedpca_core.papers.sources import SOURCES, Source, software_bibtex
+from fedpca_core.papers.entries import Paper
+from fedpca_core.papers.sources import SOURCES, software_bibtex
 
 
 def section() -> None:
@@ -19,8 +20,8 @@ def section() -> None:
             st.code("\n".join(entries), language="bibtex")
 
 
-def _said(one: Source) -> str:
+def _said(one: Paper) -> str:
     title = f"[{one.title}]({one.link})" if one.link else one.title
     where = f"{one.venue}, {one.year}" if one.venue else str(one.year)
     authors = ", ".join(one.authors) or "Authors not found"
-    return f"**{one.name}.** {authors}: {title}. {where}. {one.unsure}".strip()
+    return f"**{one.name}.** {authors}: {title}. {where}. {one.note}".strip()

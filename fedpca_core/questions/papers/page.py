@@ -1,29 +1,37 @@
-"""What the Papers page shows: every row with its verdict, and one experiment with its numbers."""
+"""What the Papers page shows: every number with its verdict, and one experiment with its cells."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from fedpca_core.papers.registry import EXPERIMENTS, ROWS, experiment
+from fedpca_core.papers.entries import Entry
+from fedpca_core.papers.judge import WORDS, Verdict
+from fedpca_core.papers.registry import (
+    ENTRIES,
+    EXPERIMENTS,
+    entries_of,
+    experiment,
+    keys_of,
+    verdicts,
+    verdicts_of,
+)
 from fedpca_core.papers.reproduce import reproduce
 from fedpca_core.papers.results import origin, shipped, summary
-from fedpca_core.papers.row import KINDS, WORDS, Row, Verdict, judge
 from fedpca_core.papers.sources import SOURCES
 from fedpca_core.settings import Settings, because, choice, number, switch
 from fedpca_core.steps import Run, Step, changed
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.panels import Curve, Panel
 from fedpca_core.study.study import Study
 
 ALL = {"all": "All"}
 NO_ROW = "none"
-_ROWS: Mapping[str, Row] = {row.name: row for row in ROWS}
 
 
 @dataclass(frozen=True)
@@ -40,9 +48,9 @@ class PapersSettings(Settings):
         "all", "Verdict", ALL | {word: word.capitalize() for word in WORDS}, view=True
     )
     order: str = choice(
-        "verdict",
+        "paper",
         "Sorted by",
-        {"verdict": "Verdict", "paper": "Paper", "ratio": "Furthest from print"},
+        {"paper": "Paper", "verdict": "Verdict", "ratio": "Furthest from print"},
         view=True,
     )
     row: str = choice(
@@ -50,8 +58,8 @@ class PapersSettings(Settings):
         "One row closely",
         {NO_ROW: "Choose a row, or type words of its claim"}
         | {
-            name: f"{SOURCES[row.source].name}, {row.place}: {row.claim}"
-            for name, row in _ROWS.items()
+            name: f"{SOURCES[one.paper].name}, {one.place}: {one.says} [{one.id}]"
+            for name, one in ENTRIES.items()
         },
         view=True,
     )
@@ -69,129 +77,120 @@ class PapersSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Verdicts by the name of their row, in the registry's order (rows cannot leave a process)."""
+    """Verdicts by the name of their entry."""
 
     verdicts: Mapping[str, Verdict]
 
     @property
-    def rows(self) -> tuple[tuple[Row, Verdict], ...]:
-        """The rows with their verdicts."""
-        return tuple((_ROWS[name], found) for name, found in self.verdicts.items())
+    def rows(self) -> tuple[tuple[Entry, Verdict], ...]:
+        """The entries with their verdicts."""
+        return tuple((ENTRIES[name], found) for name, found in self.verdicts.items())
 
     def only(self, paper: str, verdict: str) -> Judged:
         """Those of one paper or with one verdict ("all" for any)."""
         return Judged(
             {
-                row.name: found
-                for row, found in self.rows
-                if paper in ("all", row.source) and verdict in ("all", found.word)
+                entry.name: found
+                for entry, found in self.rows
+                if paper in ("all", entry.paper) and verdict in ("all", found.word)
             }
         )
 
-    def of(self, key: str) -> Judged:
-        """Those of one experiment."""
-        return Judged({row.name: found for row, found in self.rows if row.experiment == key})
-
     def sorted_by(self, order: str) -> Judged:
-        """The same by "verdict", by "paper" as registered, or by "ratio" to the printed number."""
-        keys: Mapping[str, Callable[[Row, Verdict], float]] = {
-            "verdict": lambda row, found: WORDS.index(found.word),
-            "paper": lambda row, found: list(SOURCES).index(row.source),
-            "ratio": lambda row, found: -_factor(row, found),
+        """The same by "verdict", by "paper" as in the text, or by "ratio" to the printed number."""
+        keys: Mapping[str, Callable[[Entry, Verdict], float]] = {
+            "verdict": lambda entry, found: WORDS.index(found.word),
+            "paper": lambda entry, found: list(SOURCES).index(entry.paper),
+            "ratio": lambda entry, found: -_factor(entry, found),
         }
         rows = sorted(self.rows, key=lambda pair: keys[order](*pair))
-        return Judged({row.name: found for row, found in rows})
+        return Judged({entry.name: found for entry, found in rows})
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How many rows have each verdict."""
-        words = [found.word for _, found in self.rows]
-        return {word: words.count(word) for word in WORDS}
-
-    @property
-    def why_not(self) -> pd.DataFrame:
-        """How many rows of each paper are not reproduced, by kind: papers x (kinds, then all)."""
-        table = pd.DataFrame(
-            0, index=[one.name for one in SOURCES.values()], columns=[*KINDS, "all"]
+    def counts(self) -> pd.DataFrame:
+        """Papers x verdicts; what hangs on one cause counts once for a verdict."""
+        once = {(entry.paper, found.word, entry.cause or entry.name) for entry, found in self.rows}
+        kinds = [(paper, word) for paper, word, _ in once]
+        return pd.DataFrame(
+            {word: [kinds.count((key, word)) for key in SOURCES] for word in WORDS},
+            index=[one.name for one in SOURCES.values()],
         )
-        for row, found in self.rows:
-            if found.word == "not reproduced":
-                table.loc[SOURCES[row.source].name, [row.kind, "all"]] += 1
-        return table
 
     def table(self) -> pd.DataFrame:
-        """All that is known of each row; NaN and empty where there is nothing."""
+        """All that is known of each entry; NaN and empty where there is nothing."""
         return pd.DataFrame(
             [
                 {
-                    "paper": SOURCES[row.source].name,
-                    "place": row.place,
-                    "claim": row.claim,
-                    "published": "" if row.quoted is None else str(row.quoted),
-                    "ours": found.middle,
-                    "low": found.low,
-                    "high": found.high,
-                    "unit": row.unit or ("" if row.quoted is None else row.quoted.unit),
-                    "seeds": found.seeds,
-                    "size": found.size,
+                    "name": entry.name,
+                    "paper": SOURCES[entry.paper].name,
+                    "place": entry.place,
+                    "line": entry.line,
+                    "claim": entry.says,
+                    "printed": entry.printed,
+                    **_figure(found),
+                    "unit": entry.unit,
                     "verdict": found.word,
-                    "kind": row.kind if found.word == "not reproduced" else "",
-                    "agreement": "" if row.agreement is None else row.agreement.sentence,
-                    "why": reason(row, found),
-                    "experiment": row.experiment,
+                    "cause": entry.cause,
+                    "why": found.why,
+                    "command": command(entry, found),
                 }
-                for row, found in self.rows
+                for entry, found in self.rows
             ]
         )
 
 
-def _factor(row: Row, found: Verdict) -> float:
+def _figure(found: Verdict) -> dict[str, Any]:
+    one = found.shown
+    names = ("reading", "middle", "low", "high", "seeds", "size")
+    if one is None:
+        return dict(zip(names, ("", math.nan, math.nan, math.nan, 0, ""), strict=True))
+    return {name: getattr(one, name) for name in names}
+
+
+def _factor(entry: Entry, found: Verdict) -> float:
     """How many times ours is the printed number or the printed number ours; 0 without both."""
-    ours, printed = found.middle, row.quoted.value if row.quoted else math.nan
+    if found.shown is None or entry.kind != "number":
+        return 0.0
+    ours, printed = found.shown.middle, entry.value
     return max(ours / printed, printed / ours) if ours > 0 and printed > 0 else 0.0
 
 
-def reason(row: Row, found: Verdict) -> str:
-    """Why the verdict is what it is, in one paragraph."""
-    texts = [row.out_of_scope, row.unreadable, row.correction, row.why]
-    if found.word == "not run yet" and row.experiment:
-        hours = EXPERIMENTS[row.experiment].hours
-        long = f": about {hours:g} hour{'s' * (hours != 1)} of a processor a start" * bool(hours)
-        where = (
-            "Run at no size yet" if row.scale_free else "Judged at the paper's size, not run yet"
-        )
-        texts.insert(0, f"{where}{long}.")
-    if found.word == "not reproduced":
-        texts.insert(0, f"{row.kind.capitalize()}.")
-    return " ".join(text for text in texts if text)
+def command(entry: Entry, found: Verdict) -> str:
+    """What re-runs the experiment behind a row; empty where none is."""
+    if found.shown is None:
+        return ""
+    size = " --paper-size" * (found.shown.size == "paper")
+    key = entry.experiment.split(" + ")[0]
+    key = key if key in EXPERIMENTS else keys_of(entry)[0]
+    return f"python -m fedpca_core reproduce {key}{size} --seeds {max(found.shown.seeds, 1)}"
 
 
-def judged(results: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> Judged:
-    """Every row with its verdict, from the shipped results or from others by experiment."""
-    if results is None:
-        return _of_shipped()
-    return Judged({row.name: judge(row, _cells(row, results)) for row in ROWS})
-
-
-@cache
-def _of_shipped() -> Judged:
-    """Once for a process: what is shipped does not change."""
-    return judged({key: shipped(key) for key in EXPERIMENTS})
-
-
-def _cells(
-    row: Row, tables: Mapping[str, Mapping[str, pd.DataFrame]]
-) -> Mapping[str, pd.DataFrame]:
-    """The cells that a row reads, by size; of several experiments where all have that size."""
-    if not row.across:
-        return tables.get(row.experiment, {})
-    found = [tables.get(key, {}) for key in row.across]
-    common = set.intersection(*(set(one) for one in found))
-    return {size: pd.concat([one[size] for one in found]) for size in common}
+def overview(found: Judged) -> Panel:
+    """A bar for each paper: how many numbers and claims have each verdict."""
+    counts = found.counts
+    told = "; ".join(
+        f"{name}: " + ", ".join(f"{many} {word}" for word, many in row.items() if many)
+        for name, row in counts.iterrows()
+    )
+    return Panel(
+        key="papers-verdicts",
+        title="Verdicts by paper",
+        x_title="",
+        y_title="numbers and claims, a cause counted once",
+        curves=tuple(
+            Curve(word, list(counts.index), counts[word], colour=f"series {place}")
+            for place, word in enumerate(WORDS)
+        ),
+        kind="bars",
+        stack=True,
+        follows=False,
+        log_y=False,
+        description=f"{told}.",
+    )
 
 
 class PaperRows(Study[PapersSettings, Judged]):
-    """Every row of every paper, judged by the results that come with the program."""
+    """Every number and claim of every paper, judged by the results that come with the program."""
 
     key: ClassVar[str] = "paper-rows"
     title: ClassVar[str] = "Published numbers beside ours"
@@ -201,10 +200,13 @@ class PaperRows(Study[PapersSettings, Judged]):
 
     def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Judged]:
         yield Step(0.0, "Judging the rows")
-        return judged()
+        return Judged(verdicts())
 
     def tables(self, result: Judged, settings: PapersSettings) -> dict[str, pd.DataFrame]:
-        return {"rows": result.only(settings.paper, settings.verdict).table()}
+        return {
+            "rows": result.only(settings.paper, settings.verdict).table(),
+            "counts": result.counts.reset_index(names="paper"),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +281,8 @@ class PaperExperiment(Study[PapersSettings, Shown]):
         cells: Mapping[str, pd.DataFrame],
         origins: Mapping[str, Mapping[str, Any]],
     ) -> Shown:
-        return Shown(cells, judged({key: cells}).of(key), origins)
+        tables = {one: shipped(one) for one in EXPERIMENTS} | {key: cells}
+        return Shown(cells, Judged(verdicts_of(entries_of(key), tables)), origins)
 
     def tables(self, result: Shown, settings: PapersSettings) -> dict[str, pd.DataFrame]:
         return {

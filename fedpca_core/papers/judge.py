@@ -1,0 +1,278 @@
+"""One verdict for every number and claim of a paper, by one rule, from what is stored.
+
+1. What lies outside what can be run is *out of scope*, with the reason.
+2. Where a paper excludes itself, or two lines of Python refute a statement, that is the verdict.
+3. Else our figure under what the paper states decides: it *reproduces* the printed one or not.
+4. If not, every reading of the entry's list is looked at, the same list for all methods of a table.
+5. *Differs* is said only where the paper leaves nothing open, every reading was run at the paper's
+   size from at least three seeds, and none agrees. Everything else is *undetermined*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import require
+from fedpca_core.papers.entries import Entry, Reading
+from fedpca_core.papers.measured import Cells, interval, measured
+
+Word = Literal[
+    "reproduced",
+    "reproduced under a reading",
+    "differs",
+    "undetermined",
+    "contradicts itself",
+    "proved false",
+    "out of scope",
+]
+#: The verdicts, in the order of the page.
+WORDS: tuple[Word, ...] = get_args(Word)
+STATED = "as stated"
+#: Seeds without which nothing is said to differ.
+SEEDS = 3
+#: Beyond so many times its middle, or further than its tolerance in units, an interval says nothing
+#: of a printed number.
+WIDEST = 2.0
+#: Stored cells of an experiment by size.
+Results = Callable[[str], Mapping[str, Cells]]
+
+_LIMITS: Mapping[str, Callable[[float, float], bool]] = {
+    "at_least": lambda ours, limit: ours >= limit,
+    "at_most": lambda ours, limit: ours <= limit,
+    "above": lambda ours, limit: ours > limit,
+    "below": lambda ours, limit: ours < limit,
+}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Our figure in one reading.
+
+    Attributes
+    ----------
+    reading : str
+    middle, low, high : float
+        Median, and where one more run is to be expected.
+    seeds : int
+    size : {"paper", "live"}
+    agrees : bool
+    wide : bool
+        Whether the interval is too wide to say anything.
+    """
+
+    reading: str
+    middle: float
+    low: float
+    high: float
+    seeds: int
+    size: str
+    agrees: bool
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict, why, and what it rests on.
+
+    Attributes
+    ----------
+    word : str
+        One of `WORDS`.
+    why : str
+    tried : tuple of Tried
+        Readings with a result, the stated one first.
+    untried : tuple of str
+        Readings without one.
+    """
+
+    word: Word
+    why: str
+    tried: tuple[Tried, ...] = ()
+    untried: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> Tried | None:
+        """The figure that decides: one that agrees where the verdict says so, else the first."""
+        agreeing = (one for one in self.tried if one.agrees and self.word != "undetermined")
+        return next(agreeing, next(iter(self.tried), None))
+
+
+def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
+    """The verdict on an entry.
+
+    Parameters
+    ----------
+    entry : Entry
+    results : callable
+        Stored cells by size, of an experiment's key; empty for none.
+    anywhere : bool
+        Whether the experiment has no size of the paper's, so that every one counts.
+    """
+    if entry.out_of_scope:
+        return Verdict("out of scope", entry.out_of_scope)
+    tried, untried = _readings(entry, results)
+    if entry.contradicts:
+        return Verdict("contradicts itself", entry.why or entry.decides, tried, untried)
+    if entry.proves == "false":
+        return Verdict("proved false", entry.why or entry.decides, tried, untried)
+    counted = [one for one in tried if one.size == "paper" or anywhere or entry.any_size]
+    agreeing = next((one for one in counted if one.agrees), None)
+    if agreeing is not None:
+        word: Word = "reproduced"
+        if agreeing.reading != STATED:
+            word = "reproduced under a reading"
+        return Verdict(word, entry.why, tried, untried)
+    if entry.proves == "true":
+        return Verdict("reproduced", entry.why or entry.decides, tried, untried)
+    stated = [one for one in counted if one.reading == STATED]
+    if stated and entry.counterexample:
+        return Verdict("proved false", entry.why or entry.decides, tried, untried)
+    reasons = _open(entry, tried, counted, untried)
+    if reasons:
+        return Verdict("undetermined", " ".join([*reasons, entry.why]).strip(), tried, untried)
+    return Verdict("differs", entry.why or entry.decides, tried, untried)
+
+
+def _open(
+    entry: Entry, tried: tuple[Tried, ...], counted: list[Tried], untried: tuple[str, ...]
+) -> list[str]:
+    """What keeps a verdict from being said; empty where nothing does."""
+    if not tried and entry.open:
+        return [entry.open]
+    if not tried:
+        run = entry.experiment and (entry.holds or entry.within or entry.points)
+        return ["Its run is not stored yet." if run else "No check of it is stored yet."]
+    reasons = [entry.open] if entry.open else []
+    if not counted:
+        reasons.append("Ours is at a smaller size than the paper's.")
+    if any(one.wide for one in counted):
+        reasons.append("It lies within ours in a reading whose starts spread too widely to tell.")
+    if counted and min(one.seeds for one in counted) < SEEDS:
+        reasons.append(f"Ours is from fewer than {SEEDS} seeds.")
+    if untried:
+        some = ", ".join(untried[:3]) + (", ..." if len(untried) > 3 else "")
+        reasons.append(f"Readings without a run: {len(untried)} ({some}).")
+    return reasons
+
+
+def _readings(entry: Entry, results: Results) -> tuple[tuple[Tried, ...], tuple[str, ...]]:
+    """Every reading that applies: those with a result, and the names of the others."""
+    if not (entry.holds or entry.within or entry.points):
+        return (), tuple(one.name for one in entry.readings)
+    tried, untried = [], []
+    if not entry.open:
+        found = _tried(STATED, entry, results)
+        tried += [found] if found else []
+    for reading in entry.readings:
+        stem = entry.measure.partition(",")[0]
+        if (reading.only and entry.method not in reading.only) or stem in reading.given:
+            continue
+        changed = read_as(entry, reading)
+        if changed == entry and not entry.open:
+            untried += [] if reading.reads else [reading.name]
+            continue
+        found = _tried(reading.name, changed, results) if reading.reads else None
+        if found is None:
+            untried.append(reading.name)
+        else:
+            tried.append(found)
+    return tuple(tried), tuple(untried)
+
+
+def together(row: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Verdicts on the numbers of one row of a table, which come from one run.
+
+    One reading decides on the whole row: that which gives most of them, the stated one or the first
+    of the list among equals. What it does not give stays undetermined, whatever other readings
+    give; and so do all where it gives fewer than half.
+
+    Parameters
+    ----------
+    row : mapping
+        Verdicts by the name of their entry.
+    """
+    given: dict[str, int] = {}
+    for found in row.values():
+        for one in found.tried:
+            given[one.reading] = given.get(one.reading, 0) + one.agrees
+    if len(row) < 2 or not any(given.values()):
+        return dict(row)
+    best = max(given, key=lambda name: (given[name], name == STATED))
+    says = f"“{best}” gives {given[best]} of the {len(row)} numbers of this row"
+    decided = {}
+    for name, found in row.items():
+        tried = tuple(sorted(found.tried, key=lambda one: one.reading != best))
+        found = replace(found, tried=tried)
+        if found.word in ("reproduced", "reproduced under a reading"):
+            agrees = tried[0].reading == best and tried[0].agrees and 2 * given[best] >= len(row)
+            word: Word = "reproduced under a reading" if agrees else "undetermined"
+            if agrees and best == STATED:
+                word = "reproduced"
+            more = "" if agrees else ", which is not enough to judge this one by"
+            found = replace(found, word=word, why=f"{says}{more}. {found.why}".strip())
+        decided[name] = found
+    return decided
+
+
+def read_as(entry: Entry, reading: Reading) -> Entry:
+    """The entry with the stored result of a reading in place of the stated one."""
+    own = {
+        name: getattr(entry, name) for name in ("experiment", "series", "part", "measure", "method")
+    }
+    own["stem"] = entry.measure.partition(",")[0]
+    own["root"] = entry.experiment.removesuffix("-literal")
+    changed: dict[str, Any] = {name: text.format(**own) for name, text in reading.reads.items()}
+    return replace(entry, **changed)
+
+
+def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
+    """Our figure in one reading, at the paper's size where it is there; None without one."""
+    cells = results(entry.experiment) if entry.experiment else {}
+    for size in ("paper", "live"):
+        if size not in cells:
+            continue
+        ours: Array = np.array(list(measured(entry, cells[size]).values()))
+        if len(ours):
+            low, high = interval(ours)
+            agrees, wide = agreement(entry, ours)
+            return Tried(name, float(np.median(ours)), low, high, len(ours), size, agrees, wide)
+    return None
+
+
+def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
+    """Whether ours agrees, and whether its interval is too wide to say so.
+
+    Raises
+    ------
+    InvalidInput
+        A limit that there is not.
+    """
+    if entry.kind != "number":
+        for name in entry.holds:
+            require(
+                name in (*_LIMITS, "usually"),
+                f"Entry “{entry.id}” holds “{name}”; choose among {', '.join(_LIMITS)}, usually.",
+            )
+        values = [float(np.median(ours))] if entry.holds.get("usually") else ours.tolist()
+        return all(
+            _LIMITS[name](value, limit)
+            for name, limit in entry.holds.items()
+            if name != "usually"
+            for value in values
+        ), False
+    low, high = interval(ours)
+    middle = float(np.median(ours))
+    if entry.points:
+        wide = max(high - middle, middle - low) > entry.points
+        low, high = low - entry.points, high + entry.points
+    else:
+        wide = middle > 0 and max(high / middle, middle / low if low > 0 else np.inf) > WIDEST
+        low, high = low / (1 + entry.within), high * (1 + entry.within)
+    inside = low <= entry.value <= high
+    wide = wide or 1 < len(ours) < SEEDS
+    return inside and not wide, inside and wide

@@ -1,0 +1,238 @@
+"""One rule for all verdicts: each of the seven, and what must not be called by its name."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.papers.entries import Entry, Reading
+from fedpca_core.papers.experiment import COLUMNS
+from fedpca_core.papers.files import PAPERS, paper
+from fedpca_core.papers.judge import STATED, WORDS, judge, together
+from fedpca_core.papers.measured import OVER, Cells, interval, measured
+from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, keys_of, verdict, verdicts
+from fedpca_core.papers.results import shipped
+from fedpca_core.questions.papers.page import Judged
+
+NUMBER = Entry("faps", "a", "Table 9", 1, "10", "number", "Ten.", series="A", measure="m",
+               experiment="e", within=0.1)  # fmt: skip
+CLAIM = replace(NUMBER, kind="claim", within=0.0, holds={"at_least": 9.5}, decides="It.")
+LATER = Reading("later", "Stops later.", {"stop": 2}, reads={"measure": "{stem}, later"})
+UNTRIED = Reading("other", "Another.", {"stop": 3})
+
+
+def cells(*values, part="", series="A", measure="m"):
+    """Rows of a tidy table, a seed each."""
+    return [("e", "paper", part, seed, series, measure, math.nan, value)
+            for seed, value in enumerate(values)]  # fmt: skip
+
+
+def results(*tables, size="paper"):
+    rows = [row for table in tables for row in table]
+    made = Cells.of(pd.DataFrame(rows, columns=list(COLUMNS)))
+    return lambda key: {size: made} if key == "e" else {}
+
+
+def word(entry, *tables, **how):
+    return judge(entry, results(*tables, **how)).word
+
+
+def test_a_number_is_reproduced_where_it_lies_in_our_interval_widened_by_its_tolerance():
+    assert word(NUMBER, cells(9.9, 10.0, 10.1)) == "reproduced"
+    assert word(NUMBER, cells(9.2, 9.2, 9.2)) == "reproduced"
+    assert word(NUMBER, cells(9.0, 9.0, 9.0)) == "differs"
+    assert word(replace(NUMBER, within=0.0, points=1.5), cells(9.0, 9.0, 9.0)) == "reproduced"
+
+
+def test_an_interval_too_wide_reproduces_nothing():
+    found = judge(NUMBER, results(cells(2.0, 10.0, 40.0)))
+    assert found.word == "undetermined" and found.tried[0].wide
+    assert "too widely" in found.why
+
+
+def test_a_claim_holds_for_every_seed_unless_it_says_usually():
+    assert word(CLAIM, cells(9.6, 10.0, 12.0)) == "reproduced"
+    assert word(CLAIM, cells(9.4, 10.0, 12.0)) == "differs"
+    assert word(replace(CLAIM, holds={"at_least": 9.5, "usually": True}),
+                cells(9.4, 10.0, 12.0)) == "reproduced"  # fmt: skip
+    with pytest.raises(InvalidInput, match="holds “around”; choose among at_least"):
+        word(replace(CLAIM, holds={"around": 1}), cells(1.0))
+
+
+def test_under_a_reading_it_is_named():
+    entry = replace(NUMBER, readings=(LATER,))
+    found = judge(entry, results(cells(7.0, 7.0, 7.0), cells(10.0, 10.0, 10.0, measure="m, later")))
+    assert found.word == "reproduced under a reading" and found.shown.reading == "later"
+    assert [one.reading for one in found.tried] == [STATED, "later"]
+
+
+def test_it_differs_only_where_nothing_is_left_to_try():
+    far = cells(7.0, 7.0, 7.0)
+    assert word(NUMBER, far) == "differs"
+    assert word(replace(NUMBER, readings=(UNTRIED,)), far) == "undetermined"
+    assert word(replace(NUMBER, open="Its rank."), far) == "undetermined"
+    assert word(NUMBER, cells(7.0, 7.0)) == "undetermined"
+    assert word(NUMBER, far, size="live") == "undetermined"
+    assert word(replace(NUMBER, any_size=True), far, size="live") == "differs"
+    assert judge(NUMBER, lambda key: {}).why == "Its run is not stored yet."
+
+
+def test_a_smaller_size_reproduces_nothing_either():
+    near = cells(10.0, 10.0, 10.0)
+    assert word(NUMBER, near, size="live") == "undetermined"
+    assert judge(NUMBER, results(near, size="live"), anywhere=True).word == "reproduced"
+
+
+def test_a_reading_that_is_given_the_number_does_not_count():
+    given = replace(LATER, given=("m",))
+    near = cells(7.0, 7.0, 7.0), cells(10.0, 10.0, 10.0, measure="m, later")
+    assert word(replace(NUMBER, readings=(given,)), *near) == "differs"
+    other = replace(NUMBER, readings=(replace(LATER, only=("B",)),))
+    assert word(other, *near) == "differs"
+
+
+def test_arguments_go_before_runs():
+    shown = replace(CLAIM, demonstration="print(1)", shows="1")
+    near = cells(10.0, 10.0, 10.0)
+    assert word(replace(shown, proves="false"), near) == "proved false"
+    assert word(replace(shown, contradicts=("b",)), near) == "contradicts itself"
+    assert word(replace(shown, out_of_scope="No card."), near) == "out of scope"
+    assert judge(replace(shown, proves="true", holds={}), lambda key: {}).word == "reproduced"
+    assert word(replace(CLAIM, counterexample=True), cells(9.0)) == "proved false"
+
+
+def test_numbers_of_a_row_come_from_one_reading():
+    """Four numbers, each given by some reading: only those of the best one count."""
+    entry = replace(
+        NUMBER, readings=(LATER, replace(LATER, name="last", reads={"measure": "{stem}, last"}))
+    )
+
+    def one(stated, later, last):
+        return judge(
+            entry,
+            results(
+                cells(stated, stated, stated),
+                cells(later, later, later, measure="m, later"),
+                cells(last, last, last, measure="m, last"),
+            ),
+        )
+
+    row = {"a": one(1, 10, 1), "b": one(1, 10, 10), "c": one(10, 1, 1), "d": one(1, 10, 1)}
+    found = {name: verdict.word for name, verdict in together(row).items()}
+    under = "reproduced under a reading"
+    assert found == {"a": under, "b": under, "c": "undetermined", "d": under}
+    poor = {"a": one(1, 10, 1), "b": one(1, 1, 1), "c": one(1, 1, 1)}
+    assert together(poor)["a"].word == "undetermined"
+    assert "gives 1 of the 3" in together(poor)["a"].why
+    whole = {"a": one(10, 10, 1), "b": one(10, 10, 10)}
+    assert {verdict.word for verdict in together(whole).values()} == {"reproduced"}
+
+
+def test_what_is_read_off_the_cells():
+    other = cells(1.0, 2.0, series="B", part="1")
+    made = results(cells(2.0, 4.0, part="1"), cells(4.0, 1.0, part="2"), other)("e")["paper"]
+    at = replace(NUMBER, part="1")
+    assert measured(at, made) == {0: 2.0, 1: 4.0}
+    assert measured(replace(at, against=("B",)), made) == {0: 2.0, 1: 2.0}
+    assert measured(replace(at, against=("B",), by="difference"), made) == {0: 1.0, 1: 2.0}
+    assert measured(replace(at, against=("A",), against_part="2"), made) == {0: 0.5, 1: 4.0}
+    assert measured(replace(at, chain=("A", "B")), made) == {0: 2.0, 1: 2.0}
+    assert measured(replace(at, each=("A", "B")), made) == {0: 2.0, 1: 4.0}
+    assert measured(replace(at, each=("A", "B"), holds={"above": 1}), made) == {0: 1.0, 1: 2.0}
+    assert measured(replace(NUMBER, over="mean"), made) == {0: 3.0, 1: 2.5}
+    assert measured(replace(NUMBER, over="largest over smallest"), made) == {0: 2.0, 1: 4.0}
+    assert measured(replace(NUMBER, series="B", over="mean"), made) == {}
+    assert {name: take([3.0, 1.0, 2.0]) for name, take in OVER.items()} == {
+        "mean": 2.0, "largest": 3.0, "smallest": 1.0, "range": 2.0, "largest over smallest": 3.0,
+        "first over least later": 3.0, "least step down": 0.5, "largest step down": 3.0,
+    }  # fmt: skip
+    with pytest.raises(InvalidInput, match="by “median”; choose one of mean"):
+        measured(replace(NUMBER, over="median"), made)
+
+
+def test_nothing_is_divided_by_what_is_zero():
+    made = results(cells(1.0), cells(1e-15, series="B"))("e")["paper"]
+    assert measured(replace(NUMBER, against=("B",)), made) == {}
+
+
+def test_the_interval_settles_with_more_runs():
+    random = np.random.default_rng(0)
+    few = np.mean([np.ptp(interval(random.normal(10, 1, 4))) for _ in range(300)])
+    many = np.mean([np.ptp(interval(random.normal(10, 1, 100))) for _ in range(300)])
+    assert many < few and many == pytest.approx(2 * 1.98, rel=0.05)
+    inside = 0
+    for _ in range(2000):
+        low, high = interval(random.normal(10, 1, 4))
+        inside += low <= random.normal(10, 1) <= high
+    assert inside / 2000 == pytest.approx(0.95, abs=0.02)
+
+
+# ---------------------------------------------------------------- what is shipped
+def test_every_entry_has_one_of_seven_verdicts_and_a_reason():
+    found = verdicts()
+    assert set(found) == set(ENTRIES) and len(ENTRIES) > 400
+    for name, one in found.items():
+        assert one.word in WORDS, name
+        assert one.why or one.shown is not None, name
+    assert {entry.paper for entry in ENTRIES.values()} == set(PAPERS)
+
+
+def test_claims_at_a_smaller_size_are_left_open():
+    for name, one in verdicts().items():
+        entry = ENTRIES[name]
+        if one.word in ("reproduced", "reproduced under a reading", "differs") and one.shown:
+            sized = any("paper" in EXPERIMENTS[key].sizes for key in keys_of(entry))
+            assert one.shown.size == "paper" or entry.any_size or not sized, name
+
+
+MUTANTS = [
+    ("faps/leak/figure-1a", "figure-1a", "SSI", "converged", 0.01),
+    ("dfl/theorem-1", "dfl-statements", "Theorem 1: exact solve, ω*(r)", "worst", 1.1),
+    ("fedpower/figure-3/epsilon", "fedpower-figure-3", "ε = 0.5", "plateau", 0.1),
+    ("fedpower/theorem-6", "fedpower-noise", "Model I", "true_over_stated", 30.0),
+    ("dfl/figure-1", "dfl-figure-1", "ρ_GS", "least_penalty", 0.0),
+    ("perpca/1b/global-poor", "perpca-1b", "One shared model", "fresh", 0.1),
+    ("iot/sent/unsw/fedae", "iot-bytes", "FedAE", "ratio", 3.0),
+]
+
+
+@pytest.mark.parametrize(("name", "key", "series", "measure", "factor"), MUTANTS)
+def test_a_verdict_hangs_on_its_cells(name, key, series, measure, factor):
+    assert verdicts()[name].word.startswith("reproduced")
+    changed = {one: dict(shipped(one)) for one in EXPERIMENTS}
+    for size, table in shipped(key).items():
+        hit = (table["series"] == series) & table["measure"].isin([measure, "training"])
+        assert hit.any()
+        scaled = table["result"].where(~hit, factor * table["result"])
+        changed[key][size] = table.assign(result=scaled)
+    assert not verdict(ENTRIES[name], changed).word.startswith("reproduced")
+
+
+def test_a_cause_is_counted_once():
+    found = Judged(verdicts())
+    assert found.counts.to_numpy().sum() < len(found.rows)
+    assert list(found.counts.columns) == list(WORDS)
+    causes = {(e.paper, v.word, e.cause) for e, v in found.rows if e.cause}
+    lonely = sum(not e.cause for e, _ in found.rows)
+    assert found.counts.to_numpy().sum() == len(causes) + lonely
+
+
+def test_demonstrated_verdicts_have_their_demonstration():
+    for name, one in verdicts().items():
+        entry = ENTRIES[name]
+        if one.word == "contradicts itself":
+            shown = [entry, *(ENTRIES[f"{entry.paper}/{other}"] for other in entry.contradicts)]
+            assert any(each.demonstration for each in shown), name
+        if one.word == "proved false":
+            assert entry.demonstration or entry.counterexample, name
+
+
+def test_papers_print_numbers_as_numbers():
+    values = [entry.value for key in PAPERS for entry in paper(key).entries
+              if entry.kind == "number"]  # fmt: skip
+    assert len(values) > 100 and np.isfinite(values).all()
+    with pytest.raises(InvalidInput, match="which is no number"):
+        _ = replace(NUMBER, printed="ten").value
