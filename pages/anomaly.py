@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import absent_data, jobs, layout, own_table, script, share
+from dashboard.shell import absent_data, guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views.anomaly import VIEWS, privacy
-from dashboard.views.anomaly.data import sidebar
+from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.papers.iot import PRESETS
+from fedpca_core.questions.anomaly import figures
+from fedpca_core.questions.anomaly.poisoned import preferred
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import fitting, of_iot23, resolve
+from fedpca_core.questions.anomaly.task import (
+    NO_LABELS,
+    fitting,
+    of_iot23,
+    resolve,
+    without_guarantee,
+)
+from fedpca_core.questions.catalogue import ATTACK_TYPES, studies_of
 from fedpca_core.study.here import COMMAND
+from fedpca_core.study.own_data import OwnData
 
 controls = Controls(AnomalySettings)
 layout.heading(
@@ -23,8 +34,42 @@ layout.heading(
 )
 controls.show_notes()
 
+
+def own_file() -> OwnData | None:
+    """The visitor's file, and how it is read."""
+    own, facts = own_table.choose(
+        "One row for each record, numbers as features. With a column of labels the alarms can be "
+        "judged; the public CSVs of UNSW-NB15, TON-IoT, NSL-KDD and IoT-23 are recognised."
+    )
+    if facts is None:
+        return None
+    controls.parameter(
+        "label_column", options=["", *facts.labels, NO_LABELS], empty="Found by its name"
+    )
+    if values := facts.labels.get(controls.values["label_column"]):
+        controls.parameter("normal_value", options=["", *values], empty="Found by itself")
+    own_table.client_column(controls, facts)
+    controls.parameter("columns", options=facts.numeric)
+    return own
+
+
 with st.sidebar:
-    data = sidebar(controls)
+    st.header("Traffic", anchor=False)
+    with st.container():  # of one place, however many they are
+        data = own_file() if controls.parameter("problem") == "own" else None
+    controls.draw("clients", "split")
+    controls.parameter("transform")
+    st.header("Learning", anchor=False)
+    controls.draw("method", "components", "rounds", "participation", "penalty_factor")
+    controls.parameter("local_steps")
+    with st.expander("Differential privacy", expanded=True):
+        guarantee.noise_controls(controls)
+    with st.expander("Corrected or as printed"):
+        if controls.values["method"] == "fedpg":
+            controls.parameter("projection")
+        controls.draw("average", "standardising")
+    with st.expander("Further settings"):
+        controls.draw("step_factor", "local_start", "sampling", "initial", "seed")
 
 with st.popover("Presets", icon=":material/bookmark:"):
     for preset in PRESETS:
@@ -37,7 +82,7 @@ with st.popover("Presets", icon=":material/bookmark:"):
             help=absent_data.told(preset.point, preset_settings),
         )
 
-view = VIEWS[controls.parameter("topic", as_buttons=True)]
+topic = controls.parameter("topic", as_buttons=True)
 with st.container():
     if resolve(controls.values["problem"]) == "synthetic":
         layout.sentence(
@@ -50,18 +95,62 @@ with st.container():
             on_click=controls.changer(lambda: of_iot23(controls.settings())),
             key="to_iot23",
         )
+
+
+def choose() -> None:
+    """The settings that only this topic has."""
+    if topic == "leaks":
+        controls.parameter("client", high=controls.values["clients"] - 1)
+        lay_out([figures.THREAT])
+    if topic not in ("detection", "alarms", "poisoning", "sweeps"):
+        return
+    row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+    if topic == "poisoning":
+        types = jobs.study(ATTACK_TYPES, controls.settings(), lambda _: None, data=data).result
+        with row:
+            if types:
+                first = preferred(types)
+                others = ["", *(name for name in types if name != first)]
+                controls.parameter("hidden", options=others, empty=first)
+            controls.parameter("malicious")
+        lay_out([figures.LIARS])
+        return
+    with row:
+        if topic == "sweeps":
+            controls.parameter("sweep", as_buttons=True)
+            controls.parameter("seeds")
+        elif controls.parameter("rule", as_buttons=True) == "quantile":
+            controls.parameter("share")
+        if topic == "alarms":
+            controls.draw("flow", "reconstructed")
+
+
+def remedies(settings: AnomalySettings) -> None:
+    """The two ways out, where a finite ε that travelled here does not fit the data's scaling."""
+    if topic == "published" or not without_guarantee(settings):
+        return
+    ways = {
+        "Choose “Mean only”": replace(settings, standardising="centre"),
+        "Switch the noise off": replace(settings, epsilon=math.inf),
+    }
+    with st.container(horizontal=True):
+        for at, (label, changed) in enumerate(ways.items()):
+            st.button(label, on_click=controls.changer(changed), key=f"remedy_{at}")
+
+
 job = None
+(study,) = studies_of(controls.settings())
 with layout.guard():
-    view.choose(controls, data)
+    choose()
     settings = controls.settings()
-    job = jobs.study(view.study, settings, lambda found: view.draw(found, settings), data=data)
-    privacy.remedies(controls)
+    job = jobs.study(study, settings, drawing(figures.TOPICS[topic], settings), data=data)
+    remedies(settings)
     own_table.remedy(controls, job.refusal, fitting)
-    view.explain()
+    lay_out(figures.READING[topic])
 
 settings = controls.settings()
 if job is not None:
-    jobs.below(job, view.study.key, lambda found: privacy.draw(settings, found))
-script.fold(settings, [view.study], data)
+    jobs.below(job, study.key, drawing(figures.whose_records, settings))
+script.fold(settings, [study], data)
 with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {view.study: job and job.result}, data)
+    share.take_away(settings, {study: job and job.result}, data)

@@ -27,7 +27,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.consensus import verdicts
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.trace_file import save_trace
-from fedpca_core.questions.anomaly import leaks, poisoned, sweeps, task, trained
+from fedpca_core.questions.anomaly import leaks, learning, poisoned, task, trained
 from fedpca_core.questions.attack import defences
 from fedpca_core.questions.attack.records import at_risk, from_models
 from fedpca_core.questions.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
@@ -165,7 +165,7 @@ def small(monkeypatch):
     monkeypatch.setattr(task, "synthetic", made)
     for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():
         monkeypatch.setattr(poisoned, name, value)
-    monkeypatch.setattr(sweeps, "VALUES", {"components": (2, 30)})
+    monkeypatch.setattr(learning, "VALUES", {"components": (2, 30)})
     registry = jobs.Registry()
     monkeypatch.setattr(jobs, "registry", lambda: registry)
     monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 600.0)

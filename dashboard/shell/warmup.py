@@ -20,7 +20,7 @@ _HEAVY = (
     "sklearn.metrics",
     "scipy.sparse.linalg",
     "fedpca_core",
-    "dashboard.views.anomaly",
+    "fedpca_core.questions.anomaly.figures",
     "dashboard.shell.layout",
     "dashboard.shell.palette",
     "dashboard.player",

@@ -10,8 +10,8 @@ from dashboard.player import Images, chart, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import lay_out
-from dashboard.views.anomaly import leaks
 from dashboard.views.pictures import mosaic
+from fedpca_core.questions.anomaly import figures as anomaly
 from fedpca_core.questions.anomaly.leaks import Leaked
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.attack.records.from_models import FromModels
@@ -46,13 +46,13 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
     elif isinstance(small, AnomalySettings):
         name = small.parameters()["problem"].text(small.problem)
         st.caption(f"FedPG with {small.clients} clients on {name}.")
-        leaks.threat()
+        lay_out([anomaly.THREAT])
     else:
         lay_out([personalise.threat()])
 
     def draw(found: SentModel) -> None:
         if isinstance(found.read, Leaked):
-            leaks.draw(found.read, cast(AnomalySettings, small))
+            lay_out(anomaly.leaks(found.read, cast(AnomalySettings, small)))
         elif found.read is not None:
             lay_out(personalise.exposure(found.read, cast(PersonaliseSettings, small)))
         if found.records is not None:

@@ -18,8 +18,8 @@ from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.papers.iot_readings import DATA
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.questions.anomaly.learning import Sweeps
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.sweeps import Sweeps
 from fedpca_core.questions.anomaly.task import task
 from fedpca_core.questions.anomaly.trained import run as ran
 from fedpca_core.steps import Part, Step

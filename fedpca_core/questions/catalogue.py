@@ -9,14 +9,10 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.papers import faps, iot
 from fedpca_core.papers import personal as perpca
 from fedpca_core.problems.table_file import SUFFIXES
-from fedpca_core.questions.anomaly.alarms import Alarms
-from fedpca_core.questions.anomaly.costs import Costs
-from fedpca_core.questions.anomaly.detection import Detection
+from fedpca_core.questions.anomaly.detection import Alarms, Costs, Detection, Published
 from fedpca_core.questions.anomaly.leaks import Leaks
-from fedpca_core.questions.anomaly.learning import Learning
+from fedpca_core.questions.anomaly.learning import Learning, Sweeps
 from fedpca_core.questions.anomaly.poisoned import AttackTypes, Poisoned
-from fedpca_core.questions.anomaly.published import Published
-from fedpca_core.questions.anomaly.sweeps import Sweeps
 from fedpca_core.questions.attack.defences import Defences
 from fedpca_core.questions.attack.differencing import OneMoreRecord
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction

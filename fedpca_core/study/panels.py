@@ -7,7 +7,7 @@ wrong length at the line that made it, in a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -131,6 +131,7 @@ def plot(
     *,
     names: Mapping[str, str] | None = None,
     colours: Mapping[str, str] | None = None,
+    truths: Collection[str] = (),
     least: float = -np.inf,
     spread: bool = True,
     **look: Any,
@@ -146,6 +147,8 @@ def plot(
     names, colours : mapping of str to str, optional
         What the values of ``by`` are called and how they are coloured; with ``names`` those that
         it lacks are left out.
+    truths : collection of str
+        Values of ``by`` that nobody could draw in a deployment (`Curve.simulation_only`).
     least : float
         Smaller values are drawn there, for a logarithmic axis.
     spread : bool
@@ -163,11 +166,13 @@ def plot(
         if rows.empty:
             continue
         middle, low, high = (np.maximum(rows[name].to_numpy(float), least) for name in rows)
-        band = {"lower": low, "upper": high} if spread else {}
+        more = look | ({"lower": low, "upper": high} if spread else {})
+        if value in truths:
+            more["simulation_only"] = True
         colour = None if colours is None else colours.get(value)
         title = value if names is None else names[value]
         at = rows.index.to_numpy(dtype=float)
-        curves.append(Curve(title, at, middle, colour=colour, **band, **look))
+        curves.append(Curve(title, at, middle, colour=colour, **more))
     return tuple(curves)
 
 

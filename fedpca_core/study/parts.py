@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.settings import Settings
 from fedpca_core.study.panels import Heat, Images, Panel
 
 Protection = Literal["none", "heuristic", "formal"]
@@ -125,6 +126,16 @@ class Guarantee:
 
 
 @dataclass(frozen=True)
+class Link:
+    """The way to a page of the laboratory, by its name, with settings of its own."""
+
+    page: str
+    label: str
+    icon: str
+    settings: Settings
+
+
+@dataclass(frozen=True)
 class About:
     """Folded away: how to read a curve, its formula in LaTeX, and where it comes from."""
 
@@ -173,8 +184,8 @@ class Space:
 
 
 Part: TypeAlias = (
-    "str | Caption | Note | Badge | Section | Chart | Table | Cards | FactsCard | Guarantee | About"
-    " | Fold | Beside | Space"
+    "str | Caption | Note | Badge | Section | Chart | Table | Cards | FactsCard | Guarantee | Link"
+    " | About | Fold | Beside | Space"
 )
 #: What a question's figures yield.
 Parts: TypeAlias = Iterator[Part]

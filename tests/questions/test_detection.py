@@ -13,7 +13,7 @@ from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.thresholds import quantile
 from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems import traffic
-from fedpca_core.questions.anomaly import alarms, judged, leaks, poisoned, sweeps, task, trained
+from fedpca_core.questions.anomaly import detection, leaks, learning, poisoned, task, trained
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.catalogue import PRESETS, STUDIES, studies_of
 from fedpca_core.steps import outcome
@@ -36,7 +36,7 @@ def small_traffic():
         patch.setattr(task, "synthetic", small)
         for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():
             patch.setattr(poisoned, name, value)
-        patch.setattr(sweeps, "VALUES", {"penalty_factor": (1.0, 4.0), "components": (2, 30)})
+        patch.setattr(learning, "VALUES", {"penalty_factor": (1.0, 4.0), "components": (2, 30)})
         for memory in (task._SOURCES, task._TASKS, trained._DETECTORS):
             memory._results.clear()
         yield
@@ -63,7 +63,7 @@ def test_stopping_keeps_what_there_is():
 def test_judgement_at_a_threshold_is_the_plain_evaluation():
     on = task.task(QUICK)
     found = outcome(trained.detector("federated", QUICK))
-    whole = judged.judge(on, found)
+    whole = trained.judge(on, found)
     assert whole.evaluations[0.9] == evaluate(
         on.attack, found.scores, quantile(found.training_scores, 0.9)
     )
@@ -124,12 +124,12 @@ def test_a_sweep_says_where_it_is_best_and_what_it_cannot_do():
     }
     assert set(found.table["seed"]) == {0, 1}
     assert set(found.series) == {"federated", "centralised", "norm"}
-    assert sweeps.best(found, "auc")[0] == 2.0
+    assert learning.best(found, "auc")[0] == 2.0
     penalty = outcome(study.run(replace(QUICK, rounds=20)))
     band = penalty.band("federated", "distance")
-    at, value = sweeps.best(penalty, "distance", lowest=True)
+    at, value = learning.best(penalty, "distance", lowest=True)
     assert value == band.middle.min() and at == band.x[band.middle.argmin()]
-    assert sweeps.span(penalty, "distance") == (band.middle.min(), band.middle.max())
+    assert learning.span(penalty, "distance") == (band.middle.min(), band.middle.max())
 
 
 def test_fedpe_still_gains_from_more_than_ten_local_steps():
@@ -149,14 +149,14 @@ def test_fedpe_still_gains_from_more_than_ten_local_steps():
 # ---------------------------------------------------------------------- alarms
 def test_the_stream_meets_every_attack_once_between_calm():
     on = task.task(QUICK)
-    rows = alarms.stream(on)
+    rows = detection.stream(on)
     kinds = on.types[rows]
     changes = [kinds[0], *(b for a, b in itertools.pairwise(kinds) if a != b)]
     attacks = sorted({str(kind) for kind in on.types} - {"normal"})
     expected = [part for name in attacks for part in ("normal", name)] + ["normal"]
     assert changes == expected
     assert len(set(rows)) == len(rows)
-    assert kinds[alarms.FIRST_BURST] == attacks[0]
+    assert kinds[detection.FIRST_BURST] == attacks[0]
 
 
 def test_one_score_is_taken_apart():
@@ -204,7 +204,7 @@ def test_a_table_without_labels_runs_every_topic_that_needs_none(topic):
     assert all(len(table) for table in tables.values())
     if topic == "detection":
         assert list(tables["summary"].columns) == ["detector", "alarms"]
-        assert set(tables["curves"]["quantile"]) == set(judged.SHARES)
+        assert set(tables["curves"]["quantile"]) == set(trained.SHARES)
 
 
 @pytest.mark.parametrize("topic", ["poisoning", "published"])

@@ -14,10 +14,10 @@ from fedpca_core.papers import iot
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
-from fedpca_core.questions.anomaly.published import _table
+from fedpca_core.questions.anomaly.detection import _table
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import TaskFacts
-from fedpca_core.questions.anomaly.topic import told
+from fedpca_core.questions.anomaly.trained import told
 from fedpca_core.questions.catalogue import PRESETS
 from fedpca_core.steps import outcome
 

@@ -10,23 +10,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.views.anomaly import (
-    VIEWS,
-    detection,
-    leaks,
-    learning,
-    poisoning,
-    published,
-    sweeps,
-)
 from fedpca_core.problems import traffic
-from fedpca_core.questions.anomaly import task
+from fedpca_core.questions.anomaly import figures, task
+from fedpca_core.questions.anomaly.detection import MEASURES
 from fedpca_core.questions.anomaly.leaks import Leaked
 from fedpca_core.questions.anomaly.poisoned import Course, Courses
-from fedpca_core.questions.anomaly.published import MEASURES
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import TaskFacts
-from fedpca_core.questions.catalogue import STUDIES
+from fedpca_core.questions.catalogue import STUDIES, studies_of
 from fedpca_core.steps import outcome
 from fedpca_core.study.sweep import Swept
 
@@ -51,32 +42,34 @@ def marked(panel) -> set[str]:
 
 
 def test_every_topic_has_its_view():
-    assert list(VIEWS) == list(AnomalySettings.parameters()["topic"].choices)
-    for topic, view in VIEWS.items():
-        assert view.study.wanted(replace(SETTINGS, topic=topic))
+    topics = AnomalySettings.parameters()["topic"].choices
+    assert {*figures.TOPICS} == {*figures.READING} == {*topics}
+    for topic in topics:
+        (study,) = studies_of(replace(SETTINGS, topic=topic))
+        assert study.opened_by == ("topic", topic)
 
 
 def test_centralised_pca_is_marked(findings):
-    for panel in (*detection.roc_and_precision(findings), detection.alarm_rates(findings)):
+    for panel in (*figures.roc_and_precision(findings), figures.alarm_rates(findings)):
         assert {name.split(" (")[0] for name in marked(panel)} == {"Centralised PCA"}
 
 
 def test_progress_and_lagrangian_are_marked():
     columns = ["consensus", "stationarity", "lagrangian", "dual_sum", "dual_size", "departure"]
     table = pd.DataFrame({"round": [0, 1, 2], **{name: [1.0, 0.5, 0.1] for name in columns}})
-    truth = {panel.key: panel.simulation_only for panel in learning.progress(table)}
+    truth = {panel.key: panel.simulation_only for panel in figures.progress(table)}
     assert truth == {"progress": True, "lagrangian": True, "duals": True, "departure": False}
 
 
 def test_errors_against_the_truth_are_marked(findings):
     facts = findings.facts
     leaked = Leaked(facts, "FedPG", np.array([1, 2]), np.array([0.5, 0.1]), (0.4,))
-    assert all(panel.simulation_only for panel in leaks.error_panels(leaked))
-    assert leaks.sentence(leaked).startswith(
+    assert all(panel.simulation_only for panel in figures.error_panels(leaked))
+    assert figures.what_is_read(leaked).startswith(
         "After 2 participations the dual gives the part outside the model to **10.0%** (simulation"
     )
     run = Course(*np.ones((3, 3)))
-    shown = poisoning.panels(Courses(facts, "scan", 1, {"nothing": run}))
+    shown = figures.poison_panels(Courses(facts, "scan", 1, {"nothing": run}), SETTINGS)
     assert {panel.key: panel.simulation_only for panel in shown} == {
         "poisoned": False,
         "dualsum": True,
@@ -96,7 +89,7 @@ def test_a_sweep_marks_the_truth_and_bands_its_seeds():
         for measure in measures
     ]
     found = Swept("penalty_factor", pd.DataFrame(rows), {})
-    areas, distances = sweeps.along(found, "Penalty factor", "FedPG")
+    areas, distances = figures.along(found, "Penalty factor", "FedPG")
     assert marked(areas) == {"centralised PCA"} and marked(distances) == {"FedPG"}
     assert list(distances.curves[0].lower) == [0.5, 0.5]
     assert list(distances.curves[0].upper) == [1.5, 1.5]
@@ -104,10 +97,10 @@ def test_a_sweep_marks_the_truth_and_bands_its_seeds():
 
 def test_the_verdict_never_praises_below_the_floor(findings):
     """AUC .93 beside F1 67.0 and always-alarm 91.9 once read “here the subspace helps”."""
-    text = detection.verdict(findings, replace(SETTINGS, share=0.999))
+    text = figures.verdict(findings, replace(SETTINGS, share=0.999))
     assert "helps" not in text
     assert "less than the 66.7% of always raising the alarm" in text
-    best = detection.verdict(findings, replace(SETTINGS, rule="oracle"))
+    best = figures.verdict(findings, replace(SETTINGS, rule="oracle"))
     assert "oracle’s threshold" in best and "; always raising the alarm has 66.7%." in best
 
 
@@ -119,7 +112,7 @@ def test_table_1_says_what_the_paper_gives():
         {"method": "FedAE", **values, **given, "published_auc": np.nan},
         {"method": "Norm only", **values, **dict.fromkeys(given, np.nan)},
     ]
-    shown = published.beside(pd.DataFrame(rows)).set_index("Method")
+    shown = figures.beside(pd.DataFrame(rows)).set_index("Method")
     assert shown.loc["FedPG", "AUC"] == "50.000 / 40.00"
     assert shown.loc["FedAE", "AUC"] == "50.000"
     assert shown.loc["FedAE", "F1"] == "50.0 / 40.0" and shown.loc["Norm only", "F1"] == "50.0"

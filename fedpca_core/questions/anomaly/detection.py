@@ -1,26 +1,42 @@
-"""How well attacks are told from normal traffic, beside what needs no learning."""
+"""What detectors find: rates beside baselines, a stream of alarms, costs, the paper's Table I."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.anomaly import detectors
-from fedpca_core.anomaly.detectors import SelfLearning
-from fedpca_core.anomaly.evaluation import always_alarm
-from fedpca_core.questions import costs
-from fedpca_core.questions.anomaly.judged import SHARES, Judged, judge, level
+from fedpca_core.anomaly.detectors import Detector, SelfLearning
+from fedpca_core.anomaly.evaluation import always_alarm, area_pair, caught_by_type, evaluate
+from fedpca_core.anomaly.scores import contributions, reconstruct, score
+from fedpca_core.anomaly.thresholds import best_for_labels
+from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.papers.iot import TABLE_I
+from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_task
-from fedpca_core.questions.anomaly.topic import LEARNING, Topic, told
-from fedpca_core.questions.anomaly.trained import ESSENTIALS, RIVALS, UNCOVERED, detector
+from fedpca_core.questions.anomaly.task import TASK, TaskFacts, labelled, noisy_task
+from fedpca_core.questions.anomaly.trained import (
+    ESSENTIALS,
+    LEARNING,
+    RIVALS,
+    SHARES,
+    UNCOVERED,
+    Judged,
+    Level,
+    Topic,
+    detector,
+    judge,
+    level,
+    told,
+)
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step, part
-from fedpca_core.study.limits import Cost
+from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 
 
@@ -110,10 +126,6 @@ class Detection(Topic[Findings]):
     key: ClassVar[str] = "detection"
     title: ClassVar[str] = "Detection"
     opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "detection")
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
-
-    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
-        return costs.detection(settings, data, runs=3)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Findings]:
         yield Step(0.0, "Reading the records")
@@ -148,3 +160,362 @@ def _row(
     assert areas is not None
     in_per_cent = {short: 100 * value for short, value in rates.items()}
     return {"detector": name, "auc": areas[0], "average_precision": areas[1], **in_per_cent}
+
+
+#: Flows of the stream at most, and a place in it that is always within the first burst.
+FLOWS, FIRST_BURST = 400, 100
+#: Points of each class in the picture of three dimensions.
+_POINTS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Some records of one class in three dimensions.
+
+    Attributes
+    ----------
+    types : tuple of str
+    plane : (points, 2) float64
+        Scores on the two leading directions of the subspace.
+    distance : (points,) float64
+        To the subspace; after reconstruction it is zero.
+    """
+
+    types: tuple[str, ...]
+    plane: Array
+    distance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Alarmed:
+    """The configured detector at work.
+
+    Attributes
+    ----------
+    title : str
+    facts : TaskFacts
+    thresholds : mapping of level to the score above which the alarm is raised
+    caught : mapping of level to a table with columns ``type records caught auc``
+        Empty without labels.
+    types : (flows,) object
+        What each flow of the stream is.
+    attack : (flows,) bool
+    scores : (flows,) float64
+    features : tuple of str
+    measured, standardised, parts : (flows, features) float64
+        The flows as they were measured, standardised, and what each feature adds to the score.
+    clouds : mapping of "normal", "attack" or "record" to Cloud
+        Empty below two components.
+    """
+
+    title: str
+    facts: TaskFacts
+    thresholds: Mapping[Level, float]
+    caught: Mapping[Level, pd.DataFrame]
+    types: np.ndarray
+    attack: BoolArray
+    scores: Array
+    features: tuple[str, ...]
+    measured: Array
+    standardised: Array
+    parts: Array
+    clouds: Mapping[str, Cloud]
+
+    def flow(self, settings: AnomalySettings) -> int:
+        """The flow that the settings choose; the last of a shorter stream."""
+        return min(settings.flow, len(self.scores) - 1)
+
+    def explained(self, flow: int) -> pd.DataFrame:
+        """What makes one flow's score, largest part first.
+
+        Columns ``feature measured standardised share`` (per cent of the score).
+        """
+        parts = self.parts[flow]
+        table = pd.DataFrame(
+            {
+                "feature": self.features,
+                "measured": self.measured[flow],
+                "standardised": self.standardised[flow],
+                "share": 100 * parts / max(float(parts.sum()), 1e-300),
+            }
+        )
+        return table.sort_values("share", ascending=False, ignore_index=True)
+
+
+class Alarms(Topic[Alarmed]):
+    """The configured detector on a stream of tested flows."""
+
+    key: ClassVar[str] = "alarms"
+    title: ClassVar[str] = "Alarms"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "alarms")
+    runs: ClassVar[int] = 2
+
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Alarmed]:
+        yield Step(0.0, "Reading the records")
+        on = noisy_task(settings, data)
+        found = yield from part(detector("federated", settings, data), 0.0, 0.9)
+        yield Step(0.9, "Judging every attack type")
+        judged = judge(on, found)
+        rows = stream(on, seed=settings.seed)
+        frame = found.frame
+        assert frame is not None
+        records = on.records[rows]
+        caught = {
+            at: caught_by_type(on.attack, on.types, found.scores, value)
+            for at, value in judged.thresholds.items()
+            if on.source.labelled
+        }
+        return Alarmed(
+            title=found.name,
+            facts=TaskFacts.of(on),
+            thresholds=judged.thresholds,
+            caught=caught,
+            types=on.types[rows],
+            attack=on.attack[rows],
+            scores=found.scores[rows],
+            features=tuple(on.problem.feature_names),
+            measured=np.stack([on.raw(int(row)) for row in rows]),
+            standardised=records,
+            parts=np.stack([contributions(record, frame) for record in records]),
+            clouds=clouds(on, frame) if frame.shape[1] >= 2 else {},
+        )
+
+    def tables(self, result: Alarmed, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+        at = level(settings, result.facts.labelled)
+        flows = pd.DataFrame(
+            {
+                "flow": np.arange(len(result.scores)),
+                "type": result.types,
+                "score": result.scores,
+                "alarm": result.scores > result.thresholds[at],
+            }
+        )
+        found = {"stream": flows, "flow": result.explained(result.flow(settings))}
+        return {"types": result.caught[at], **found} if result.caught else found
+
+
+def stream(on: DetectionTask, seed: int = 0) -> np.ndarray:
+    """Indices of tested records as a live detector may meet them: calm, and a burst of each attack.
+
+    About half the records are normal, in their own order; each attack type comes once, all bursts
+    of equal length, the first of them around place `FIRST_BURST`. Without labels simply the first
+    records.
+    """
+    if not on.source.labelled:
+        return np.arange(min(FLOWS, len(on.attack)))
+    generator = Streams(seed).generator("data", 4)
+    types = on.source.attack_types
+    burst = max(2, min(FLOWS // (2 * len(types)), FIRST_BURST))
+    calm = np.flatnonzero(~on.attack)
+    lead = FIRST_BURST - burst // 2
+    gap = max(2, (FLOWS - len(types) * burst - lead) // len(types))
+    at = int(generator.integers(0, max(1, len(calm) - lead - gap * len(types))))
+    pieces, length = [], lead
+    for name in types:
+        pieces.append(calm[at : at + length])
+        at, length = at + length, gap
+        rows = np.flatnonzero(on.attack & (on.types == name))
+        first = int(generator.integers(0, max(1, len(rows) - burst)))
+        pieces.append(rows[first : first + burst])
+    pieces.append(calm[at : at + length])
+    return np.concatenate(pieces)
+
+
+def clouds(on: DetectionTask, frame: Array) -> dict[str, Cloud]:
+    """Some records of each class: in the subspace, and how far outside it."""
+    # The leading directions of the subspace itself, most energy first.
+    inside = on.training @ frame
+    turn = np.linalg.eigh(inside.T @ inside)[1][:, ::-1][:, :2]
+    groups = {"normal": ~on.attack, "attack": on.attack}
+    if not on.source.labelled:
+        groups = {"record": ~on.attack}
+    found = {}
+    for name, chosen in groups.items():
+        rows = np.flatnonzero(chosen)
+        rows = rows[np.linspace(0, len(rows) - 1, min(_POINTS, len(rows))).astype(int)]
+        records = on.records[rows]
+        found[name] = Cloud(
+            types=tuple(str(kind) for kind in on.types[rows]),
+            plane=reconstruct(records, frame) @ frame @ turn,
+            distance=np.sqrt(score(records, frame)),
+        )
+    return found
+
+
+#: Bytes of a number on the wire.
+_FLOAT32 = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """What each method costs.
+
+    Attributes
+    ----------
+    title : str
+        The configured method.
+    facts : TaskFacts
+    table : pandas.DataFrame
+        Columns ``method bytes_up`` (one client, one round; once where there is one round)
+        ``megabytes`` (both directions, all clients and rounds) ``training_seconds
+        microseconds_per_flow`` (measured here).
+    a_round, once : int
+        Bytes up of one client in a round, and for its covariance once.
+    break_even, taken : float
+        Rounds in which a client may take part before its covariance is cheaper; and does.
+    """
+
+    title: str
+    facts: TaskFacts
+    table: pd.DataFrame
+    a_round: int
+    once: int
+    break_even: float
+    taken: float
+
+
+class Costs(Topic[Spent]):
+    """The wire and the clock of the configured method and its rivals."""
+
+    key: ClassVar[str] = "detection-costs"
+    title: ClassVar[str] = "Costs"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "costs")
+
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Spent]:
+        yield Step(0.0, "Reading the records")
+        on = noisy_task(settings, data)
+        exact = detectors.one_shot_covariance(on, settings.components)
+        found = [exact]
+        noisy = on.problem.guarantee is not None
+        for index, name in enumerate(("federated", *UNCOVERED)):
+            if noisy and name in UNCOVERED:
+                continue
+            if index:
+                yield Step(index / 3, "Counting", _spent(on, settings, found))
+            share = index / 3, (index + 1) / 3
+            found.append((yield from part(detector(name, settings, data), *share)))
+        return _spent(on, settings, found)
+
+    def tables(self, result: Spent, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+        return {"costs": result.table}
+
+
+def _spent(on: DetectionTask, settings: AnomalySettings, found: list[Detector]) -> Spent:
+    exact, own = found[0], found[1]
+    features, k = on.problem.features, settings.components
+    return Spent(
+        title=own.name,
+        facts=TaskFacts.of(on),
+        table=pd.DataFrame(_rows(on, found)),
+        a_round=_FLOAT32 * own.upload_floats,
+        once=_FLOAT32 * exact.upload_floats,
+        break_even=(features + 1) / 2 / k,
+        taken=settings.participation * settings.rounds,
+    )
+
+
+def _rows(on: DetectionTask, found: list[Detector]) -> Iterator[dict[str, Any]]:
+    exact, features = found[0], on.problem.features
+    everything = len(on.training) * features
+    a_client = round(everything / on.problem.clients)
+    yield _priced("Every record to the server", a_client, _FLOAT32 * everything, exact)
+    noise = "exact" if on.problem.guarantee is None else "with the same noise"
+    yield _priced(f"One-shot covariance, {noise}", exact.upload_floats, exact.bytes_total, exact)
+    for run in found[1:]:
+        yield _priced(run.name, run.upload_floats, run.bytes_total, run)
+
+
+def _priced(name: str, floats: int, total: int, run: Detector) -> dict[str, Any]:
+    return {
+        "method": name,
+        "bytes_up": _FLOAT32 * floats,
+        "megabytes": 1e-6 * total,
+        "training_seconds": run.training_seconds,
+        "microseconds_per_flow": run.microseconds_per_record,
+    }
+
+
+#: Measures that the paper's table has, and all that ours has.
+PRINTED = ("accuracy", "precision", "recall", "f1", "fnr")
+MEASURES = (*PRINTED, "fpr", "auc", "average_precision")
+#: Rows in the paper's order, then what it leaves out: the method, and what trains it.
+_ROWS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("fedae", {}),
+    ("fedae-2", {}),
+    ("federated", {"method": "fedpe"}),
+    ("federated", {"method": "fedpg"}),
+    ("centralised", {}),
+    ("random", {}),
+    ("norm", {}),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Table I beside ours.
+
+    Attributes
+    ----------
+    facts : TaskFacts
+    table : pandas.DataFrame
+        ``method``, ours under the names of `MEASURES` and the paper's as ``published_*``, in per
+        cent except the areas; NaN where there is none.
+    """
+
+    facts: TaskFacts
+    table: pd.DataFrame
+
+
+class Published(Topic[Beside]):
+    """Table I with the settings' own parameters, at the oracle's threshold; FedBiGAN as printed."""
+
+    key: ClassVar[str] = "published"
+    title: ClassVar[str] = "Table I beside ours"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "published")
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING
+    runs: ClassVar[int] = len(_ROWS)
+
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Beside]:
+        yield Step(0.0, "Reading the records")
+        settings = replace(settings, epsilon=math.inf)  # as printed: the paper has no noise
+        on = labelled(settings, data, "A table of rates")
+        facts = TaskFacts.of(on)
+        alone = detectors.self_learning(on, settings.components)
+        local = yield from part(told(alone, "Judging ten clients' own models"), 0.0, 0.2)
+        ours = {
+            "Self-learning PCA": _in_per_cent(local.oracle, (local.auc, local.average_precision))
+        }
+        for index, (name, changes) in enumerate(_ROWS):
+            share = 0.2 + 0.8 * index / len(_ROWS), 0.2 + 0.8 * (index + 1) / len(_ROWS)
+            chosen: dict[str, Any] = dict(changes)
+            one = detector(name, replace(settings, **chosen), data)
+            found = yield from part(one, *share)
+            at = best_for_labels(on.attack, found.scores)
+            areas = area_pair(on.attack, found.scores)
+            judged = evaluate(on.attack, found.scores, at, areas)
+            ours[found.name] = _in_per_cent(judged.rates(), areas)
+            yield Step(share[1], f"Judged {found.name}", Beside(facts, _table(facts, ours)))
+        share_ = on.attack_share
+        ours["Always alarm"] = _in_per_cent(always_alarm(share_), (0.5, share_))
+        return Beside(facts, _table(facts, ours))
+
+    def tables(self, result: Beside, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+        return {"table_1": result.table}
+
+
+def _table(facts: TaskFacts, ours: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    published = TABLE_I.get(facts.published_as, {})
+    order = [*published, *(name for name in ours if name not in published)]
+    rows = []
+    for name in order:
+        row: dict[str, object] = {"method": name, **ours.get(name, {})}
+        if name in published:
+            row |= {f"published_{key}": value for key, value in vars(published[name]).items()}
+        rows.append(row)
+    columns = ["method", *MEASURES, *(f"published_{name}" for name in MEASURES if name != "fpr")]
+    return pd.DataFrame(rows).reindex(columns=columns)
+
+
+def _in_per_cent(rates: Mapping[str, float], areas: tuple[float, float]) -> dict[str, float]:
+    in_per_cent = {name: 100 * value for name, value in rates.items()}
+    return {**in_per_cent, "auc": areas[0], "average_precision": areas[1]}

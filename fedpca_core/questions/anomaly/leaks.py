@@ -16,14 +16,11 @@ from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
-from fedpca_core.questions import costs
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_task, task, with_noise
-from fedpca_core.questions.anomaly.topic import LEARNING, Topic
-from fedpca_core.questions.anomaly.trained import run
+from fedpca_core.questions.anomaly.trained import LEARNING, Topic, run
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, part
-from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 
 #: Fitting a whole covariance takes seconds up to so many features.
@@ -92,9 +89,8 @@ class Leaks(Topic[Leaked]):
     title: ClassVar[str] = "Leaks"
     opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "leaks")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"client"}
-
-    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
-        return costs.detection(settings, data, runs=4, recorded=True)
+    runs: ClassVar[int] = 4
+    recorded: ClassVar[bool] = True
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Leaked]:
         yield Step(0.0, "Reading the records")

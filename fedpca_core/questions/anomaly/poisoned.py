@@ -17,13 +17,11 @@ from fedpca_core.errors import require
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
-from fedpca_core.questions import costs
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, labelled, source
-from fedpca_core.questions.anomaly.topic import LEARNING, Topic
+from fedpca_core.questions.anomaly.trained import LEARNING, Topic
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, part
-from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import stacked
 
@@ -100,9 +98,7 @@ class AttackTypes(Topic[tuple[str, ...]]):
     title: ClassVar[str] = "Types of attack"
     opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK
-
-    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
-        return costs.detection(settings, data, runs=0)
+    runs: ClassVar[int] = 0
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[tuple[str, ...]]:
         yield Step(0.0, "Reading the records")
@@ -119,9 +115,6 @@ class Poisoned(Topic[Courses]):
     title: ClassVar[str] = "Poisoning"
     opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
-
-    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
-        return costs.detection(settings, data, runs=3)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Courses]:
         yield Step(0.0, "Reading the records")

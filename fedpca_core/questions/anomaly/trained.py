@@ -1,25 +1,122 @@
-"""The detectors of one experiment, trained once for all studies that ask for them."""
+"""The detectors of one experiment, trained once for all studies, judged at every threshold."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.anomaly import autoencoder, detectors
 from fedpca_core.anomaly.detectors import Detector
+from fedpca_core.anomaly.evaluation import Curves, Evaluation, area_pair, curves, evaluate
+from fedpca_core.anomaly.thresholds import best_for_labels, quantile
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.questions import costs
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, noisy_task, resolve, task
-from fedpca_core.questions.anomaly.topic import LEARNING, told
 from fedpca_core.remembered import Remembered
-from fedpca_core.steps import Part, Step
+from fedpca_core.steps import Part, Step, changed
+from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import content_key
+from fedpca_core.study.study import Study, content_key
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+#: Fields that the configured method depends on, besides its data.
+LEARNING = frozenset(
+    {
+        *("method", "components", "rounds", "participation", "penalty_factor", "local_steps"),
+        *("step_factor", "projection", "average", "local_start", "sampling", "initial", "seed"),
+    }
+)
+
+
+class Topic(Study[AnomalySettings, R]):
+    """A study that the page shows while its topic is open.
+
+    Class attributes
+    ----------------
+    runs : int
+        As many as it takes of the configured method, for its cost.
+    recorded : bool
+        Whether one of them keeps every message or state.
+    """
+
+    settings: ClassVar[type[AnomalySettings]] = AnomalySettings
+    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
+    runs: ClassVar[int] = 3
+    recorded: ClassVar[bool] = False
+
+    def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
+        return costs.detection(settings, data, runs=self.runs, recorded=self.recorded)
+
+
+def told(fractions: Generator[float, None, T], text: str) -> Part[T]:
+    """Work that yields the share it has done, as a part of a study."""
+    return changed(fractions, lambda fraction: Step(fraction, text))
+
+
+#: The training quantiles that may be chosen.
+SHARES = AnomalySettings.parameters()["share"].grid
+#: A training quantile, or "oracle": the level that suits the labels best.
+Level = float | str
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A detector without its scores.
+
+    Attributes
+    ----------
+    name : str
+    thresholds : mapping of level to the score above which the alarm is raised
+    alarms : mapping of level to the share of tested records that raise it
+    evaluations : mapping of level to counts and rates; empty without labels
+    areas : (AUC, average precision), or None without labels
+    curves : Curves, or None without labels
+    """
+
+    name: str
+    thresholds: Mapping[Level, float]
+    alarms: Mapping[Level, float]
+    evaluations: Mapping[Level, Evaluation]
+    areas: tuple[float, float] | None
+    curves: Curves | None
+
+
+def judge(on: DetectionTask, found: Detector) -> Judged:
+    """Everything about a detector at any threshold."""
+    scores, attack = found.scores, on.attack
+    thresholds: dict[Level, float] = {s: quantile(found.training_scores, s) for s in SHARES}
+    areas = None
+    if on.source.labelled:
+        thresholds["oracle"] = best_for_labels(attack, scores)
+        areas = area_pair(attack, scores)
+    return Judged(
+        name=found.name,
+        thresholds=thresholds,
+        alarms={level: float((scores > value).mean()) for level, value in thresholds.items()},
+        evaluations={
+            level: evaluate(attack, scores, value, areas)
+            for level, value in thresholds.items()
+            if areas is not None
+        },
+        areas=areas,
+        curves=None if areas is None else curves(attack, scores),
+    )
+
+
+def level(settings: AnomalySettings, labelled: bool = True) -> Level:
+    """The level that the settings choose; without labels there is no oracle."""
+    return "oracle" if settings.rule == "oracle" and labelled else settings.share
+
 
 #: The configured method's aim and its baseline: never is it shown without them.
 ESSENTIALS = ("federated", "centralised", "norm")

@@ -1,0 +1,1100 @@
+"""What the Anomalies page shows, topic by topic: charts, tables and words of each result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.papers import iot
+from fedpca_core.papers.registry import quote
+from fedpca_core.questions.anomaly.detection import Alarmed, Beside, Findings, Spent
+from fedpca_core.questions.anomaly.leaks import FITTED_FEATURES, Leaked
+from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learning, Learnt, best, span
+from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, Poisoned
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.anomaly.task import present
+from fedpca_core.questions.anomaly.trained import SHARES, level
+from fedpca_core.settings import short
+from fedpca_core.study.facts import data_note
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plot
+from fedpca_core.study.parts import (
+    About,
+    Caption,
+    Card,
+    Cards,
+    Chart,
+    FactsCard,
+    Fold,
+    Guarantee,
+    Link,
+    Note,
+    Parts,
+    Section,
+    Space,
+    Table,
+    reasons,
+    written,
+)
+from fedpca_core.study.parts import Beside as Columns
+from fedpca_core.study.sweep import Swept
+
+#: Colours of what is not a method of the registry.
+COLOURS: Mapping[str, str] = {
+    "Centralised PCA": "centralized",
+    "Norm only": "guide",
+    "Random subspace": "series 7",
+    "FedAE": "series 5",
+    "FedAE-2": "series 4",
+    "FedPG, corrected": "fedpg",
+    "FedPE, corrected": "fedpe",
+    "FedPG, printed average": "series 2",
+    "FedPG, printed projection": "series 1",
+}
+
+
+def colour(name: str) -> str:
+    """The palette's name for a detector."""
+    return COLOURS.get(name, name)
+
+
+def said(settings: AnomalySettings, *, labelled: bool = True) -> str:
+    """The alarm level in words."""
+    if settings.rule == "oracle" and labelled:
+        return "at the oracle’s threshold"
+    return f"at the {100 * settings.share:g}% training quantile"
+
+
+# ------------------------------------------------------------------ detection
+
+TITLES = {
+    "detector": "Detector",
+    "auc": "AUC",
+    "average_precision": "Average precision",
+    "accuracy": "Accuracy",
+    "precision": "Precision",
+    "recall": "Recall",
+    "f1": "F1",
+    "fnr": "Missed (FNR)",
+    "fpr": "False alarms (FPR)",
+    "alarms": "Alarms, %",
+}
+
+#: Decimals; one for shares.
+DIGITS = {"AUC": 3, "Average precision": 3}
+
+#: Detectors that somebody would have to pool the clients' records for.
+POOLED = ("Centralised PCA",)
+
+CURVES_READ = About(
+    "How to read this",
+    "A flow's score is its squared distance to the subspace learnt from normal traffic. The "
+    "area under the ROC curve (AUC) is the probability that an attack scores above a normal "
+    "flow. Two baselines belong into every comparison: **always alarm**, whose accuracy is "
+    "the share of attacks, and **norm only**, the length of the standardised record, for "
+    "which nothing is learnt. On the raw UNSW-NB15 data norm only reaches the published AUC, "
+    f"{quote('iot/area/unsw').printed}. The paper names no rank. The true subspace of "
+    "rank 2, that of its public scripts, reaches 0.72 there, and of rank 12 0.81. So that "
+    "figure alone does not show that a subspace was learnt.",
+    formula=r"a(x) = \|x - \hat Z \hat Z^\top x\|^2 = \|x\|^2 - \|\hat Z^\top x\|^2",
+    source="Z is orthonormalised first (corrected here).",
+    papers=("iot",),
+)
+
+
+def detection(found: Findings, settings: AnomalySettings) -> Parts:
+    """Curves, confusion table and baselines; without labels the alarms raised."""
+    yield from _rates(found, settings) if found.facts.labelled else _alarms(found, settings)
+    table = written(found.summary(settings).rename(columns=TITLES), DIGITS, 1)
+    yield Table(table, "Every detector")
+    if found.facts.labelled:
+        yield Caption("AUC and average precision lie between 0 and 1; all other columns are in %.")
+    if found.local is not None:
+        yield self_learning_story(found)
+
+
+def _rates(found: Findings, settings: AnomalySettings) -> Parts:
+    judged = found.judged[found.title]
+    at = judged.evaluations[level(settings)]
+    oracle = judged.evaluations["oracle"]
+    yield verdict(found, settings)
+    best = "" if settings.rule == "oracle" else f"; oracle's threshold: {oracle.f1:.1%}"
+    yield Cards(
+        [
+            Card("AUC", f"{at.auc:.3f}", "needs no threshold"),
+            Card("Attacks caught", f"{at.recall:.1%}", "recall"),
+            Card("False alarms", f"{at.false_positive_rate:.1%}", "of normal flows"),
+            Card("F1", f"{at.f1:.1%}", f"always alarm: {found.facts.always_alarm_f1:.1%}{best}"),
+        ]
+    )
+    yield Chart("curves", roc_and_precision(found))
+    attacks, normal = at.caught + at.missed, at.false_alarms + at.quiet
+    shares = [
+        [at.recall, at.false_negative_rate],
+        [at.false_positive_rate, 1 - at.false_positive_rate],
+    ]
+    yield Chart(
+        "counts",
+        [
+            Heat(
+                key="confusion",
+                title=f"{found.title}: every attack and every normal flow, in %",
+                values=100 * np.array(shares),
+                row_labels=[f"{attacks:,} attacks", f"{normal:,} normal"],
+                column_labels=["alarm", "no alarm"],
+                low=0.0,
+                high=100.0,
+                show_values=True,
+                height=230,
+                description="Confusion table at the chosen threshold.",
+            )
+        ],
+    )
+
+
+def _alarms(found: Findings, settings: AnomalySettings) -> Parts:
+    """What can be said where nobody knows which records are attacks."""
+    share = found.judged[found.title].alarms[level(settings, labelled=False)]
+    yield (
+        f"**{share:.1%} of the {found.facts.tested:,} tested records raise the alarm** "
+        f"{said(settings, labelled=False)}; {1 - settings.share:.1%} would if they were like "
+        "those trained on. Nobody says which of them are attacks, so nobody can say how many "
+        "alarms are right."
+    )
+    yield Chart("alarm_rates", [alarm_rates(found)])
+
+
+def alarm_rates(found: Findings) -> Panel:
+    """Share of alarms at every threshold, beside what records like the trained ones would raise."""
+    quantiles = list(SHARES)
+    alarms = [
+        {"detector": name, "quantile": share, "alarms": 100 * judged.alarms[share]}
+        for name, judged in found.judged.items()
+        for share in quantiles
+    ]
+    return Panel(
+        key="alarms",
+        title="Alarms among the tested records",
+        x_title="share of training records that stay below the threshold",
+        y_title="% of tested records above it",
+        curves=(
+            *plot(
+                pd.DataFrame(alarms),
+                *("quantile", "alarms", "detector"),
+                colours={name: colour(name) for name in found.judged},
+                truths=POOLED,
+                spread=False,
+                marker=True,
+            ),
+            Curve(
+                "records like those trained on",
+                quantiles,
+                [100 * (1 - share) for share in quantiles],
+                guide=True,
+                colour="guide",
+            ),
+        ),
+        log_y=False,
+        follows=False,
+        height=380,
+        description="Share of the tested records that raise an alarm at each training quantile.",
+    )
+
+
+def verdict(found: Findings, settings: AnomalySettings) -> str:
+    """Two sentences: what was learnt beyond the baselines, and what the threshold makes of it."""
+    areas = {name: judged.areas for name, judged in found.judged.items()}
+    own, norm, exact = (
+        (areas[name] or (0.0, 0.0))[0] for name in (found.title, "Norm only", "Centralised PCA")
+    )
+    text = (
+        f"**{found.title} ranks an attack above a normal flow with probability {own:.3f}**; "
+        f"centralised PCA of the same rank with {exact:.3f}, the length of the record alone "
+        f"with {norm:.3f}. "
+    )
+    if own > norm + 0.02:
+        text += "The subspace ranks better than the length alone. "
+    elif own > norm - 0.02:
+        text += "The subspace adds nothing to the length of the record. "
+    else:
+        text += "The length of the record, for which nothing is learnt, ranks better. "
+    at = found.judged[found.title].evaluations[level(settings)]
+    always = found.facts.always_alarm_f1
+    text += f"{said(settings).capitalize()} its F1 is {at.f1:.1%}"
+    if at.f1 < always:
+        return text + (
+            f", less than the {always:.1%} of always raising the alarm, because "
+            f"{found.facts.attack_share:.0%} of the tested flows are attacks: it spares "
+            f"{1 - at.false_positive_rate:.1%} of the normal flows an alarm but misses "
+            f"{at.false_negative_rate:.1%} of the attacks."
+        )
+    return text + f"; always raising the alarm has {always:.1%}."
+
+
+def self_learning_story(found: Findings) -> str:
+    """Why a client on its own does worse."""
+    assert found.local is not None
+    low, high = found.own_false_alarms
+    return (
+        "**A client on its own** (self-learning; means over ten clients) has an AUC of "
+        f"{found.local.auc:.3f}, but it also sets its threshold from its own "
+        "narrow traffic: at its own 95% quantile between "
+        f"{low:.0%} and {high:.0%} of the common normal flows raise a false alarm instead of 5%."
+    )
+
+
+def roc_and_precision(found: Findings) -> list[Panel]:
+    """ROC and precision-recall curves of all detectors."""
+    roc, precision = [], []
+    for name, judged in found.judged.items():
+        assert judged.curves is not None and judged.areas is not None
+        look: dict[str, Any] = {"colour": colour(name), "simulation_only": name in POOLED}
+        drawn = judged.curves
+        rates = drawn.false_positive_rate, drawn.true_positive_rate
+        roc.append(Curve(f"{name} ({judged.areas[0]:.3f})", *rates, **look))
+        exact = drawn.recall, drawn.precision
+        precision.append(Curve(f"{name} ({judged.areas[1]:.3f})", *exact, **look))
+    roc.append(Curve("guessing (0.500)", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True))
+    return [
+        Panel(
+            key="roc",
+            title="ROC (area)",
+            x_title="false alarms among normal flows",
+            y_title="attacks caught",
+            curves=tuple(roc),
+            log_y=False,
+            follows=False,
+            x_range=(0, 1),
+            y_range=(0, 1.01),
+            height=380,
+            description="Share of attacks caught against share of false alarms over all "
+            "thresholds, one curve for each detector.",
+        ),
+        Panel(
+            key="precision",
+            title="Precision and recall (average precision)",
+            x_title="recall: attacks caught",
+            y_title="precision: alarms that are attacks",
+            curves=tuple(precision),
+            log_y=False,
+            follows=False,
+            x_range=(0, 1),
+            y_range=(max(0.0, min(found.lowest_precision, 0.95) - 0.03), 1.005),
+            height=380,
+            description="Precision against recall over all thresholds, one curve for each "
+            "detector.",
+        ),
+    ]
+
+
+# ------------------------------------------------------------------ alarms
+
+#: Features shown of one score.
+LARGEST = 10
+
+TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
+
+SCORES_READ = About(
+    "What makes a score",
+    "The score is the sum over all features of the squared difference between a record and "
+    "what the subspace expects of it; the largest terms say where it does not fit.",
+    formula=r"a(x) = \sum_j \big(x - \hat Z \hat Z^\top x\big)_j^2",
+)
+
+
+def alarms(found: Alarmed, settings: AnomalySettings) -> Parts:
+    """A live detector, attack types, and what made one alarm."""
+    at = level(settings, found.facts.labelled)
+    limit = found.thresholds[at]
+    yield Section(
+        "A live detector",
+        "Test flows as they might arrive: calm traffic, then a burst of each attack type in "
+        "alphabetical order."
+        if found.facts.labelled
+        else "The first of the tested records.",
+    )
+    flows = len(found.scores) - 1
+    yield Chart("live_view", [live(found, limit)], rounds=flows, round_label="flow")
+    if found.caught:
+        table = found.caught[at]
+        yield Chart("types_view", [by_type(table)])
+        shown = table.assign(caught=100 * table["caught"]).rename(columns=TYPE_COLUMNS)
+        shown = written(shown, {"Flows": 0, "AUC": 3}, 1)
+        yield Fold("As a table", [Table(shown, "Attack types")])
+    yield from _one_alarm(found, settings, limit)
+    if found.clouds:
+        yield Section(
+            "In three coordinates",
+            "Tested flows along two directions of the subspace and by their distance to it; “After "
+            "reconstruction” leaves only what the subspace holds.",
+        )
+        yield clouds(found, after=settings.reconstructed)
+
+
+def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> Parts:
+    """Why one flow raised (or did not raise) the alarm."""
+    yield Section("What made this score", "Choose a flow of the stream by its number.")
+    flow = found.flow(settings)
+    last = ", the last of the stream," if flow < settings.flow else ""
+    value = float(found.scores[flow])
+    yield (
+        f"Flow {flow}{last} is of type **{found.types[flow]}**; its score {short(value, 3)} is "
+        f"{'above' if value > limit else 'below'} the threshold {short(limit, 3)}: "
+        f"**{'alarm' if value > limit else 'no alarm'}**."
+    )
+    table = found.explained(flow)
+    columns = {
+        "feature": "Feature",
+        "measured": "Measured",
+        "standardised": "Standardised",
+        "share": "% of score",
+    }
+    shown = table.head(LARGEST).rename(columns=columns)
+    shown["Measured"] = [short(value) for value in shown["Measured"]]
+    features = Table(written(shown, {"Standardised": 2}, 1), "Features")
+    bars = Chart("parts_view", [contribution_bars(table.head(LARGEST))])
+    yield Columns([[bars], [features]])
+
+
+def live(found: Alarmed, limit: float) -> Panel:
+    """Scores of a stream of flows, attacks and normal ones apart."""
+    attack, values = found.attack, np.maximum(found.scores, 1e-3)
+    x = np.arange(len(values))
+    normal = "normal flow" if found.facts.labelled else "record"
+    curves = [Curve(normal, x, np.where(attack, np.nan, values), colour="series 0")]
+    if found.facts.labelled:
+        seen = np.where(attack, values, np.nan)
+        curves.append(Curve("attack", x, seen, colour="series 1", dash="solid"))
+    return Panel(
+        key="live",
+        title="Anomaly score of each flow",
+        x_title="flow",
+        y_title="anomaly score",
+        curves=tuple(curves),
+        baselines=(Baseline(f"alarm above {short(limit, 3)}", max(limit, 1e-3)),),
+        integer_x=True,
+        height=330,
+        description="Anomaly scores of a stream of flows with a burst of every attack type, and "
+        "the alarm threshold.",
+    )
+
+
+def by_type(table: pd.DataFrame) -> Panel:
+    """Share of each attack type caught and missed."""
+    ordered = table.sort_values("caught", ascending=False)
+    names = list(ordered["type"])
+    return Panel(
+        key="types",
+        title="Attack types caught and missed",
+        x_title="",
+        y_title="% of the flows of this type",
+        curves=(
+            Curve("caught", names, 100 * ordered["caught"], colour="series 0"),
+            Curve("missed", names, 100 * (1 - ordered["caught"]), colour="series 1"),
+        ),
+        kind="bars",
+        stack=True,
+        log_y=False,
+        y_range=(0, 100),
+        follows=False,
+        height=360,
+        description="For every attack type the share of its flows caught and missed.",
+    )
+
+
+def contribution_bars(table: pd.DataFrame) -> Panel:
+    """The largest contributions to one score."""
+    return Panel(
+        key="contributions",
+        title="Features that make up the score",
+        x_title="",
+        y_title="% of the score",
+        curves=(
+            Curve("share of the score", list(table["feature"]), table["share"], colour="series 2"),
+        ),
+        kind="bars",
+        log_y=False,
+        follows=False,
+        height=380,
+        description="The ten features that contribute most to the score of one flow.",
+    )
+
+
+def clouds(found: Alarmed, *, after: bool) -> Space:
+    """Records of each class before or after reconstruction, which leaves only the plane."""
+    points = {
+        name: np.column_stack([cloud.plane, cloud.distance * (not after)])
+        for name, cloud in found.clouds.items()
+    }
+    return Space(
+        "scatter",
+        points,
+        {name: cloud.types for name, cloud in found.clouds.items()},
+        ("direction 1", "direction 2", "distance"),
+        # The same before and after, so that what falls away can be seen.
+        1.05 * max(float(cloud.distance.max()) for cloud in found.clouds.values()),
+        "Normal flows and attacks in three dimensions: two directions of the subspace and the "
+        "distance to it.",
+    )
+
+
+# ------------------------------------------------------------------ costs
+
+SPENT = {
+    "method": "Method",
+    "bytes_up": "Bytes up",
+    "megabytes": "MB in all",
+    "training_seconds": "Training, s",
+    "microseconds_per_flow": "µs a flow",
+}
+
+#: Decimals; two for the others.
+SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
+
+COSTS_READ = About(
+    "What is counted",
+    "float32 on the wire. Up: one matrix. Down: the average before the local steps with the "
+    "penalty, and the new average after them, both to the participants. The duals never "
+    "travel. Once, before the first round, and not in the table: two sums for the "
+    "standardisation and one eigenvalue. Training is the time of all clients and the server "
+    "together on this machine, scoring that of a batch.",
+)
+
+
+def costs(found: Spent, settings: AnomalySettings) -> Parts:
+    """Bytes and seconds of each method."""
+    yield (
+        f"A client uploads **{found.a_round:,} bytes** a round with {found.title} and "
+        f"**{found.once:,} bytes once** if it sends its covariance, which under a secure sum "
+        f"gives the exact answer for every rank. {found.title} saves bytes only for clients "
+        f"that take part fewer than {found.break_even:.1f} times; here each takes part about "
+        f"{found.taken:.0f} times."
+    )
+    table = written(found.table.rename(columns=SPENT), SPENT_DIGITS)
+    yield Table(table, "What each method costs")
+    yield Caption(
+        "Bytes up: of one client in one round (once for the first two). MB in all: both "
+        "directions, all clients and rounds."
+    )
+
+
+# ------------------------------------------------------------------ the paper's table
+
+PUBLISHED = {
+    "accuracy": "Accuracy",
+    "precision": "Precision",
+    "recall": "Recall",
+    "f1": "F1",
+    "fnr": "FNR",
+    "auc": "AUC",
+    "average_precision": "Average precision",
+}
+
+
+def published(found: Beside, settings: AnomalySettings) -> Parts:
+    """Table I beside ours."""
+    if found.facts.published_as not in iot.TABLE_I:
+        yield Note(
+            "The paper's Table I covers UNSW-NB15 and TON-IoT. Our runs on these data stand alone.",
+        )
+    yield Table(beside(found.table), "Table I beside ours")
+    text = "All rates are at the oracle's threshold, as in the paper, not at a training quantile."
+    if found.facts.published_as in iot.TABLE_I:
+        text += (
+            " Each cell: ours / the paper's, rates in per cent. The paper gives no false-alarm "
+            "rate, and AUC and average precision for FedPG only."
+        )
+    yield Caption(text)
+
+
+def beside(table: pd.DataFrame) -> pd.DataFrame:
+    """Ours and the published value in one cell, which fits on a screen."""
+    shown = pd.DataFrame({"Method": table["method"]})
+    for name, title in PUBLISHED.items():
+        digits = 3 if name in ("auc", "average_precision") else 1
+        published = table[f"published_{name}"]
+        pairs = zip(table[name], published, strict=True)
+        shown[title] = [
+            _number(ours, digits)
+            if pd.isna(paper)
+            else f"{_number(ours, digits)} / {_number(paper, min(digits, 2))}"
+            for ours, paper in pairs
+        ]
+        if name == "fnr":
+            shown["FPR"] = [_number(value) for value in table["fpr"]]
+    return shown
+
+
+def _number(value: float, digits: int = 1) -> str:
+    return "–" if pd.isna(value) else f"{value:.{digits}f}"
+
+
+def _implied() -> str:
+    """FedPE's accuracies: what its own precision and recall imply, and what is printed."""
+    return "; ".join(
+        f"{iot.implied_accuracy(iot.TABLE_I[data]['FedPE'], *iot.TEST_RECORDS[data]):.2f}% implied "
+        f"on {title}, {quote(f'iot/table-1/{data}/fedpe/accuracy').printed}% given"
+        for data, title in (("unsw", "UNSW-NB15"), ("ton", "TON-IoT"))
+    )
+
+
+def _implied_false_alarms() -> str:
+    """Smallest and largest false-alarm rate that precision and recall of a printed row imply."""
+    rates = [
+        iot.implied_false_alarm_rate(row, *iot.TEST_RECORDS[data])
+        for data, rows in iot.TABLE_I.items()
+        for row in rows.values()
+    ]
+    return f"{min(rates):.0f} and {max(rates):.0f}%"
+
+
+TABLE_READ = About(
+    "The same split, the same settings?",
+    "All thresholds are the label-chosen oracle's, as in the paper. It states neither rank nor "
+    "step, rounds and batch size; ours are those in the sidebar. Every published row agrees "
+    f"with its own precision and recall except FedPE's ({_implied()}). The paper omits "
+    "false-alarm rates, which follow from precision and recall of a row: they lie between "
+    f"{_implied_false_alarms()}. {iot.FEDBIGAN}",
+    source="Table I.",
+    papers=("iot",),
+)
+
+# ------------------------------------------------------------------ learning
+
+#: Digits as indices.
+LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+RULES_READ = About(
+    "Corrected and as printed",
+    "**Projection.** As printed, the gradient loses its whole component along U; but the "
+    "penalty compares matrices, and that component is the only force that turns a client's "
+    "basis back on Z. The run comes close, the duals grow without end, and it drifts away: "
+    "most plainly with participation 1. **Average.** As printed, the server adds Yᵢ/ρ of the "
+    "sample; the duals' sum vanishes only over all clients, so a noise floor remains that "
+    "falls as ρ grows. The mean of the bases keeps ΣYᵢ = 0 exactly and converges. Both "
+    "corrections are the default.",
+    formula=r"\mathrm{grad}=G-U\,\mathrm{sym}(U^\top G)\quad\text{instead of}\quad "
+    r"G-U(U^\top G)",
+    source="equations 8 and 17; corrected here.",
+    papers=("iot",),
+)
+MEASURES_READ = About(
+    "What the charts measure",
+    "**‖sin Θ‖ / √k**: sines of the principal angles to the subspace of centralised PCA, root "
+    "mean square; 0 is the same subspace, 1 a right angle throughout. **Consensus** is how far "
+    "the clients’ matrices Uᵢ are from their average Z, **stationarity** how steep their terms "
+    "of ℒ still are; both vanish exactly at a solution. The **augmented Lagrangian** ℒ is the "
+    "clients’ losses together with the price of disagreeing. The **duals** Yᵢ remember "
+    "how each client disagreed in earlier rounds; the mean of the Uᵢ keeps their sum at zero. "
+    "The average of orthonormal matrices is shorter than they are, so Z is orthonormalised "
+    "before it scores a flow.",
+    papers=("iot",),
+)
+
+SWEEPS_READ = About(
+    "What varies, and what stays",
+    "Every point is a run of its own with all other settings as they are in the sidebar. With "
+    "several seeds the curve is the median and the band spans all of them; a seed draws the "
+    "start and the participants, and with synthetic traffic the records too.",
+)
+
+
+def learning(found: Learnt, settings: AnomalySettings) -> Parts:
+    """Corrected and printed rules, and the progress measure."""
+    panels = [excess_loss(found, settings), distance(found, settings)]
+    yield Chart("learning_view", panels, rounds=settings.rounds)
+    if found.progress is not None:
+        if settings.rounds > FULL_ROUNDS:
+            yield Caption(f"Below: the first {FULL_ROUNDS} rounds.")
+        yield Chart("progress_view", progress(found.progress))
+    last, after = (str(settings.components + more).translate(LOW) for more in (0, 1))
+    yield (
+        f"The gap at this rank, λ{last}/λ{after}, is **{found.gap:.2f}** (simulation only). "
+        + (
+            "Neighbouring directions are hard to tell apart, so the distance falls slowly while "
+            "the loss, which is what detection depends on, is nearly reached."
+            if found.gap < 1.2
+            else "The subspace is well determined."
+        )
+    )
+
+
+def excess_loss(found: Learnt, settings: AnomalySettings) -> Panel:
+    """Excess loss of the variants against rounds."""
+    return _approach(
+        found,
+        settings,
+        key="approach",
+        column="excess_loss",
+        lowest=1e-14,
+        title="Loss beyond centralised PCA",
+        y_title="excess reconstruction loss per record",
+        description="Excess reconstruction loss of the corrected and the printed rules against "
+        "communication rounds, logarithmic.",
+    )
+
+
+def distance(found: Learnt, settings: AnomalySettings) -> Panel:
+    """Subspace distance of the variants against rounds."""
+    return _approach(
+        found,
+        settings,
+        key="distance",
+        column="distance",
+        lowest=1e-12,
+        title="Distance to the centralised subspace",
+        y_title="‖sin Θ‖ / √k",
+        description="Distance to the centralised subspace against communication rounds.",
+    )
+
+
+def _approach(
+    found: Learnt,
+    settings: AnomalySettings,
+    *,
+    key: str,
+    column: str,
+    lowest: float,
+    title: str,
+    y_title: str,
+    description: str,
+) -> Panel:
+    return Panel(
+        key=key,
+        title=title,
+        x_title="communication round",
+        y_title=y_title,
+        curves=plot(
+            Learning().tables(found, settings)["approach"],
+            *("round", column, "method"),
+            colours={name: colour(name) for name in found.approach},
+            least=lowest,
+            spread=False,
+        ),
+        integer_x=True,
+        height=400,
+        description=description,
+        simulation_only=True,
+    )
+
+
+def progress(table: pd.DataFrame) -> list[Panel]:
+    """The two parts of the progress measure, the Lagrangian, the duals, and how far Z is off.
+
+    All but the last need what only the clients hold.
+    """
+    table = table[table["round"] > 0]  # at the start everything agrees, and a logarithm has no zero
+    tidy = table.melt("round")
+
+    def panel(
+        key: str, title: str, y_title: str, description: str, curves: Mapping[str, tuple[str, str]]
+    ) -> Panel:
+        log = key != "lagrangian"
+        return Panel(
+            key=key,
+            title=title,
+            x_title="communication round",
+            y_title=y_title,
+            curves=plot(
+                tidy,
+                *("round", "value", "variable"),
+                names={column: name for column, (name, _) in curves.items()},
+                colours={column: look for column, (_, look) in curves.items()},
+                least=1e-18 if log else -np.inf,
+                spread=False,
+            ),
+            log_y=log,
+            follows=False,
+            integer_x=True,
+            height=300,
+            description=description,
+            simulation_only=key != "departure",
+        )
+
+    return [
+        panel(
+            "progress",
+            "Progress measure P = consensus + stationarity",
+            "squared norm",
+            "Consensus gap and squared gradient over rounds.",
+            {
+                "consensus": ("consensus Σ‖Uᵢ−Z‖²", "series 0"),
+                "stationarity": ("stationarity Σ‖grad ℒ‖²", "series 1"),
+            },
+        ),
+        panel(
+            "lagrangian",
+            "Augmented Lagrangian",
+            "ℒ",
+            "Augmented Lagrangian over rounds.",
+            {"lagrangian": ("ℒ over all clients", "series 2")},
+        ),
+        panel(
+            "duals",
+            "Duals",
+            "size",
+            "Norm of the sum of all duals, which must stay at rounding, and the largest dual.",
+            {"dual_sum": ("‖Σ Yᵢ‖", "series 4"), "dual_size": ("max |Yᵢ|", "series 3")},
+        ),
+        panel(
+            "departure",
+            "The average is not orthonormal",
+            "‖ZᵀZ − I‖",
+            "Departure of the consensus average from orthonormality over rounds.",
+            {"departure": ("‖ZᵀZ − I‖", "series 5")},
+        ),
+    ]
+
+
+def sweeps(found: Swept, settings: AnomalySettings) -> Parts:
+    """AUC and distance along one setting, and where they are best."""
+    parameter = settings.parameters()[found.parameter]
+    title = settings.algorithm().title
+    yield Chart("sweep_view", along(found, parameter.label, title))
+    near, smallest = best(found, "distance", lowest=True)
+    text = (
+        f"After {settings.rounds} rounds the distance to the centralised subspace is smallest, "
+        f"{short(smallest, 2)}, at {parameter.label.lower()} {short(near)} (simulation only)."
+    )
+    if "norm" in found.series:
+        at, highest = best(found, "auc")
+        low, high = span(found, "auc")
+        text += (
+            f" The AUC is highest, {highest:.3f}, at {short(at)}; it varies between {low:.3f} and "
+            f"{high:.3f}."
+        )
+    yield text
+    yield from reasons(found.refusals)
+
+
+def along(found: Swept, label: str, title: str) -> list[Panel]:
+    """AUC, distance and time along one setting."""
+    several = found.table["seed"].nunique() > 1
+
+    def panel(measure: str, heading: str, y_title: str, description: str) -> Panel:
+        names = {"federated": title, "centralised": "centralised PCA", "norm": "norm only"}
+        looks = {"federated": title, "centralised": "Centralised PCA", "norm": "Norm only"}
+        curves = [
+            plot(
+                found.of(measure),
+                *("value", "result", "series"),
+                names={series: name},
+                colours={series: colour(looks[series])},
+                truths={"auc": ("centralised",), "distance": ("federated",)}.get(measure, ()),
+                least=1e-12 if measure == "distance" else 0.0,
+                spread=several,
+                marker=series == "federated",
+            )
+            for series, name in names.items()
+        ]
+        return Panel(
+            key=f"sweep_{measure}",
+            title=heading,
+            x_title=label.lower(),
+            y_title=y_title,
+            curves=tuple(chain(*curves)),
+            log_x=found.parameter in ("penalty_factor", "local_steps"),
+            log_y=measure == "distance",
+            follows=False,
+            integer_x=found.parameter != "penalty_factor",
+            description=description,
+        )
+
+    panels = []
+    if "norm" in found.series:
+        words = "AUC along the setting beside centralised PCA and the length alone."
+        panels.append(panel("auc", "Detection", "AUC", words))
+    words = "Distance to the centralised subspace after the last round."
+    panels.append(panel("distance", "Convergence", "distance to the centralised subspace", words))
+    if found.parameter in ("clients", "local_steps"):
+        words = "Seconds of computation of all clients and the server."
+        panels.append(panel("seconds", "Time", "seconds of all clients' steps here", words))
+    return panels
+
+
+# ------------------------------------------------------------------ leaks
+
+#: What has few enough features.
+SMALL: Mapping[str, Any] = {"problem": "iot23", "components": 4}
+
+READINGS_READ = About(
+    "How much does a participation tell?",
+    "Each one gives as many equations as the basis has numbers, d·k; a covariance has "
+    "d(d+1)/2 unknowns. Once there are enough, the fit is exact. Under secure aggregation the "
+    "server sees sums only, which is all these methods need, and neither reading works.",
+    formula=r"(I-ZZ^\top)S_iZ=\tfrac12(I-ZZ^\top)Y_i\qquad\text{at the limit}",
+)
+
+#: Who attacks, and what comes of it.
+THREAT = FactsCard(
+    "An honest-but-curious server",
+    {
+        "Sees": "every basis Uᵢ a client uploads, and its own averages Z",
+        "Knows": "the penalty ρ, the step rule, the number of local steps, and the public start",
+        "Does": "replays the dual Yᵢ ← Yᵢ + ρ(Uᵢ − Z), which never travels; at the limit "
+        "Yᵢ = 2(I − ZZᵀ)SᵢZ; and fits the matrix on which the client's own code would have "
+        "landed on its uploads",
+        "Gets": "first how the client's traffic departs from the common model, then its whole "
+        "covariance",
+    },
+)
+
+
+def leaks(found: Leaked, settings: AnomalySettings) -> Parts:
+    """Errors of both readings, and the covariance beside its reconstruction."""
+    yield Chart("leak_view", error_panels(found))
+    yield what_is_read(found)
+    if found.facts.features > FITTED_FEATURES:
+        yield Note(
+            f"Fitting the whole covariance is shown for up to {FITTED_FEATURES} features, where it "
+            f"takes seconds; these data have {found.facts.features}.",
+        )
+        if present(SMALL["problem"]):
+            yield Link(
+                "anomaly",
+                "Fit it on IoT-23 with 4 components",
+                ":material/sensors:",
+                replace(settings, **SMALL),
+            )
+    if found.truth is None or found.found is None:
+        return
+    names = [str(index + 1) for index in range(len(found.truth))]
+    yield Chart(
+        "leak_pictures",
+        [
+            Heat(
+                key=key,
+                title=title,
+                values=matrix,
+                row_labels=names,
+                column_labels=names,
+                palette="diverging",
+                low=-found.high,
+                high=found.high,
+                height=300,
+                description=f"{title}, features by features.",
+                simulation_only=key == "truth",
+            )
+            for key, title, matrix in (
+                ("truth", "The client's covariance", found.truth),
+                ("found", "What the server found", found.found),
+            )
+        ],
+    )
+
+
+def error_panels(found: Leaked) -> list[Panel]:
+    """Relative errors of both readings, which need the truth."""
+    readings = [
+        (
+            "outside",
+            "Read off the dual: what the model leaves out",
+            "communication round",
+            Curve(
+                "after each participation",
+                found.rounds,
+                np.maximum(found.errors, ROUNDING),
+                colour=found.title,
+                marker=True,
+            ),
+            "Relative error of what the server reads off the replayed dual.",
+        )
+    ]
+    if found.fitted:
+        readings.append(
+            (
+                "fitted",
+                "Fitted: the whole covariance",
+                "participations used",
+                Curve(
+                    "Levenberg–Marquardt",
+                    np.arange(1, len(found.fitted) + 1),
+                    np.maximum(found.fitted, ROUNDING),
+                    colour="series 1",
+                    marker=True,
+                ),
+                "Relative error of the covariance fitted to the first participations.",
+            )
+        )
+    return [
+        Panel(
+            key=key,
+            title=title,
+            x_title=x_title,
+            y_title="relative error",
+            curves=(curve,),
+            baselines=(Baseline("guessing zero", 1.0),),
+            follows=False,
+            integer_x=True,
+            description=description,
+            simulation_only=True,
+        )
+        for key, title, x_title, curve, description in readings
+    ]
+
+
+def what_is_read(found: Leaked) -> str:
+    """What the server has, in words."""
+    error = found.errors[-1]
+    last = f"{error:.1%}" if error > 1e-3 else short(error, 2)
+    text = f"After {len(found.rounds)} participations the dual gives the part outside the model "
+    text += f"to **{last}** (simulation only)."
+    if found.fitted:
+        text += f" The whole covariance is fitted to **{short(found.fitted[-1], 2)}** from "
+        text += f"{len(found.fitted)} participations."
+    if found.joined is not None:
+        near = found.joined.cosine > 0.99
+        shown = "that record" if near else "too much besides to show that record"
+        text += (
+            f" When the client trains again with one more record, the two fits differ by {shown}: "
+            f"a cosine of **{found.joined.cosine:.4f}** to the truth (simulation only), and one "
+            f"eigenvalue is {found.joined.purity:.1%} of the difference."
+        )
+    return text
+
+
+# ------------------------------------------------------------------ poisoning
+
+HEALING_READ = About(
+    "Which rule heals",
+    "**Reset the duals**: all Yᵢ = 0 once the liars have gone; the run then converges to the "
+    "right subspace again. **Printed average**: forgets by itself, at the price of a noise "
+    "floor. **Orthonormal uploads**: the server replaces every upload by its polar factor, "
+    "which bounds what one liar can do but not what several can. It reads single uploads, so "
+    "it cannot be combined with secure aggregation.",
+)
+
+LIARS = FactsCard(
+    "Malicious clients",
+    {
+        "Sees": "the broadcasts",
+        "Knows": "the direction that hides their attack, and the other uploads of the round "
+        "(generous)",
+        "Does": "send what turns the plain average of the round into their target",
+        "Gets": "one attack type passes unseen while they lie. The honest clients' duals absorb "
+        "the lie (ΣYᵢ ≠ 0), so some of it may stay after the liars have left",
+    },
+)
+
+
+def poisoning(found: Courses, settings: AnomalySettings) -> Parts:
+    """Detection of the hidden attack under every rule, and what the duals remember."""
+    yield Chart("poison_view", poison_panels(found, settings))
+    plain = found.rules["nothing"]
+    story = (
+        f"Before the attack, “{found.hidden}” has AUC {plain.before:.2f}. {found.malicious} of "
+        f"{found.facts.clients} clients lie{'s' if found.malicious == 1 else ''} "
+        f"from round {FIRST} to {LAST}, and {plain.worst:.2f} is reached. "
+        f"{ROUNDS - LAST} rounds after they have gone it is still "
+        f"**{plain.after:.2f}** with the plain mean"
+    )
+    for rule in ("reset", "printed", "polar"):
+        if rule in found.rules:
+            story += f"; **{found.rules[rule].after:.2f}** ({RULES[rule].lower()})"
+    yield story + "."
+
+
+def poison_panels(found: Courses, settings: AnomalySettings) -> list[Panel]:
+    """AUC of the hidden attack and the sum of the duals under every server rule."""
+    window = Curve(
+        "the liars are there", [FIRST, FIRST, LAST, LAST], [0.02, 1.0, 1.0, 0.02], guide=True
+    )
+    table = Poisoned().tables(found, settings)["poisoning"]
+    colours = {rule: f"series {index}" for index, rule in enumerate(RULES)}
+    names = {rule: RULES[rule] for rule in found.rules}
+    look: dict[str, Any] = {"names": names, "colours": colours, "spread": False}
+    return [
+        Panel(
+            key="poisoned",
+            title=f"AUC on “{found.hidden}”",
+            x_title="communication round",
+            y_title="AUC of the hidden attack type",
+            curves=(*plot(table, "round", "auc", "rule", **look), window),
+            baselines=(Baseline("guessing", 0.5),),
+            log_y=False,
+            y_range=(0, 1.02),
+            follows=False,
+            integer_x=True,
+            height=400,
+            description="AUC of the attack type that the liars hide, over rounds, for each rule.",
+        ),
+        Panel(
+            key="dualsum",
+            title="What the duals remember: ‖Σ Yᵢ‖",
+            x_title="communication round",
+            y_title="‖Σ Yᵢ‖",
+            curves=plot(table, "round", "dual_sum", "rule", least=1e-12, **look),
+            follows=False,
+            integer_x=True,
+            height=400,
+            description="Norm of the sum of all duals over rounds for each rule.",
+            simulation_only=True,
+        ),
+    ]
+
+
+# ------------------------------------------------------------------ whatever the topic
+
+#: What the card's guarantee is about, and what it leaves out.
+COVERED = (
+    "ε covers the mean and the subspace that are learnt. Centralised PCA and distances to it are "
+    "shown without clipping and noise. A threshold at a training quantile is read off the records "
+    "afterwards and is not covered: let every client keep its own. The names of the features count "
+    "as public. Autoencoders learn from the records themselves, which this noise does not reach, "
+    "and are left out."
+)
+
+
+def whose_records(result: Any, settings: AnomalySettings) -> Parts:
+    """Whose records these are, and the guarantee, or why there is none under a finite ε."""
+    if hasattr(result, "facts"):
+        carded = settings.topic not in ("published", "sweeps")
+        promised = getattr(result.facts, "promised", None) if carded else None
+        yield Caption(data_note(result.facts.note, promised))
+    if math.isinf(settings.epsilon):
+        return
+    if settings.topic == "published":
+        yield Note(
+            "The paper prints its table without noise, so these runs have none either and no ε."
+        )
+    elif settings.topic == "sweeps":
+        yield Caption(
+            f"Every point is a run with noise at the source at ε = {short(settings.epsilon)}; "
+            "looking at several of them spends it as many times. The topic “Detection” states the "
+            "whole guarantee of one."
+        )
+    elif result.facts.promised is not None:
+        yield Guarantee(result.facts.promised)
+        yield Caption(COVERED)
+
+
+#: What each topic shows of its result.
+TOPICS: Mapping[str, Callable[[Any, AnomalySettings], Parts]] = {
+    "detection": detection,
+    "learning": learning,
+    "alarms": alarms,
+    "costs": costs,
+    "leaks": leaks,
+    "poisoning": poisoning,
+    "sweeps": sweeps,
+    "published": published,
+}
+#: How each is to be read, whatever the result.
+READING: Mapping[str, tuple[About, ...]] = {
+    "detection": (CURVES_READ,),
+    "learning": (
+        RULES_READ,
+        MEASURES_READ,
+    ),
+    "alarms": (SCORES_READ,),
+    "costs": (COSTS_READ,),
+    "leaks": (READINGS_READ,),
+    "poisoning": (HEALING_READ,),
+    "sweeps": (SWEEPS_READ,),
+    "published": (TABLE_READ,),
+}
