@@ -21,8 +21,8 @@ from fedpca_core.metrics import frame
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.runs import WAYS, Trial
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.ways import WAYS, Trial
 from fedpca_core.steps import outcome
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.trial import findings, trial

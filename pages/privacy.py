@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from dashboard.shell import absent_data, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views.privacy import accountants, attacks, budget, figures, price, promise, run, ways
+from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.questions.privacy import figures
 from fedpca_core.questions.privacy.guarantee import promised
 from fedpca_core.questions.privacy.settings import REAL, PrivacySettings
-
-DRAW: dict[str, Callable[[PrivacySettings, Any], None]] = {
-    "private_run": run.draw,
-    "price_of_epsilon": price.draw_budgets,
-    "price_of_products": price.draw_lengths,
-    "ways_to_spend": ways.draw,
-    "ways_over_budget": ways.draw_budgets,
-    "error_budget": budget.draw,
-    "private_reconstruction": attacks.draw_reconstruction,
-    "record_membership": attacks.draw_membership,
-    "accountants": accountants.draw,
-    "fedpower_figure": figures.draw,
-}
 
 controls = Controls(PrivacySettings)
 layout.heading(
@@ -93,20 +79,20 @@ if view != "ways":  # there each way states its own
 
     with layout.guard(otherwise=refused):
         promises = promised(settings, data)
-        promise.show_guarantee(promises, settings)
+        lay_out(figures.guarantee(promises, settings))
     results[shown.pop(0)] = promises
 
 columns = len(shown) if view == "utility" else 1
 places = st.columns(columns, gap="medium")
 for index, study in enumerate(shown):
     with places[index % columns]:
-        job = jobs.study(study, settings, partial(DRAW[study.key], settings), data=data)
+        job = jobs.study(study, settings, drawing(figures.FIGURES[study.key], settings), data=data)
     results[study] = job.result
 
 if view not in ("figures", "ways"):
     layout.section("What this protects, and what not")
-    promise.protection_card(promises, settings)
-promise.explain()
+    lay_out(figures.protection(promises, settings))
+lay_out([figures.READING])
 script.fold(settings, list(results), data)
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, results, data)

@@ -31,7 +31,7 @@ from fedpca_core.questions.anomaly import leaks, learning, poisoned, task, train
 from fedpca_core.questions.attack import defences
 from fedpca_core.questions.attack.records import at_risk, from_models
 from fedpca_core.questions.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
-from fedpca_core.questions.privacy import membership, price, reconstruction, spending
+from fedpca_core.questions.privacy import attacks, study
 from fedpca_core.settings import Settings
 from fedpca_core.study.study import Study
 from tests.tables import own_file
@@ -151,16 +151,16 @@ def small(monkeypatch):
     monkeypatch.setattr(verdicts, "verdicts", partial(verdicts.verdicts, 2))
     few = ("None", "float32 messages", "Secure aggregation")
     monkeypatch.setattr(defences, "DEFENCES", {name: defences.DEFENCES[name] for name in few})
-    monkeypatch.setattr(price.PriceOfBudget, "along", ("epsilon", (math.inf, 5.0)))
-    monkeypatch.setattr(price.PriceOfProducts, "along", ("products", (2, 5)))
-    monkeypatch.setattr(reconstruction.Reconstruction, "along", ("epsilon", (math.inf, 5.0)))
-    monkeypatch.setattr(spending.WaysOverBudget, "along", ("epsilon", (1.0, 5.0)))
-    monkeypatch.setattr(membership, "BUDGETS", (1.0, 5.0))
+    monkeypatch.setattr(study.PriceOfBudget, "along", ("epsilon", (math.inf, 5.0)))
+    monkeypatch.setattr(study.PriceOfProducts, "along", ("products", (2, 5)))
+    monkeypatch.setattr(attacks.Reconstruction, "along", ("epsilon", (math.inf, 5.0)))
+    monkeypatch.setattr(study.WaysOverBudget, "along", ("epsilon", (1.0, 5.0)))
+    monkeypatch.setattr(attacks, "BUDGETS", (1.0, 5.0))
     monkeypatch.setattr(leaks, "FITTED_RUNS", 2)
     sizes = {"fedpg": from_models.Size(3, 4, 2, 8), "personal": from_models.Size(4, 6, 3, 10)}
     monkeypatch.setattr(from_models, "SIZES", sizes)
-    monkeypatch.setattr(membership, "TESTS", 8)
-    monkeypatch.setattr(membership, "TESTS_AT_SOURCE", 20)
+    monkeypatch.setattr(attacks, "TESTS", 8)
+    monkeypatch.setattr(attacks, "TESTS_AT_SOURCE", 20)
     made = partial(traffic.synthetic, normal=2000, test=800)
     monkeypatch.setattr(task, "synthetic", made)
     for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():

@@ -12,11 +12,7 @@ from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.settings import short
-from fedpca_core.study.facts import Facts
-
-EPSILON, NOTICED = "ε", "noticed by the best test"
-#: Rate at which that test cries out without a cause.
-FALSE_ALARMS = 0.05
+from fedpca_core.study.facts import EPSILON, FALSE_ALARMS, NOTICED, Facts
 
 
 def noise_controls(controls: Controls[Any]) -> None:

@@ -55,8 +55,14 @@ def lay_out(shown: Iterable[Part]) -> None:
                 st.page_link(where, label=label, icon=icon, query_params=packed(settings))
             case parts.About(title, text, formula, source, papers):
                 layout.about(title, text, formula=formula, source=source, papers=papers)
-            case parts.Fold(title, inner):
-                with st.expander(title):
+            case parts.Fold(title, inner, unfolded):
+                with st.expander(title, expanded=unfolded):
+                    lay_out(inner)
+            case parts.Framed(title, badge, inner):
+                with st.container(border=True):
+                    with st.container(horizontal=True, vertical_alignment="center"):
+                        st.markdown(title, width="content")
+                        lay_out([badge])
                     lay_out(inner)
             case parts.Beside(columns):
                 for place, inner in zip(st.columns(len(columns)), columns, strict=True):

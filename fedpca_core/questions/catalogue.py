@@ -29,15 +29,17 @@ from fedpca_core.questions.papers.page import PaperExperiment, PaperRows
 from fedpca_core.questions.personalise.exposure import Exposure
 from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
 from fedpca_core.questions.privacy import presets as spending
-from fedpca_core.questions.privacy.accountants import Accountants
-from fedpca_core.questions.privacy.convergence import PrivateRun
+from fedpca_core.questions.privacy.attacks import Reconstruction, RecordMembership
 from fedpca_core.questions.privacy.error_budget import ErrorBudget
-from fedpca_core.questions.privacy.figures import PaperFigure
-from fedpca_core.questions.privacy.guarantee import Promise
-from fedpca_core.questions.privacy.membership import RecordMembership
-from fedpca_core.questions.privacy.price import PriceOfBudget, PriceOfProducts
-from fedpca_core.questions.privacy.reconstruction import Reconstruction
-from fedpca_core.questions.privacy.spending import WaysOverBudget, WaysToSpend
+from fedpca_core.questions.privacy.guarantee import Accountants, Promise
+from fedpca_core.questions.privacy.study import (
+    PaperFigure,
+    PriceOfBudget,
+    PriceOfProducts,
+    PrivateRun,
+    WaysOverBudget,
+    WaysToSpend,
+)
 from fedpca_core.questions.theory.study import AgainstClaims, Bridge, PenaltyAndSteps, Statements
 from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.which.frontier import Frontier, Strip

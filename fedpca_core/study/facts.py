@@ -8,6 +8,10 @@ from fedpca_core.arrays import Array
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.problems import Problem
 
+EPSILON, NOTICED = "ε", "noticed by the best test"
+#: Rate at which that test cries out without a cause.
+FALSE_ALARMS = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class Facts:

@@ -148,9 +148,19 @@ class About:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Parts that are folded away under a title."""
+    """Parts that are folded away under a title, unless it is ``open``."""
 
     title: str
+    parts: Sequence[Part]
+    open: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Framed:
+    """Parts in a frame, under a title with a verdict beside it."""
+
+    title: str
+    badge: Badge
     parts: Sequence[Part]
 
 
@@ -185,7 +195,7 @@ class Space:
 
 Part: TypeAlias = (
     "str | Caption | Note | Badge | Section | Chart | Table | Cards | FactsCard | Guarantee | Link"
-    " | About | Fold | Beside | Space"
+    " | About | Fold | Framed | Beside | Space"
 )
 #: What a question's figures yield.
 Parts: TypeAlias = Iterator[Part]

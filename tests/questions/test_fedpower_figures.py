@@ -13,14 +13,15 @@ from fedpca_core.privacy import Calibration
 from fedpca_core.problems import Problem
 from fedpca_core.problems.data_sets import files_of
 from fedpca_core.questions.privacy import build, error_budget
-from fedpca_core.questions.privacy.figures import Curves, PaperFigure
-from fedpca_core.questions.privacy.round_identity import (
+from fedpca_core.questions.privacy.error_budget import (
     communication_times,
     largest_drift,
     one_round_identity,
+    predicted_sine,
+    theory_terms,
 )
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.theory_terms import predicted_sine, theory_terms
+from fedpca_core.questions.privacy.study import Curves, PaperFigure
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
 

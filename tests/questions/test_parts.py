@@ -49,6 +49,7 @@ def page() -> None:
     from dashboard.shell.parts import lay_out
     from fedpca_core.study import parts
     from fedpca_core.study.panels import Curve, Panel
+    from fedpca_core.study.pca_settings import AttackSettings
 
     panel = Panel("one", "", "x", "y", (Curve("a", [1, 2], [1, 2]),))
     rows = pd.DataFrame({"name": ["row"], "value": ["1"]})
@@ -67,7 +68,9 @@ def page() -> None:
             parts.FactsCard("Who", {"Sees": "sums"}),
             parts.Guarantee(None),
             parts.About("How", "so"),
+            parts.Link("attack", "Attack it", "", AttackSettings()),
             parts.Fold("more", [parts.Caption("inside")]),
+            parts.Framed("None", parts.Badge("open", "gray"), [parts.Caption("why")]),
             parts.Beside([["left"], ["right"]]),
             parts.Space("space", {"a": np.ones((2, 3))}, {"a": "pq"}, ("1", "2", "3"), 1.0, "two"),
         ]
@@ -75,10 +78,12 @@ def page() -> None:
 
 
 def test_every_kind_of_part_is_laid_out(monkeypatch):
+    ways: list[str] = []
     monkeypatch.setattr(layout.guarantee, "card", lambda facts: None)
+    monkeypatch.setattr(layout.st, "page_link", lambda page, **words: ways.append(page))
     app = AppTest.from_function(page).run()
-    assert not app.exception
-    assert [one.value for one in app.caption] == ["small", "inside"]
+    assert not app.exception and ways == ["../pages/attack.py"]
+    assert [one.value for one in app.caption] == ["small", "inside", "why"]
     assert ([one.value for one in app.info], [one.value for one in app.warning]) == (
         ["known"],
         ["to change"],

@@ -19,21 +19,19 @@ from fedpca_core.papers.fedpower import FIGURES, Figure
 from fedpca_core.privacy import Guarantee, Refusal, account
 from fedpca_core.problems.perturbation import source_guarantee
 from fedpca_core.questions.catalogue import STUDIES, studies_of
-from fedpca_core.questions.privacy import build, membership
-from fedpca_core.questions.privacy.accountants import Accountants
+from fedpca_core.questions.privacy import attacks, build
+from fedpca_core.questions.privacy.attacks import Reconstruction, RecordMembership
 from fedpca_core.questions.privacy.build import build_problem, current_noise, noise_for, stated
-from fedpca_core.questions.privacy.convergence import PrivateRun
 from fedpca_core.questions.privacy.error_budget import ErrorBudget
-from fedpca_core.questions.privacy.guarantee import Promises, promised
-from fedpca_core.questions.privacy.membership import RecordMembership
-from fedpca_core.questions.privacy.price import (
+from fedpca_core.questions.privacy.guarantee import Accountants, Promises, promised
+from fedpca_core.questions.privacy.settings import PRIVATE, VIEWS, PrivacySettings
+from fedpca_core.questions.privacy.study import (
     PriceOfBudget,
     PriceOfProducts,
+    PrivateRun,
     best_length,
     last_value,
 )
-from fedpca_core.questions.privacy.reconstruction import Reconstruction
-from fedpca_core.questions.privacy.settings import PRIVATE, VIEWS, PrivacySettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -258,7 +256,7 @@ def test_no_view_speaks_of_a_budget_that_means_nothing(study) -> None:
 def test_without_noise_on_products_there_is_noise_at_the_source(monkeypatch) -> None:
     """A method that cannot be accounted has no ε on its products, and one at the source."""
     c = replace(SMALL, method="one_shot", repetitions=1)
-    monkeypatch.setattr(membership, "TESTS_AT_SOURCE", 50)
+    monkeypatch.setattr(attacks, "TESTS_AT_SOURCE", 50)
     for study in (PriceOfBudget(), Reconstruction()):
         swept = result_of(study, c)
         assert "source" in swept.series and not {"exact", "published"} & set(swept.series)
@@ -288,8 +286,8 @@ TABLE = PrivacySettings(
 
 
 def test_own_tables_run_from_the_command_line(tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(membership, "TESTS", 4)
-    monkeypatch.setattr(membership, "TESTS_AT_SOURCE", 20)
+    monkeypatch.setattr(attacks, "TESTS", 4)
+    monkeypatch.setattr(attacks, "TESTS_AT_SOURCE", 20)
     table, file = tmp_path / "own.csv", tmp_path / "privacy.json"
     table.write_bytes(own_table().content)
     for view in ("run", "attacks", "accountants"):
@@ -375,7 +373,7 @@ def test_one_record_of_the_smallest_client_has_the_most_to_lose(
     assert rows["one record"].epsilon == pytest.approx(spent)
     assert rows["a person with 10 records"].epsilon == pytest.approx(5.0)
     assert rows["a client (all 200 records)"].epsilon == pytest.approx(5.0)
-    monkeypatch.setattr(membership, "TESTS", 2)
+    monkeypatch.setattr(attacks, "TESTS", 2)
     found = outcome(RecordMembership().run(c, data))
     assert found is not None
     assert found.promised["source"] == pytest.approx(spent)

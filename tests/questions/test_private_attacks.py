@@ -14,19 +14,21 @@ from fedpca_core.findings import Status
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.papers.fedpower import MODELS
 from fedpca_core.privacy import Calibration
-from fedpca_core.questions.privacy import membership as records
-from fedpca_core.questions.privacy.distinct import distinct_clients
-from fedpca_core.questions.privacy.membership import Membership, RecordMembership, membership
-from fedpca_core.questions.privacy.price import last_value
-from fedpca_core.questions.privacy.reconstruction import (
+from fedpca_core.questions.privacy import attacks as records
+from fedpca_core.questions.privacy.attacks import (
     PUBLIC,
+    Membership,
     Reconstruction,
+    RecordMembership,
     beats_guess_from,
     best_error,
     finding,
+    membership,
     public_guesses,
 )
+from fedpca_core.questions.privacy.build import distinct_clients
 from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.study import last_value
 from fedpca_core.steps import outcome
 from fedpca_core.study.sweep import Swept
 

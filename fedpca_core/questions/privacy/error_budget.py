@@ -1,4 +1,4 @@
-"""Where FedPower's error comes from: effects switched on one by one, and one average taken apart.
+"""Where FedPower's error comes from: effects one by one, one average taken apart, and theory.
 
 Everything here needs raw data (eigenvalues, true angles, every machine's own frame) and is not
 covered by any guarantee.
@@ -6,6 +6,8 @@ covered by any guarantee.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
@@ -13,28 +15,231 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.fedpower import FedPower
+from fedpca_core.algorithms.local_products import align, local_path
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.linalg.stiefel import largest_sine
+from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.algorithm import Plan, Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
+from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.repeated import run_seeds, traced
-from fedpca_core.questions.privacy.round_identity import (
-    RoundIdentity,
-    communication_times,
-    largest_drift,
-    one_round_identity,
-)
+from fedpca_core.questions.privacy.runs import communication_times, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.theory_terms import TheoryTerms, theory_terms
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step, part
+from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study, stacked
+
+
+@dataclass(frozen=True, eq=False)
+class RoundIdentity:
+    """Spectral norms of what a synchronised average is made of, over the eigengap.
+
+    ``Ybar = S Zbar + E + H + N`` (FedPower, one-round identity): E from averaging the drawn
+    machines instead of all, H from their heterogeneous matrices, N from privacy noise.
+
+    Attributes
+    ----------
+    sampling, heterogeneity, noise : (communications,) float64
+    rho : (communications,) float64
+        Largest distance of a machine's aligned frame to the reference's before the average.
+    residual : (communications,) float64
+        How far the two sides differ, and the replayed average from what the run broadcast:
+        rounding only.
+    """
+
+    sampling: Array
+    heterogeneity: Array
+    noise: Array
+    rho: Array
+    residual: Array
+
+
+def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
+    """Decompose every communication of a FedPower run (float64 channel), by replaying its rounds.
+
+    The last upload of a run that does not end with a communication averages frames, not products,
+    and is left out.
+    """
+    algorithm = trace.algorithm
+    assert isinstance(algorithm, FedPower)
+    setting = trace.setting
+    everyone = np.arange(setting.clients)
+    met = problem.met
+    dense, pooled = met.client_data.dense(), met.covariance
+    rows: list[tuple[float, ...]] = []
+    for index in range(min(len(algorithm.times), trace.rounds)):
+        exchange = trace.transcript.exchanges[index]
+        entered, products, noise = deque(_replayed(problem, trace, index), maxlen=1).pop()
+        frames = np.broadcast_to(entered, products.shape)
+        rotations: Array = np.eye(algorithm.width)[None]
+        if algorithm.alignment and exchange.local_steps > 1:
+            rotations = align(frames, everyone)
+        aligned = frames @ rotations
+        weights = np.zeros(setting.clients)
+        weights[exchange.participants] = exchange.weights
+        average = np.tensordot(weights, products @ rotations, axes=1)
+        middle = np.tensordot(setting.weights, aligned, axes=1)
+        sampled = np.tensordot(weights, aligned, axes=1)
+        sampling = pooled @ (sampled - middle)
+        uneven = np.tensordot(weights, (dense - pooled) @ aligned, axes=1)
+        added = np.tensordot(weights, noise @ rotations, axes=1)
+        rest = average - (pooled @ middle + sampling + uneven + added)
+        replayed = orthonormalise(average) - trace.estimates[index + 1]
+        wrong = max(float(np.abs(rest).max()), float(np.abs(replayed).max()))
+        drift = np.linalg.norm(aligned - aligned[0], ord=2, axis=(1, 2)).max()
+        norms = [float(np.linalg.norm(part, ord=2)) for part in (sampling, uneven, added)]
+        rows.append((*norms, float(drift), wrong))
+    table = np.array(rows).reshape(-1, 5)
+    gap = eigengap(met, algorithm.components)
+    return RoundIdentity(
+        table[:, 0] / gap, table[:, 1] / gap, table[:, 2] / gap, table[:, 3], table[:, 4]
+    )
+
+
+def largest_drift(problem: Problem, trace: Trace) -> float:
+    """rho: largest distance to the reference, after alignment, at any local product of a run."""
+    algorithm = trace.algorithm
+    assert isinstance(algorithm, FedPower)
+    everyone = np.arange(trace.setting.clients)
+    worst = 0.0
+    for index in range(trace.rounds):
+        for entered, _, _ in _replayed(problem, trace, index):
+            if entered.ndim == 2:
+                continue  # the broadcast itself: no drift
+            rotated = entered @ align(entered, everyone) if algorithm.alignment else entered
+            apart = np.linalg.norm(rotated - rotated[0], ord=2, axis=(1, 2))
+            worst = max(worst, float(apart.max()))
+    return worst
+
+
+def _replayed(problem: Problem, trace: Trace, index: int) -> Iterator[tuple[Array, Array, Array]]:
+    """All machines' local products before a communication, also of those that were not drawn."""
+    algorithm, setting = trace.algorithm, trace.setting
+    assert isinstance(algorithm, FedPower)
+    begin, end = communication_times(algorithm)[index : index + 2].tolist()
+    everyone = Plan(
+        round=index + 1,
+        participants=np.arange(setting.clients),
+        weights=setting.weights,
+        downlink={},
+        local_steps=end - begin,
+    )
+    spread = algorithm.noise * setting.samples.mean() / setting.samples
+    data, sent = problem.client_data.metered(), trace.estimates[index]
+    return local_path(data, sent, begin, everyone, spread, Streams(trace.seed))
+
+
+def eigengap(problem: Problem, components: int) -> float:
+    """sigma_k - sigma_{k+1} of the pooled matrix."""
+    return float(problem.eigenvalues[components - 1] - problem.eigenvalues[components])
+
+
+#: Eigenvalues of clipped records may vanish.
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class TheoryTerms:
+    """The terms of FedPower, Theorems 7 and 9: orders of magnitude, not bounds.
+
+    Theorem 7 is for everybody taking part, Theorem 9 for drawn clients.
+
+    Attributes
+    ----------
+    eta, rho : float
+        Heterogeneity and the measured drift of local frames.
+    noise, drift, sampling : float or None
+        I1, I2, I3; None where they do not apply (I3 with full participation) or are vacuous.
+    vacuous : bool
+        c rho >= 1: the statement says nothing.
+    allowed : float
+        The largest sum of terms for which the statement holds.
+    floor : float
+        `predicted_sine` of the final angle.
+    """
+
+    eta: float
+    rho: float
+    noise: float | None
+    drift: float | None
+    sampling: float | None
+    vacuous: bool
+    allowed: float
+    floor: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the terms are small enough for the statement to hold."""
+        total = sum(term or 0.0 for term in (self.noise, self.drift, self.sampling))
+        return not self.vacuous and total <= self.allowed
+
+
+def theory_terms(
+    problem: Problem, algorithm: FedPower, setting: Setting, rho: float
+) -> TheoryTerms:
+    """I1 (noise), I2 (drift), I3 (sampling) from the spectrum that the run meets, nu and rho."""
+    met = problem.met
+    k, r = algorithm.components, algorithm.width
+    drawn = algorithm.drawn(setting)
+    values = met.eigenvalues
+    gap, top = eigengap(met, k), float(values[0])
+    spread = np.log(setting.features * algorithm.products)
+    averaged = setting.clients if drawn is None else drawn
+    share = 1.0 - 1.0 / setting.clients if drawn is None else 1.0
+    room = 1.0 - share * rho
+    vacuous = room <= 0
+    eta = met.heterogeneity
+
+    def over(value: float) -> float | None:
+        return None if vacuous else float(value / (gap * room))
+
+    tail = spread / averaged
+    return TheoryTerms(
+        eta=eta,
+        rho=rho,
+        noise=over(algorithm.noise * max(np.sqrt(setting.features * tail), tail)),
+        drift=over(2.0 * top * (eta + (2.0 + eta) * rho)),
+        sampling=None if drawn is None else over(top * max(np.sqrt(tail), tail)),
+        vacuous=vacuous,
+        allowed=min(0.5, float((np.sqrt(r) - np.sqrt(k - 1)) / np.sqrt(setting.features))),
+        floor=predicted_sine(problem, algorithm, setting),
+    )
+
+
+def predicted_sine(problem: Problem, algorithm: FedPower, setting: Setting) -> float:
+    """Predicted sine of the final angle to the target (our sizing rule; simulation only).
+
+    Of the matrix that the run multiplies, clipped records' where they are clipped, T products with
+    noise ``nu/sqrt(m_eff)`` turn direction i of the iterate towards each direction j outside by
+    ``nu^2/(m_eff sigma_i^2) sum_{t<T} (sigma_j/sigma_i)^(2t)``, in squared tangents; with K draws
+    with replacement m_eff = Km/(m+K-1), because a machine drawn twice repeats its noise. What
+    clipping moves out of the iterate is lost of the target, and what noise turns of the rest.
+    """
+    met, drawn, clients = problem.met, algorithm.drawn(setting), setting.clients
+    width, values = algorithm.width, np.maximum(met.eigenvalues, _TINY * met.eigenvalues[0])
+    effective = clients if drawn is None else drawn * clients / (clients + drawn - 1)
+    ratios = values[None, width:] / values[:width, None]
+    kept = (ratios[..., None] ** (2 * np.arange(algorithm.products))).sum(axis=-1)
+    turned = algorithm.noise**2 / effective * kept / values[:width, None] ** 2
+    # Squared tangents far from 0 become squared sines.
+    turned /= 1.0 + turned.sum(axis=1, keepdims=True)
+    target = problem.target(algorithm.components)
+    inside = met.target(width).T @ target
+    lost = target - met.target(width) @ inside
+    noise = inside.T @ (turned.sum(axis=1)[:, None] * inside)
+    largest = float(np.linalg.eigvalsh(noise)[-1])
+    if largest > 0:
+        # The norm of a random matrix exceeds that of its average column.
+        row = float((turned * (inside**2).sum(axis=1)[:, None]).sum(axis=0).max())
+        noise *= (1.0 + np.sqrt(row / largest)) ** 2
+    return float(np.sqrt(min(np.linalg.eigvalsh(lost.T @ lost + noise)[-1], 1.0)))
+
 
 #: What each step of the ablation adds to the one before.
 ABLATION = ("centralised power method", "local drift", "client sampling", "privacy noise")

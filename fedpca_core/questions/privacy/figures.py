@@ -1,65 +1,1026 @@
-"""A panel of FedPower's Figures 3 and 4, curve by curve."""
+"""What the Privacy page shows: what runs promise, cost and leave, and what attackers get."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from fedpca_core.papers.fedpower import MODELS, algorithm, figure
-from fedpca_core.protocol.channel import Channel
-from fedpca_core.questions.privacy.repeated import Repeated, repeat, run_seeds
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array
+from fedpca_core.papers.fedpower import MODELS, figure
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.attacks import (
+    CLIENT,
+    EVEN,
+    PUBLIC,
+    RUNS,
+    TESTS,
+    TESTS_AT_SOURCE,
+    Tested,
+    finding,
+)
+from fedpca_core.questions.privacy.error_budget import ABLATION, Budget, RoundIdentity, TheoryTerms
+from fedpca_core.questions.privacy.guarantee import Accounts, Promises, Stated
+from fedpca_core.questions.privacy.runs import WAYS, Repeated
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.settings import Value
-from fedpca_core.steps import Run, Step, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.questions.privacy.study import RUNS as WAY_RUNS
+from fedpca_core.questions.privacy.study import (
+    Curves,
+    PrivateRuns,
+    Spending,
+    Spent,
+    Ways,
+    best_length,
+    last_value,
+)
+from fedpca_core.settings import short
+from fedpca_core.study.facts import EPSILON, FALSE_ALARMS, NOTICED
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
+from fedpca_core.study.parts import (
+    About,
+    Badge,
+    Beside,
+    Caption,
+    Card,
+    Cards,
+    Chart,
+    FactsCard,
+    Fold,
+    Framed,
+    Note,
+    Parts,
+    Section,
+    Table,
+    named_once,
+)
+from fedpca_core.study.sweep import Swept
 
-#: Curves by label.
-Curves = Mapping[str, Repeated]
+NAMES = {
+    "exact": "exact noise",
+    "published": "published noise",
+    "source": "noise at the source",
+    "masked": "masked, no ε",
+    "none": "without noise",
+}
 
 
-def size_of(settings: PrivacySettings) -> str:
-    """The size at which a figure is shown: "paper" or "live"."""
-    return "paper" if settings.paper_size else "live"
+COLOURS = {
+    "exact": "formal",
+    "published": "series 1",
+    "source": "series 0",
+    "masked": "heuristic",
+    "none": "guide",
+}
 
 
-class PaperFigure(Study[PrivacySettings, Curves]):
-    """The curves of a panel: starts and noise draws on one data set.
+#: Each way to spend one ε.
+WAY_COLOURS = {
+    "published": "series 1",
+    "exact": "formal",
+    "single": "series 8",
+    "remembered": "series 9",
+    "orthogonal": "series 4",
+    "source": "series 0",
+    "covariance": "series 5",
+    "shared_products": "series 2",
+    "shared_orthogonal": "series 3",
+    "shared_covariance": "series 6",
+    "shared_source": "accent",
+    "colluding": "series 7",
+}
 
-    The paper does not say how many data sets it used.
-    """
 
-    key: ClassVar[str] = "fedpower_figure"
-    title: ClassVar[str] = "The paper's figures"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "figures")
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
-    most: ClassVar[Cost] = Cost(megabytes=100, seconds=120)
-    reads: ClassVar[frozenset[str]] = frozenset({"figure", "paper_size", "repetitions", "seed"})
-    seconds: ClassVar[float] = 300.0
+#: Noise at the source is let out whole, so its error may be smaller than that of messages.
+FLAT = {"none": "messages without noise"}
 
-    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Curves]:
-        entry = figure(settings.figure)
-        model = MODELS[entry.model]
-        size = model.sizes[size_of(settings)]
-        yield Step(0.0, "Drawing the data")
-        problem = model.draw(size, settings.seed)
-        seeds = run_seeds(settings.seed, settings.repetitions)
-        wire = Channel(record="estimates")
-        curves: dict[str, Repeated] = {}
-        for index, variant in enumerate(entry.variants, start=1):
-            run = algorithm(entry, variant, size.samples)
-            steps = repeat(problem, run, run.rounds, wire, seeds, variant.label)
-            share = index / (1 + len(entry.variants)), (index + 1) / (1 + len(entry.variants))
-            curves[variant.label] = yield from part(steps, *share)
-            yield Step(share[1], variant.label, dict(curves))
-        return curves
 
-    def tables(self, result: Curves, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        tables = [run.table("curve", label) for label, run in result.items()]
-        return {
-            "plateaus": pd.concat([table.iloc[[-1]] for table in tables], ignore_index=True),
-            "curves": pd.concat(tables, ignore_index=True),
+# ------------------------------------------------------------------ what is promised
+
+
+def guarantee(promises: Promises, settings: PrivacySettings) -> Parts:
+    """The guarantee with everything that must stand beside epsilon, or why there is none."""
+    if promises.refusal:
+        yield _refused(promises.refusal, masked=settings.upload_noise > 0)
+        return
+    single = len(promises.stated) == 1
+    yield _cards(promises, settings) if single else _table(promises.stated)
+    if promises.others:
+        # A client that knows its own share of the noise is not protected as from the server.
+        yield _others(promises, open_=settings.trusted == "clients")
+    beside = " · ".join(f"**{label}** {text}" for label, text in _shared(promises.stated).items())
+    yield beside
+    if promises.record:
+        yield Note(promises.record)
+    if promises.warning:
+        yield Note(promises.warning, kind="remedy")
+
+
+def _others(promises: Promises, *, open_: bool) -> Fold:
+    """The same noise towards each adversary, and for other units."""
+    rows = [
+        {
+            EPSILON: found.budget,
+            "The same noise": text[:1].upper() + text[1:],
+            NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g}%",
         }
+        for text, found in promises.others.items()
+    ]
+    title = "What this ε means towards others, for a person, a client, two runs"
+    table = Table(pd.DataFrame(rows), "Other eyes", numbers=[EPSILON, NOTICED])
+    return Fold(title, [table], open=open_)
+
+
+def _refused(reason: str, *, masked: bool) -> Framed:
+    text, colour = ("Masked, heuristically", "orange") if masked else ("Unprotected", "gray")
+    return Framed("**No ε can be stated**", Badge(text, colour), [reason])
+
+
+def _shared(stated: Sequence[Stated]) -> dict[str, str]:
+    """The terms that all guarantees have in common."""
+    terms = [each.guarantee.terms() for each in stated]
+    return {
+        label: text
+        for label, text in terms[0].items()
+        if all(other[label] == text for other in terms)
+    }
+
+
+def _table(stated: Sequence[Stated]) -> Table:
+    """One row for each curve of a figure."""
+    common = _shared(stated)
+    rows = [
+        {
+            "Curve": each.label,
+            "ε asked for": short(each.asked),
+            "Guaranteed ε": each.guarantee.budget,
+            "Noise ν": short(each.guarantee.noise, 3) if each.guarantee.private else "off",
+            "Products released": str(each.guarantee.releases),
+            **{
+                label.capitalize(): text
+                for label, text in each.guarantee.terms().items()
+                if label not in common
+            },
+        }
+        for each in stated
+    ]
+    numbers = ["ε asked for", "Guaranteed ε", "Noise ν", "Products released"]
+    return Table(pd.DataFrame(rows), "What each curve guarantees", numbers=numbers)
+
+
+def _cards(promises: Promises, settings: PrivacySettings) -> Cards:
+    found = promises.stated[0].guarantee
+    published = settings.calibration == "published" and found.private
+    at_source = settings.calibration == "source" and found.private
+    return Cards(
+        [
+            Card(
+                "Guaranteed ε",
+                found.budget,
+                f"asked for: {settings.epsilon:g}" if published else "for the whole run",
+                help="By exact composition. Published noise buys a smaller ε than it claims."
+                if published
+                else "Total over all releases, by exact composition.",
+            ),
+            Card(
+                "Noise ν",
+                short(found.noise, 3) if found.private else "off",
+                "standard deviation, "
+                + ("diagonal of a client's matrix" if at_source else "every entry of a product"),
+                help=f"Sensitivity here: {short(found.sensitivity, 3)} (exact, Frobenius norm).",
+            ),
+            Card(
+                "Releases" if at_source else "Products released",
+                str(found.releases),
+                "the matrix"
+                + (" and a noisy mean" if found.releases > 1 else "; products cost nothing")
+                if at_source
+                else "count as one: orthogonal probes"
+                if found.composition == 1 < found.releases
+                else "hidden ones included",
+                help="Every product with S_i reads the data, so each is composed. The probes of "
+                "block Krylov are orthogonal to each other, so one record can move all of them "
+                "together no more than a single one.",
+            ),
+            Card(
+                "Published noise",
+                "–" if promises.excess is None else f"{promises.excess:.1f}×",
+                "of the exact one, same budget",
+                help="FedPower's Theorem 6 is valid but larger than needed: its sensitivity grows "
+                "with √r, it halves a Rényi bound instead of solving it"
+                + (
+                    ", and it counts every product although the probes are orthogonal."
+                    if found.composition == 1 < found.releases
+                    else "."
+                ),
+            ),
+        ]
+    )
+
+
+def protection(promises: Promises, settings: PrivacySettings) -> Parts:
+    """Who sees what, what the guarantee covers and what it leaves open."""
+    private = promises.private
+    masked = bool(promises.refusal) and settings.upload_noise > 0
+    hidden = settings.method == "fedpower" and settings.local_steps > 1
+    seen = (
+        "the sum of all uploads in each round, and nothing else"
+        if settings.trusted == "clients" and private
+        else "every upload of every client, one by one"
+        + (" (with the client's own basis, where gaps are longer than one)" if hidden else "")
+    )
+    unit = {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit]
+    yield FactsCard(
+        "An honest-but-curious server, alone or together with other clients",
+        {
+            "Sees": seen,
+            "Does": f"anything at all with them, knowing every record but {unit}",
+            "Gets": _outcome(promises.stated[0])
+            if private
+            else "whatever the messages say; nothing is promised",
+        },
+        protection="formal" if private else "heuristic" if masked else "none",
+    )
+    left = (
+        "**Protected**\n\n"
+        f"- Whether {promises.stated[0].guarantee.unit.split(',')[0].split(':')[0]} is in the "
+        "data, and what it says.\n"
+        + (
+            "- However the sums are used later, as long as as many clients as stated are honest "
+            "and secure aggregation hides single uploads."
+            if settings.trusted == "clients"
+            else "- However the uploads are averaged, aligned or combined later, and whoever else "
+            "conspires: each client adds the whole noise by itself."
+        )
+        if private
+        else "**Protected**\n\n- Nothing formally."
+    )
+    right = (
+        "**Not protected**\n\n"
+        "- The matrix Sᵢ as such: with many records its coarse shape stays visible.\n"
+        "- More than the stated unit: an edge of a network sits in two rows; or the number of "
+        "records.\n"
+        "- Anything read off raw data: angles, η, ρ and spectra on this page are simulation only.\n"
+        "- Floating point: sampled noise is not exactly Gaussian."
+    )
+    yield Beside([[left], [right]])
+
+
+def _outcome(stated: Stated) -> str:
+    epsilon = stated.guarantee.epsilon
+    factor = short(math.exp(epsilon), 3) if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
+    return (
+        f"no message that is more than {factor} times (e to the ε) as likely with the data as with "
+        f"others in their place ({stated.guarantee.unit}), save for a chance of "
+        f"{short(stated.guarantee.delta)}"
+    )
+
+
+#: How the noise follows from the budget, and what the distance is.
+READING = About(
+    "How ν follows from ε, and what the distance measures",
+    "Replacing one record of norm at most C changes a client's product with an orthonormal "
+    "basis by at most Δ in Frobenius norm. T noisy products together are μ-Gaussian private, "
+    "and (ε, δ) fixes μ; no table or simulation is involved. Curves show the sine of the "
+    "largest angle between the leading space of the pooled sample and the iterate, which may "
+    "have more columns than that space.",
+    formula=r"\Delta = \sqrt2\,\frac{C^2}{n_i},\qquad \nu = \frac{\sqrt T\,\Delta}{\mu},\qquad "
+    r"\delta = \Phi\!\left(-\frac{\varepsilon}{\mu}+\frac{\mu}{2}\right) - e^{\varepsilon}\,"
+    r"\Phi\!\left(-\frac{\varepsilon}{\mu}-\frac{\mu}{2}\right)",
+    source="FedPower, Theorem 6 (published calibration, corrected here); Dong, Roth and Su, "
+    "Gaussian differential privacy.",
+    papers=("fedpower",),
+)
+
+
+# ------------------------------------------------------------------ the run as it is set
+
+
+def private_run(result: PrivateRuns, settings: PrivacySettings) -> Parts:
+    """Projection distance against communications, with quartile bands."""
+    yield run_verdict(result, settings)
+    floor = result.floor
+    panel = Panel(
+        key="distance",
+        title="",
+        x_title="communication",
+        y_title="projection distance, sin θ",
+        curves=tuple(
+            _repeated(NAMES[kind], run, COLOURS[kind]) for kind, run in result.runs.items()
+        ),
+        baselines=()
+        if floor is None
+        else (Baseline(f"predicted floor {short(floor, 2)}", floor, simulation_only=True),),
+        integer_x=True,
+        height=420,
+        description="Sine of the largest principal angle to the sample's leading space after "
+        "each communication, median and quartiles over the repetitions.",
+    )
+    yield Chart("privacy_run", [panel], rounds=result.rounds, round_label="communication")
+    if result.spending is not None:
+        yield from _spending(result.spending, settings)
+
+
+def _repeated(name: str, run: Repeated, colour: str) -> Curve:
+    """Median and quartiles of repeated runs against communications."""
+    low, high = run.quartiles
+    return Curve(
+        name=name,
+        x=np.arange(len(run.middle)),
+        y=np.maximum(run.middle, ROUNDING),
+        lower=np.maximum(low, ROUNDING),
+        upper=np.maximum(high, ROUNDING),
+        colour=colour,
+        marker=True,
+        simulation_only=True,
+    )
+
+
+def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
+    """One line on where the run ends and what noise has cost."""
+    (first, run), *others = result.runs.items()
+    budget = f"ε = {short(settings.epsilon)}, " if first in ("exact", "published", "source") else ""
+    text = (
+        f"**{METHODS[settings.method].title}** ends at distance **{short(run.final, 2)}** "
+        f"({budget}{NAMES[first]}) after {len(run.middle) - 1} communications and "
+        f"{run.bytes_up[-1] / 1e3:,.0f} kB up"
+    )
+    for kind, other in others:
+        text += f"; {NAMES[kind]}: {short(other.final, 2)}"
+    if budget and run.final > 0.5:
+        text += ". That is hardly better than a random guess: allow a larger ε, or more samples"
+    return text + "."
+
+
+def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
+    yield Section(
+        "What each client has really spent",
+        "A round in which a client does not upload releases nothing about it. This is the first "
+        "repetition; which rounds count depends on the server's draws alone. Not in the paper.",
+    )
+    reference = spending.clients[0]
+    yield Chart(
+        "privacy_spending",
+        [
+            Panel(
+                key="spending",
+                title="",
+                x_title=f"client ({reference} is the reference and always uploads)",
+                y_title=f"true ε at δ = {short(settings.delta)}",
+                curves=(
+                    Curve(
+                        "true ε of the client",
+                        spending.clients,
+                        spending.epsilon,
+                        colour="formal",
+                    ),
+                ),
+                log_y=False,
+                kind="bars",
+                height=260,
+                description="Epsilon spent by each client in one run, by exact composition.",
+            )
+        ],
+    )
+    fewest, most = spending.range
+    yield Caption(
+        f"Unit: one record, replaced. Clip norm {spending.clip_norm:g}. Releases: "
+        f"{fewest} to {most} of {settings.products}. "
+        "Accountant: exact composition. Draws known to the server: no amplification."
+    )
+
+
+# ------------------------------------------------------------------ the price
+
+
+def price_of_budget(result: Swept, settings: PrivacySettings) -> Parts:
+    """The final distance against the budget."""
+    yield Section("Against the budget")
+    curves = _swept(result, but="none")
+    if not curves:
+        return
+    quiet = last_value(result, "none")
+    panel = _final(
+        "price",
+        f"budget ε (δ = {short(settings.delta)}, T = {settings.products})",
+        curves,
+        baselines=()
+        if quiet is None or quiet <= 1e-5
+        else (Baseline(f"without noise {short(quiet, 2)}", quiet, simulation_only=True),),
+        log_x=True,
+        description="Distance after the last communication against the privacy budget, "
+        "median and range, for each kind of noise.",
+    )
+    yield Chart("privacy_price", [panel])
+    yield Caption(
+        f"ε of {build.unit(settings)}; total over all products; sampling gives no amplification; "
+        "accountant: exact composition, but Theorem 6 for published noise, which is "
+        "placed at the ε it claims (its true ε is smaller). Bands span "
+        f"{settings.repetitions} repetitions."
+    )
+
+
+def price_of_products(result: Swept, settings: PrivacySettings) -> Parts:
+    """The final distance of runs of different lengths with one budget."""
+    yield Section("Against the number of products")
+    panel = _final(
+        "length",
+        f"local products T (ε = {short(settings.epsilon)}, δ = {short(settings.delta)})",
+        _swept(result),
+        integer_x=True,
+        description="Distance at the end of runs of different lengths that spend the same "
+        "budget, median and range.",
+    )
+    yield Chart("privacy_length", [panel])
+    yield _advice(result, settings)
+
+
+def _swept(result: Swept, but: str = "") -> tuple[Curve, ...]:
+    """Every kind of noise along a sweep."""
+    return plot(
+        result.of("sin_theta"),
+        *("value", "result", "series"),
+        names={kind: NAMES[kind] for kind in result.series if kind != but},
+        colours=COLOURS,
+        least=ROUNDING,
+        marker=True,
+        simulation_only=True,
+    )
+
+
+def _final(key: str, x_title: str, curves: tuple[Curve, ...], **more: Any) -> Panel:
+    title = "final projection distance, sin θ"
+    return Panel(key, "", x_title, title, curves, follows=False, height=400, **more)
+
+
+def _advice(result: Swept, settings: PrivacySettings) -> str:
+    if "none" in result.series:
+        return "Without noise nothing is spent, and products more can only help."
+    if METHODS[settings.method].accounts == "orthogonal":
+        return (
+            "With exact noise a run of block Krylov costs what one product costs, whatever its "
+            "length: its probes are orthogonal to each other, so one record cannot move all of "
+            "them. Published noise knows nothing of that and grows with T (not in the papers)."
+        )
+    if settings.calibration == "source":
+        return "At the source a product costs nothing: all noise is paid before the first one."
+    spread = "The budget is spread over all products, so each product more makes all noisier. "
+    best = best_length(result, settings.calibration)
+    if best is None:
+        return spread
+    length, at_the_edge = best
+    return (
+        spread + f"At ε = {short(settings.epsilon)} with {settings.calibration} noise the best of "
+        f"these lengths is **T = {length}**: "
+        + (
+            "an end of what is tried here, so the best may lie beyond."
+            if at_the_edge
+            else "fewer have not converged, more only add noise."
+        )
+        + " A deployment fixes T before: every run that is tried on the records is a release."
+    )
+
+
+# ------------------------------------------------------------------ ways to spend one ε
+
+
+def ways(result: Ways, settings: PrivacySettings) -> Parts:
+    """Distance against rounds and bytes, with the guarantee of every way."""
+    yield ways_verdict(result, settings)
+    rounds, sent = [], []
+    for key, one in result.spent.items():
+        middle = one.run.middle
+        rounds.append(_way(one.title, np.arange(float(len(middle))), middle, key))
+        sent.append(_way(one.title, one.bytes_up[1:], middle[1:], key))
+    yield Chart(
+        "privacy_ways",
+        [
+            _way_panel("rounds", "Against rounds", "communication", rounds),
+            _way_panel("bytes", "Against bytes", "bytes up, one client", sent),
+        ],
+    )
+    table = pd.DataFrame([_row(one) for one in result.spent.values()])
+    yield Table(table, "Ways to spend ε")
+    if result.refusals:
+        yield Note("\n\n".join(named_once(result.refusals)))
+    yield grounds(result)
+    terms = next(iter(result.spent.values())).guarantee.terms()
+    yield Caption(
+        f"δ = {terms['δ']}; unit: {terms['unit']}; clip norm {terms['clip norm']}; sampling: "
+        f"{terms['sampling']}; accountant: {terms['accountant']}; taken as public: "
+        f"{terms['taken as public']}; noise: {terms['noise']}. Published noise is placed at the "
+        "ε it claims, and gives the smaller one of the table. Shared noise idealises the sums: "
+        "real protocols add discrete noise and sum in a finite field. Medians of "
+        f"{settings.repetitions} starts, each with noise of its own; distances are simulation only."
+    )
+
+
+def ways_over_budget(result: Swept, settings: PrivacySettings) -> Parts:
+    """Where every way ends, against the budget."""
+    yield Section("The same, against ε")
+    curves = plot(
+        result.of("sin_theta"),
+        *("value", "result", "series"),
+        names={key: WAYS[key].title(settings) for key in result.series},
+        colours=WAY_COLOURS,
+        least=ROUNDING,
+        spread=False,
+        marker=True,
+    )
+    axis = f"budget ε (δ = {short(settings.delta)})"
+    yield Chart("privacy_ways_budget", [_way_panel("ways-budget", "", axis, curves)])
+    yield Caption(f"Medians of at most {WAY_RUNS} runs at each budget.")
+
+
+def ways_verdict(result: Ways, settings: PrivacySettings) -> str:
+    """Which way ends closest, with and without trust."""
+    text = f"One budget, ε = {short(settings.epsilon)} for every record. "
+    alone, together = result.best(trusting=False), result.best(trusting=True)
+    if alone is not None:
+        text += f"Trusting nobody, **{alone.title}** ends closest: {_end(alone)}. "
+    if together is not None:
+        text += (
+            f"If clients share the noise and the server sees sums only, **{together.title}** "
+            f"does: {_end(together)}."
+        )
+    return text
+
+
+def _end(one: Spent) -> str:
+    rounds = len(one.run.middle) - 1
+    return (
+        f"distance {short(one.run.final, 2)} after {rounds} {'round' if rounds == 1 else 'rounds'} "
+        f"and {one.bytes_up[-1] / 1e3:,.1f} kB from each client"
+    )
+
+
+def _row(one: Spent) -> dict[str, str]:
+    return {
+        "Way": one.title,
+        "Final distance": short(one.run.final, 2),
+        "Rounds": str(len(one.run.middle) - 1),
+        "kB up, one client": f"{one.bytes_up[-1] / 1e3:,.1f}",
+        "Guaranteed ε": one.guarantee.budget,
+        "Noise ν": short(one.guarantee.noise, 2),
+    }
+
+
+def grounds(result: Ways) -> str:
+    """What is released and towards whom its ε holds, once for all ways that have it alike."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in result.spent.values():
+        terms = one.guarantee.terms()
+        alike.setdefault((terms["released"], terms["towards"]), []).append(one.title)
+    return "\n".join(
+        f"- **{'; '.join(titles)}:** {released}. Holds towards {towards}."
+        for (released, towards), titles in alike.items()
+    )
+
+
+def _way(title: str, x: Array, y: Array, key: str) -> Curve:
+    return Curve(title, x, np.maximum(y, ROUNDING), colour=WAY_COLOURS[key], marker=True)
+
+
+def _way_panel(key: str, title: str, x_title: str, curves: Sequence[Curve]) -> Panel:
+    return Panel(
+        key=key,
+        title=title,
+        x_title=x_title,
+        y_title="projection distance, sin θ",
+        curves=tuple(curves),
+        log_x=key != "rounds",
+        follows=False,
+        integer_x=key == "rounds",
+        height=400,
+        simulation_only=True,
+        description=f"Largest angle of every way to spend one budget, by {x_title}; median.",
+    )
+
+
+# ------------------------------------------------------------------ where the error comes from
+
+
+_EFFECTS = ("series 9", "series 1", "series 7", "formal")
+
+
+_ZERO = 1e-14
+
+
+def error_budget(result: Budget, settings: PrivacySettings) -> Parts:
+    """Stacked areas of the ablation, the identity's norms, and the terms."""
+    panels = [_ablation(result)]
+    lines = () if result.identity is None else _lines(result.identity)
+    if lines:
+        panels.append(
+            Panel(
+                key="identity",
+                title="What one average is made of",
+                x_title="communication",
+                y_title="spectral norm over the eigengap",
+                curves=lines,
+                integer_x=True,
+                follows=False,
+                description="Norms of the three error terms of each synchronised average.",
+            )
+        )
+    yield Chart("privacy_budget", panels)
+    yield Caption(
+        "The squared distance: an ablation, four runs that share every random draw, each with one "
+        f"effect more; mean of {result.repetitions}; sin² θ itself falls from "
+        f"{short(result.squared[0], 2)} to {short(result.squared[-1], 2)}. An effect can also "
+        "help: decreases are drawn as zero"
+        + (f" (largest here: {short(-result.lowest, 2)})" if result.lowest < -5e-4 else "")
+        + ". One average: one run, an identity that holds to rounding; terms that are exactly zero "
+        "(E and H at single products with everybody) are not drawn. Both need raw data."
+    )
+    if result.identity is not None and not lines:
+        yield Caption("Every term of the identity is zero here: no noise, no sampling, no gaps.")
+    if result.terms is not None:
+        yield from _terms(result.terms, settings)
+
+
+def _ablation(result: Budget) -> Panel:
+    return Panel(
+        key="ablation",
+        title="What the squared distance is made of",
+        x_title="communication",
+        y_title="share of sin² θ",
+        curves=tuple(
+            Curve(name, np.arange(len(share)), share, colour=colour, simulation_only=True)
+            for name, share, colour in zip(ABLATION, result.shares, _EFFECTS, strict=True)
+        ),
+        log_y=False,
+        y_range=(0.0, 1.0),
+        kind="area",
+        integer_x=True,
+        description="Stacked areas: shares of the squared distance that the centralised power "
+        "method, local drift, client sampling and privacy noise account for.",
+    )
+
+
+def _lines(identity: RoundIdentity) -> tuple[Curve, ...]:
+    """Terms of the identity that are not zero throughout, with gaps where they are."""
+    parts = {
+        "drawing some clients, E": (identity.sampling, "series 7"),
+        "clients differ, H": (identity.heterogeneity, "series 1"),
+        "privacy noise, N": (identity.noise, "formal"),
+    }
+    return tuple(
+        Curve(
+            name,
+            np.arange(1, len(values) + 1),
+            np.where(values > _ZERO, values, np.nan),
+            colour=colour,
+            marker=True,
+            simulation_only=True,
+        )
+        for name, (values, colour) in parts.items()
+        if values.max(initial=0.0) > _ZERO
+    )
+
+
+def _terms(terms: TheoryTerms, settings: PrivacySettings) -> Parts:
+    """I1, I2, I3, eta and rho as cards, vacuous where they say nothing."""
+    theorem = 9 if settings.draws else 7
+    yield Section(
+        "What theory says",
+        f"FedPower's Theorem {theorem}: orders of magnitude with hidden constants, not bounds; "
+        "simulation only."
+        + (
+            " Here they are **vacuous**: local bases drift so far apart (ρ) that the "
+            "denominator 1 − cρ is not positive. The proofs treat hidden steps as free of noise; "
+            "they are not."
+            if terms.vacuous
+            else ""
+        ),
+    )
+    yield Cards(
+        [
+            Card("I₁, privacy noise", _term(terms.noise, terms), "over the eigengap"),
+            Card("I₂, local drift", _term(terms.drift, terms), "not 0 even at p = 1"),
+            Card(
+                "I₃, client sampling",
+                _term(terms.sampling, terms) if settings.draws else "none",
+                f"K = {settings.draws}" if settings.draws else "everybody takes part",
+            ),
+            Card(
+                "Sum must stay below",
+                short(terms.allowed, 2),
+                "met" if terms.met else "not met: nothing is promised",
+                help="min{½, (√r − √(k−1))/√d}: otherwise the theorem does not apply.",
+            ),
+            Card("Heterogeneity η", short(terms.eta, 2), "largest ‖Sᵢ − S‖/‖S‖"),
+            Card("Drift ρ", short(terms.rho, 2), "measured; √2 is the most with alignment"),
+            Card(
+                "Predicted floor",
+                short(terms.floor, 2) if terms.floor > 0 else "none",
+                "sine of the final angle (ours)",
+                help="To first order: what clipping takes of the target, and how far noise on T "
+                "products turns the rest, ν²/(m_eff σᵢ²) Σₜ (σⱼ/σᵢ)²ᵗ for directions i and j.",
+            ),
+        ]
+    )
+
+
+def _term(value: float | None, terms: TheoryTerms) -> str:
+    return "vacuous" if terms.vacuous or value is None else short(value, 2)
+
+
+# ------------------------------------------------------------------ attackers
+
+
+def reconstruction(result: Swept, settings: PrivacySettings) -> Parts:
+    """Error of one attacker against epsilon, with guesses that need no message."""
+    yield reconstruction_verdict(result, settings)
+    curves = plot(
+        result.of("error"),
+        *("value", "result", "series"),
+        names={kind: NAMES[kind] for kind in result.series if kind in COLOURS and kind != "none"},
+        colours=COLOURS,
+        marker=True,
+    )
+    if not curves:
+        return
+    flat = {name: last_value(result, name) for name in (PUBLIC, EVEN, "none")}
+    yield Chart(
+        "privacy_reconstruction",
+        [
+            Panel(
+                key="reconstruction",
+                title="Reconstructing one client's matrix",
+                x_title=f"budget ε (δ = {short(settings.delta)})",
+                y_title="relative error of Sᵢ",
+                curves=curves,
+                baselines=tuple(
+                    Baseline(f"{FLAT.get(name, name)}: {short(value, 2)}", value)
+                    for name, value in flat.items()
+                    if value is not None and value > 1e-4
+                ),
+                log_x=True,
+                log_y=True,
+                follows=False,
+                height=380,
+                simulation_only=True,
+                description="Error of the server's best reconstruction of one client's second "
+                "moments against the budget, with guesses that need no message.",
+            )
+        ],
+    )
+    yield Caption(
+        "One attacker throughout: it starts from the pooled S and corrects it by what the messages "
+        "say, shrunk by the strength that is best in hindsight; without noise it does not shrink. "
+        "No strength that a server could choose does better with ridge. Noise at the source: it "
+        "has all of Sᵢ + Eᵢ, as any "
+        f"method may let out in the end. Client {CLIENT}, medians and range of {RUNS} runs; "
+        "simulation only."
+    )
+
+
+def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
+    """What the attacker gets without noise, and at the budgets that were tried."""
+    guess = last_value(result, PUBLIC)
+    assert guess is not None
+    text = f"Guessing that client {CLIENT} is like the average misses Sᵢ by {_percent(guess)}. "
+    if last_value(result, "none") is not None:
+        text += f"Without noise the server {finding(result, 'none').words}. "
+    kind = "exact" if "exact" in result.series else "source"
+    said = "exact noise" if kind == "exact" else "noise at the source"
+    text += f"With {said} it {finding(result, kind).words}."
+    if guess < 0.15 and settings.problem != "distinct":
+        text += (
+            " Clients here are so alike that a small error proves nothing: choose **Distinct "
+            "clients** as the data."
+        )
+    return text
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1%}" if value >= 1e-3 else short(value, 1)
+
+
+# ---------------------------------------------------------------------- membership
+def membership(result: Tested, settings: PrivacySettings) -> Parts:
+    """ROC and AUC against their ceilings."""
+    yield Section(
+        "Is one record in the data?",
+        "The best test there is, for the pair of records that is easiest to tell apart, by an "
+        "adversary who knows everything else. Everybody takes part"
+        + (", and p = 1: every answer is seen." if settings.method == "fedpower" else "."),
+    )
+    if not result.tests:
+        yield Note(
+            "Without noise one look at the answers decides membership: ε = ∞. Choose a finite ε "
+            "to see what is left.",
+        )
+        return
+    yield Chart("privacy_membership", [_roc(result, settings), _areas(result, settings)])
+    first = next(iter(result.tests.values()))
+    yield Caption(
+        f"{TESTS} runs with the record and as many with another in its place "
+        f"({TESTS_AT_SOURCE} draws at the source); simulation only. "
+        "Two ceilings: Gaussian noise of this budget permits the lower one, and every run here "
+        "stays below it up to chance; (ε, δ) alone, whatever the mechanism, permits the upper one. "
+        f"Unit: one record, replaced; δ = {short(settings.delta)}; accountant: exact composition. "
+        f"Measured areas have a standard error of about {first.uncertainty:.2f} or less."
+    )
+    yield from _audits(result, settings)
+
+
+def _audits(result: Tested, settings: PrivacySettings) -> Parts:
+    """What the same runs prove of ε, beside what is promised."""
+    yield Section("An audit beside the promise")
+    rows = [
+        {
+            "Noise": NAMES[kind],
+            "Promised ε": short(result.promised[kind], 3),
+            "Proved: ε is at least": short(audit.epsilon, 2),
+            "Confidence": f"{audit.confidence:.0%}",
+            "Runs": str(audit.runs),
+            "By": audit.way,
+        }
+        for kind, test in result.tests.items()
+        for audit in test.audits(settings.delta)
+    ]
+    numbers = ["Promised ε", "Proved: ε is at least", "Confidence", "Runs"]
+    yield Table(pd.DataFrame(rows), "Audits", numbers=numbers)
+    yield Caption(
+        "A lower bound on ε from the runs above, with the best test there is; an audit that ends "
+        f"above the promise would refute it. Unit: one record, replaced; δ = "
+        f"{short(settings.delta)}. More runs prove more: the bound nears the promise from below."
+    )
+
+
+def _roc(result: Tested, settings: PrivacySettings) -> Panel:
+    curves = [
+        Curve(
+            f"{NAMES[kind]}, area {test.auc:.2f}",
+            *test.roc(),
+            colour=COLOURS[kind],
+        )
+        for kind, test in result.tests.items()
+    ]
+    curves += [
+        Curve("most with Gaussian noise", *result.gaussian_roc, colour="text", guide=True),
+        Curve("most that (ε, δ) permits", *result.permitted_roc, colour="accent", guide=True),
+        Curve("coin toss", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True),
+    ]
+    return Panel(
+        key="roc",
+        title=f"Telling two neighbours apart at ε = {short(settings.epsilon)}",
+        x_title="false alarms",
+        y_title="detections",
+        curves=tuple(curves),
+        log_y=False,
+        follows=False,
+        x_range=(0.0, 1.0),
+        y_range=(0.0, 1.0),
+        height=380,
+        simulation_only=True,
+        description="ROC curves of the likelihood-ratio test for both calibrations, with the "
+        "most that Gaussian noise and that (ε, δ) alone permit.",
+    )
+
+
+def _areas(result: Tested, settings: PrivacySettings) -> Panel:
+    curves = [
+        Curve(
+            f"{NAMES[kind]}, expected",
+            result.budgets,
+            areas,
+            colour=COLOURS[kind],
+        )
+        for kind, areas in result.expected.items()
+    ]
+    curves += [
+        Curve(
+            f"{NAMES[kind]}, measured",
+            [settings.epsilon],
+            [test.auc],
+            colour=COLOURS[kind],
+            marker=True,
+        )
+        for kind, test in result.tests.items()
+    ]
+    curves += [
+        Curve(
+            "most with Gaussian noise", result.budgets, result.gaussian, colour="text", guide=True
+        ),
+        Curve(
+            "most that (ε, δ) permits",
+            result.budgets,
+            result.permitted,
+            colour="accent",
+            guide=True,
+        ),
+    ]
+    return Panel(
+        key="auc",
+        title="Area under the curve against ε",
+        x_title=f"budget ε (δ = {short(settings.delta)})",
+        y_title="area (½ is a coin toss)",
+        curves=tuple(curves),
+        log_x=True,
+        log_y=False,
+        follows=False,
+        y_range=(0.48, 1.0),
+        height=380,
+        simulation_only=True,
+        description="Area under the ROC curve against the budget, expected and measured, with "
+        "the ceilings that Gaussian noise and (ε, δ) alone set.",
+    )
+
+
+# ------------------------------------------------------------------ accountants and figures
+
+
+def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
+    """The table, both sensitivities, and the other way round."""
+    together, unit = result.counted < settings.products, build.unit(settings)
+    columns = {
+        "Accountant": result.table["accountant"],
+        "Noise over sensitivity": [f"{value:.4f}" for value in result.table["multiplier"]],
+        "Noise ν": [short(value, 4) for value in result.table["noise"]],
+        "Times the exact one": [f"{value:.3f}×" for value in result.table["ratio"]],
+        "ε this noise really gives": [f"{value:.4g}" for value in result.table["true_epsilon"]],
+    }
+    yield (
+        f"One budget, ε = {short(settings.epsilon)} at δ = {short(settings.delta)}, for "
+        f"**{settings.products} products**: five ways of asking how much noise it takes. All are "
+        "valid; a larger figure is noise wasted."
+        + (
+            " The probes of block Krylov are orthogonal to each other, so all but the published "
+            "theorem **count them as one**."
+            if together
+            else ""
+        )
+    )
+    yield Table(pd.DataFrame(columns), "Noise by accountant")
+    yield Caption(
+        f"Unit: {unit}. Clip norm {result.clip_norm:g}. Sensitivity of one product: published "
+        f"{short(result.published, 4)} (for each record 2√r C²/nᵢ, r = {result.columns}), exact "
+        f"{short(result.exact, 4)} (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The "
+        "first row's ν uses the published sensitivity, the others the exact one; the last column "
+        "uses the exact one and exact composition throughout. Sampling gives no amplification."
+    )
+    yield Section("And back: what does a given noise mean?")
+    yield (
+        f"Noise of {settings.multiplier:g} sensitivities, ν = {short(result.given_noise, 3)}, on "
+        f"{settings.products} products"
+        + (", which count as one," if together else "")
+        + f" means **ε = {result.given_epsilon:.4g}** at δ = {short(settings.delta)} for {unit} "
+        f"(clip norm {result.clip_norm:g}, no amplification by sampling, exact composition)."
+    )
+
+
+def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
+    """The panel with its verdict."""
+    entry = figure(settings.figure)
+    yield entry.verdict
+    curves = tuple(
+        _repeated(label, run, f"series {index}")
+        for index, (label, run) in enumerate(result.items())
+    )
+    yield Chart(
+        "privacy_figure",
+        [
+            Panel(
+                key="figure",
+                title=entry.title,
+                x_title="communication",
+                y_title="projection distance, sin θ",
+                curves=curves,
+                integer_x=True,
+                follows=False,
+                height=420,
+                axes_id=f"{settings.figure}-{settings.paper_size}",
+                description=f"{entry.title}: median and quartiles of {settings.repetitions} "
+                "repetitions.",
+            )
+        ],
+    )
+    ends = ", ".join(f"{label}: {short(run.final, 3)}" for label, run in result.items())
+    yield f"Plateaus here: {ends}."
+    size = "the paper's size" if settings.paper_size else "live size (same noise over the gap)"
+    yield Caption(
+        f"{MODELS[entry.model].title}, {size}; {entry.calibration} calibration; T = 10, decaying "
+        f"gaps; {settings.repetitions} starts and noise draws on one data set (the paper does not "
+        "say how many it used)."
+    )
+
+
+#: What shows each study's result, by its key.
+FIGURES: Mapping[str, Callable[[Any, PrivacySettings], Parts]] = {
+    "private_run": private_run,
+    "price_of_epsilon": price_of_budget,
+    "price_of_products": price_of_products,
+    "ways_to_spend": ways,
+    "ways_over_budget": ways_over_budget,
+    "error_budget": error_budget,
+    "private_reconstruction": reconstruction,
+    "record_membership": membership,
+    "accountants": accountants,
+    "fedpower_figure": paper_figure,
+}

@@ -1,4 +1,4 @@
-"""What the runs of a view guarantee, with everything that must stand beside an epsilon."""
+"""What the runs of a view guarantee, and one budget in the eyes of several accountants."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+import numpy as np
 import pandas as pd
 
+from fedpca_core.errors import require
 from fedpca_core.guarantee import Unit, meanings
 from fedpca_core.papers import fedpower
-from fedpca_core.privacy import Guarantee, Refusal, account, warn_delta
+from fedpca_core.privacy import (
+    Guarantee,
+    Refusal,
+    account,
+    exact_sensitivity,
+    published_multiplier,
+    published_sensitivity,
+    true_epsilon,
+    warn_delta,
+)
+from fedpca_core.privacy.accountants import comparison
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.figures import size_of
 from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
@@ -167,7 +179,7 @@ def _units(found: Guarantee, unit: Unit, samples: int) -> dict[str, Guarantee]:
 def _of_a_figure(c: PrivacySettings) -> Promises:
     entry = fedpower.figure(c.figure)
     model = fedpower.MODELS[entry.model]
-    size = model.sizes[size_of(c)]
+    size = model.sizes[build.size_of(c)]
     setting = build.even_setting(size.features, fedpower.CLIENTS, size.samples, 1.0)
     stated = []
     for variant in entry.variants:
@@ -180,3 +192,86 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
         return promises
     warning = warn_delta(fedpower.DELTA, setting.samples)
     return Promises(tuple(stated), warning=warning or "", record=model.record)
+
+
+@dataclass(frozen=True, eq=False)
+class Accounts:
+    """How much noise a budget takes.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Columns accountant, multiplier (noise over sensitivity), sensitivity, noise, ratio (to the
+        exact noise), true_epsilon (by exact sensitivity and composition).
+    columns : int
+        r.
+    counted : int
+        Products that count at full sensitivity.
+    published, exact : float
+        Sensitivities of one product.
+    clip_norm : float
+    given_noise, given_epsilon : float
+        The other way round: nu of the multiplier that is set, and the epsilon it means.
+    """
+
+    table: pd.DataFrame
+    columns: int
+    counted: int
+    published: float
+    exact: float
+    clip_norm: float
+    given_noise: float
+    given_epsilon: float
+
+
+class Accountants(Study[PrivacySettings, Accounts]):
+    """Every accountant's noise for the budget, dp-accounting's included."""
+
+    key: ClassVar[str] = "accountants"
+    title: ClassVar[str] = "Accountants"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "accountants")
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=60)
+    #: Of the view only the multiplier is read.
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"multiplier"} | {name for name, p in PrivacySettings.parameters().items() if not p.view}
+    )
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Accounts]:
+        c = settings
+        build.require_budget(c)
+        build.require_single_uploads(c)
+        require(
+            math.isfinite(c.epsilon),
+            "At ε = ∞ there is no noise to account for; choose a finite ε.",
+        )
+        yield Step(0.1, "Asking every accountant")
+        public, bought = build.public_setting(c, data), build.budget(c)
+        width, norm, records = build.columns(c), bought.clip, float(public.samples.mean())
+        several = float(bought.changed(public.samples).max())
+        counted = build.counted(c)
+        if counted < c.products:
+            width = max(2, width)  # all probes side by side, or the whole matrix
+        exact = several * float(exact_sensitivity(width, records, norm))
+        published = several * float(published_sensitivity(build.columns(c), records, norm))
+        left = bought.for_products
+        table = comparison(left, c.delta, counted).drop(columns=["ratio", "true_epsilon"])
+        # The paper's theorem has its own sensitivity, and counts every product.
+        table.loc[0, "multiplier"] = published_multiplier(left, c.delta, c.products)
+        table["sensitivity"] = np.where(np.arange(len(table)) == 0, published, exact)
+        table["noise"] = table["multiplier"] * table["sensitivity"]
+        table["ratio"] = table["noise"] / table["noise"].iloc[-1]
+        table["true_epsilon"] = true_epsilon(
+            table["noise"].to_numpy() / several, c.delta, counted, width, records, norm
+        )
+        given = c.multiplier * exact
+        back = float(true_epsilon(given / several, c.delta, counted, width, records, norm))
+        return Accounts(table, build.columns(c), counted, published, exact, norm, given, back)
+
+    def tables(self, result: Accounts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        back = {
+            "multiplier": settings.multiplier,
+            "noise": result.given_noise,
+            "epsilon": result.given_epsilon,
+        }
+        return {"noise": result.table, "back": pd.DataFrame([back])}

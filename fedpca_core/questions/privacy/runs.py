@@ -1,20 +1,267 @@
-"""Runs of the method that is set with one kind of noise, from several seeds."""
+"""Runs of one method from several seeds, and the ways to spend one ε that they follow."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fedpca_core.algorithms import FedPower
-from fedpca_core.privacy import Guarantee
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms import SSI, FedPower, Noisy
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.linalg.stiefel import largest_sine
+from fedpca_core.privacy import Guarantee, noisy
 from fedpca_core.problems import Problem
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.repeated import Repeated, gathered, repeat, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.ways import ROUNDS, SOURCE, Way
-from fedpca_core.steps import Part, part
+from fedpca_core.steps import Part, Step, part
 from fedpca_core.study.own_data import OwnData
+
+
+def run_seeds(seed: int, count: int) -> list[int]:
+    """Seeds of repeated runs; the data keep the first."""
+    return [seed + 1009 * index for index in range(count)]
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Angles of repeated runs.
+
+    Attributes
+    ----------
+    times : (communications + 1,) int64
+        Local products finished at each communication, where the method counts them; else the
+        communications.
+    sines : (repetitions, communications + 1) float64
+        Of the largest angle to the leading space of the pooled sample (simulation only).
+    bytes_up : (communications + 1,) float64
+        Mean over the repetitions, cumulative over clients.
+    """
+
+    times: IntArray
+    sines: Array
+    bytes_up: Array
+
+    @property
+    def middle(self) -> Array:
+        """Median over the repetitions."""
+        return np.asarray(np.median(self.sines, axis=0), dtype=float)
+
+    @property
+    def quartiles(self) -> tuple[Array, Array]:
+        """Lower and upper quartile over the repetitions."""
+        low, high = np.quantile(self.sines, [0.25, 0.75], axis=0)
+        return low, high
+
+    @property
+    def final(self) -> float:
+        """Median of the final angle's sine."""
+        return float(self.middle[-1])
+
+    def table(self, name: str, label: str) -> pd.DataFrame:
+        """Median and quartiles after each communication, with ``label`` in a column ``name``."""
+        low, high = self.quartiles
+        return pd.DataFrame(
+            {
+                name: label,
+                "communication": np.arange(len(self.middle)),
+                "products": self.times,
+                "median": self.middle,
+                "lower_quartile": low,
+                "upper_quartile": high,
+                "bytes_up": self.bytes_up,
+            }
+        )
+
+
+def communication_times(algorithm: FedPower) -> IntArray:
+    """Local products finished at each communication, the start (0) first."""
+    times = (0, *algorithm.times)
+    return np.array(times if times[-1] == algorithm.products else (*times, algorithm.products))
+
+
+def traced(
+    problem: Problem, run: Algorithm, rounds: int, seed: int, wire: Channel, text: str
+) -> Part[Trace]:
+    """One run, with a step after each communication."""
+    simulation = Simulation(problem, run, rounds=rounds, seed=seed, channel=wire)
+    for entry in simulation:
+        yield Step(entry.index / rounds, text)
+    return simulation.trace()
+
+
+def repeat(
+    problem: Problem,
+    run: Algorithm,
+    rounds: int,
+    wire: Channel,
+    seeds: Sequence[int],
+    text: str,
+    components: int | None = None,
+) -> Part[Repeated]:
+    """Run a method from several seeds; ``components`` are sought, by default the method's own."""
+    traces = []
+    for index, seed in enumerate(seeds):
+        steps = traced(problem, run, rounds, seed, wire, text)
+        traces.append((yield from part(steps, index / len(seeds), (index + 1) / len(seeds))))
+    return gathered(traces, problem.target(components or run.components))
+
+
+def gathered(traces: Sequence[Trace], target: Array) -> Repeated:
+    """Runs of one method side by side.
+
+    A method may end early (block Krylov, no direction left); it then keeps its estimate.
+    """
+    sines = [largest_sine(trace.estimates, target) for trace in traces]
+    longest = max(len(values) for values in sines)
+    run = traces[0].algorithm
+    times = communication_times(run) if isinstance(run, FedPower) else np.arange(longest)
+    sent = _even([trace.bytes_up for trace in traces], longest)
+    return Repeated(times, _even(sines, longest), sent.mean(axis=0))
+
+
+def _even(found: Sequence[Array | IntArray], longest: int) -> Array:
+    """Curves below each other, each kept at its last value."""
+    padded = [np.pad(one, (0, longest - len(one)), mode="edge") for one in found]
+    return np.stack(padded).astype(np.float64)
+
+
+#: Rounds of an iterative method on data with noise at the source: they cost no privacy.
+ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run to make: data as the method sees them, the method, its rounds and its channel."""
+
+    problem: Problem
+    algorithm: Algorithm
+    rounds: int
+    channel: Channel
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to spend a budget.
+
+    Attributes
+    ----------
+    name : str
+        "{method}" stands for the method that is set.
+    trial : callable
+        From settings, records, seed and the visitor's own file to the run.
+    trusting : bool
+        Whether clients rely on each other, and on sums that hide single uploads.
+    """
+
+    name: str
+    trial: Callable[[PrivacySettings, Problem, int, OwnData | None], Trial]
+    trusting: bool = False
+
+    def title(self, settings: PrivacySettings) -> str:
+        """What the way is called with these settings."""
+        return self.name.format(method=METHODS[settings.method].title)
+
+
+def _on_products(method: str, calibration: str, **changes: Any) -> Callable[..., Trial]:
+    """Noise on every product of a method, as `build` calibrates it."""
+
+    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
+        settings: dict[str, Any] = {"trusted": "nobody", "draws": 0} | changes
+        chosen = replace(c, method=method, calibration=calibration, **settings)
+        run = build.method(chosen, build.noise_for(chosen, data=data))
+        assert isinstance(run, FedPower | Noisy)
+        rounds = run.rounds if isinstance(run, FedPower) else run.products
+        stated = build.stated(chosen, data)
+        assert isinstance(stated, Guarantee)
+        met = build.bounded(chosen, problem, seed)
+        return Trial(met, run, rounds, build.channel(chosen), stated)
+
+    return trial
+
+
+def _shared(method: str) -> Callable[..., Trial]:
+    """Noise on every product that only adds up to enough in the sum over the clients."""
+    return _on_products(method, "exact", trusted="clients", local_steps=1)
+
+
+def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
+    """SSI whose clients answer from memory what they were asked before."""
+    once = replace(c, method="block_krylov", calibration="exact", trusted="nobody", draws=0)
+    noise, public = build.noise_for(once, data=data), build.public_setting(once, data)
+    run = noisy(SSI(c.components), noise, ROUNDS, remembers=True)
+    stated = build.accounted(once, run, public)
+    assert isinstance(stated, Guarantee)
+    met = build.bounded(once, problem, seed)
+    return Trial(met, run, ROUNDS, build.channel(once), stated)
+
+
+def _at_the_source(
+    method: str | None = None, trusted: str | None = None, *, half_colludes: bool = False
+) -> Callable[..., Trial]:
+    """Noise once, at the source; of the method and the trust that are set, or of others."""
+
+    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
+        chosen = replace(c, method=method or c.method, draws=0, calibration="source")
+        if trusted is not None:
+            chosen = replace(chosen, trusted=trusted)
+        if half_colludes:
+            chosen = replace(chosen, colluding=problem.clients // 2)
+        private = build.private(chosen, problem, seed)
+        assert private.guarantee is not None
+        run = build.plain(chosen)
+        rounds = run.rounds if isinstance(run, FedPower) else ROUNDS
+        wire = replace(build.channel(chosen), upload_noise=0.0)
+        return Trial(private, run, rounds, wire, private.guarantee)
+
+    return trial
+
+
+#: Noise at the source for the method and the trust that are set.
+SOURCE = Way("{method}, once at the source", _at_the_source())
+#: Every way by its key, those that trust nobody first.
+WAYS: Mapping[str, Way] = {
+    "published": Way("FedPower, published noise", _on_products("fedpower", "published")),
+    "exact": Way("FedPower, exact noise", _on_products("fedpower", "exact")),
+    "single": Way(
+        "FedPower at p = 1, T = 6",
+        _on_products("fedpower", "exact", local_steps=1, products=6),
+    ),
+    "orthogonal": Way("Block Krylov, probes count as one", _on_products("block_krylov", "exact")),
+    "remembered": Way("SSI, answers from memory count as one", _remembered),
+    "source": Way(
+        "{method}, once at the source",
+        _at_the_source(trusted="nobody"),
+    ),
+    "covariance": Way("Noisy covariance, one round", _at_the_source("centralized", "nobody")),
+    "shared_products": Way("FedPower at p = 1, shared noise", _shared("fedpower"), trusting=True),
+    "shared_orthogonal": Way("Block Krylov, shared noise", _shared("block_krylov"), trusting=True),
+    "shared_covariance": Way(
+        "Noisy covariance, shared noise",
+        _at_the_source("centralized", "clients"),
+        trusting=True,
+    ),
+    "shared_source": Way(
+        "Block Krylov, shared noise once at the source",
+        _at_the_source("block_krylov", "clients"),
+        trusting=True,
+    ),
+    "colluding": Way(
+        "The same, half may collude",
+        _at_the_source("centralized", "clients", half_colludes=True),
+        trusting=True,
+    ),
+}
+
 
 #: Kinds of runs without an ε.
 QUIET, MASKED = "none", "masked"

@@ -1,0 +1,439 @@
+"""What ε costs: the run as it is set, the price of budget and length, ways to spend, figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.algorithms import FedPower
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.papers.fedpower import MODELS, algorithm, figure
+from fedpca_core.privacy import Guarantee, releases_made, spent
+from fedpca_core.protocol.channel import Channel
+from fedpca_core.questions import costs
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.error_budget import predicted_sine
+from fedpca_core.questions.privacy.runs import (
+    MASKED,
+    QUIET,
+    WAYS,
+    Repeated,
+    noisy_runs,
+    repeat,
+    run_seeds,
+    spend,
+    traced,
+)
+from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+from fedpca_core.study.sweep import Measured, Sweep, Swept
+
+
+@dataclass(frozen=True, eq=False)
+class Spending:
+    """What each client has released and spent in one run.
+
+    Attributes
+    ----------
+    releases : (clients,) int64
+    epsilon : (clients,) float64
+    clip_norm : float
+    clients : tuple of str
+        Their names, or their numbers counted from 0.
+    """
+
+    releases: IntArray
+    epsilon: Array
+    clip_norm: float
+    clients: tuple[str, ...]
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Fewest and most releases of any client."""
+        return int(self.releases.min()), int(self.releases.max())
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateRuns:
+    """Repeated runs that differ in their noise.
+
+    Attributes
+    ----------
+    runs : mapping of str to Repeated
+        By noise: "exact", "published", "source", "masked" or "none"; as it is set comes first.
+    floor : float or None
+        Predicted sine of the final angle, where noise on FedPower's products is taken apart
+        (simulation only).
+    spending : Spending or None
+        Of the first repetition, where clients are drawn.
+    """
+
+    runs: Mapping[str, Repeated]
+    floor: float | None = None
+    spending: Spending | None = None
+
+    @property
+    def rounds(self) -> int:
+        """Communications of the longest run."""
+        return max(run.sines.shape[1] for run in self.runs.values()) - 1
+
+
+class PrivateRun(Study[PrivacySettings, PrivateRuns]):
+    """The run as it is set, the same with other kinds of noise, and without noise."""
+
+    key: ClassVar[str] = "private_run"
+    title: ClassVar[str] = "Convergence under a budget"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "run")
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        return costs.private(settings, data, 2 * settings.repetitions)
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[PrivateRuns]:
+        c = settings
+        yield Step(0.0, "Drawing the data")
+        problem = build.build_problem(c, data)
+        seeds = run_seeds(c.seed, c.repetitions)
+        kinds = _kinds(c)
+        runs: dict[str, Repeated] = {}
+        for position, kind in enumerate(kinds):
+            share = position / len(kinds), (position + 1) / len(kinds)
+            try:
+                runs[kind] = yield from part(noisy_runs(c, kind, seeds, data), *share)
+            except InvalidInput:
+                if not runs:  # the run that is set, not one it is compared with
+                    raise
+                continue
+            yield Step(share[1], "Running the next", PrivateRuns(dict(runs)))
+        run = build.method(c, build.current_noise(c, data))
+        if not (isinstance(run, FedPower) and run.noise > 0):
+            return PrivateRuns(runs)
+        floor = predicted_sine(problem, run, build.public_setting(c, data))
+        if not c.draws:
+            return PrivateRuns(runs, floor)
+        quiet = Channel(record="estimates")
+        trace = yield from part(
+            traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent"), 0.99, 1.0
+        )
+        norm = build.treatment(c)[1]
+        true = spent(trace, run, delta=c.delta, clip_norm=norm)
+        who = problem.client_names or tuple(map(str, range(problem.clients)))
+        return PrivateRuns(runs, floor, Spending(releases_made(trace), true, norm, who))
+
+    def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        curves = [run.table("noise", kind) for kind, run in result.runs.items()]
+        ends = [run.table("noise", kind).iloc[[-1]] for kind, run in result.runs.items()]
+        tables = {
+            "summary": pd.concat(ends, ignore_index=True),
+            "curves": pd.concat(curves, ignore_index=True),
+        }
+        if result.spending is not None:
+            tables["spending"] = pd.DataFrame(
+                {
+                    "client": result.spending.clients,
+                    "releases": result.spending.releases,
+                    "epsilon": result.spending.epsilon,
+                }
+            )
+        return tables
+
+
+def _kinds(c: PrivacySettings) -> list[str]:
+    """Kinds of noise to compare, the run as it is set first."""
+    found = list(build.kinds(c))
+    if not build.accountable(c) and c.upload_noise and c.calibration != "source":
+        found.insert(0, MASKED)
+    return [*found, QUIET]
+
+
+#: Finite budgets of every sweep over ε.
+BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+#: All of them, the run without noise first: everything else is compared with it.
+WITH_INFINITE = (math.inf, *BUDGETS)
+#: Local products T, each with the whole budget spread over it.
+LENGTHS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)
+
+
+class PrivateSweep(Sweep[PrivacySettings]):
+    """A sweep whose seeds are of starts and noise; the data keep the settings' own seed."""
+
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def seeds(self, settings: PrivacySettings) -> Sequence[int]:
+        return run_seeds(settings.seed, settings.repetitions)
+
+    def check(self, settings: PrivacySettings) -> None:
+        """Refuse settings that have no budget to sweep."""
+        build.require_bound(settings)
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        points = len(self.values(settings)) * len(self.seeds(settings))
+        return costs.private(settings, data, costs.CALIBRATED * points, self.reading(settings))
+
+    def reading(self, settings: PrivacySettings) -> float:
+        """Seconds that are spent on one run after it has ended."""
+        return 0.0
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Swept]:
+        self.check(settings)
+        return (yield from super().run(settings, data))
+
+    def point(
+        self, settings: PrivacySettings, value: Value, seed: int, data: OwnData | None
+    ) -> Part[Measured]:
+        return self.once(self.at(settings, value, settings.seed), seed, data)
+
+    def measure(self, settings: PrivacySettings, data: OwnData | None) -> Part[Measured]:
+        return self.once(settings, settings.seed, data)
+
+    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+        """The final distance by kind of noise, of the run from ``seed``."""
+        found: dict[str, dict[str, float]] = {}
+        chosen = build.kinds(settings) or (QUIET,)
+        for index, kind in enumerate(chosen):
+            steps = noisy_runs(settings, kind, [seed], data)
+            run = yield from part(steps, index / len(chosen), (index + 1) / len(chosen))
+            found[kind] = {"sin_theta": run.final}
+        return found
+
+
+class PriceOfBudget(PrivateSweep):
+    """The final distance against the budget."""
+
+    key: ClassVar[str] = "price_of_epsilon"
+    title: ClassVar[str] = "Price of ε"
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", WITH_INFINITE)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "utility")
+
+
+class PriceOfProducts(PrivateSweep):
+    """The final distance of runs of different lengths that spend the same budget."""
+
+    key: ClassVar[str] = "price_of_products"
+    title: ClassVar[str] = "One budget over more and more products"
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("products", LENGTHS)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "utility")
+
+    def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
+        length = int(value)  # type: ignore[arg-type]
+        steps = min(settings.local_steps, length)
+        return replace(settings, products=length, local_steps=steps, seed=seed)
+
+
+def best_length(swept: Swept, calibration: str) -> tuple[int, bool] | None:
+    """The number of products with the smallest median distance, if any is measured.
+
+    The second says whether it is the first or the last of those tried, so that the best may lie
+    outside.
+    """
+    found = swept.band(calibration, "sin_theta")
+    if not len(found.x):
+        return None
+    index = int(np.argmin(found.middle))
+    return int(found.x[index]), index in (0, len(found.x) - 1)
+
+
+def last_value(swept: Swept, series: str) -> float | None:
+    """Median of a series where it was measured last: of one that does not vary, its value."""
+    measures = swept.table.loc[swept.table["series"] == series, "measure"]
+    if measures.empty:
+        return None
+    return float(swept.band(series, measures.iloc[0]).middle[-1])
+
+
+#: Runs for each budget of the sweep.
+RUNS = 3
+#: Distances within this factor are alike.
+ALIKE = 1.02
+
+
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """One way, from several starts and with fresh noise in each.
+
+    Attributes
+    ----------
+    title : str
+    trusting : bool
+        Whether clients rely on each other, and on sums that hide single uploads.
+    run : Repeated
+    bytes_up : (communications + 1,) float64
+        Of one client, cumulative.
+    guarantee : Guarantee
+    """
+
+    title: str
+    trusting: bool
+    run: Repeated
+    bytes_up: Array
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Every way that could be taken, and the sentences of those that could not.
+
+    Attributes
+    ----------
+    spent : mapping of key to Spent
+    refusals : mapping of title to str
+    """
+
+    spent: Mapping[str, Spent]
+    refusals: Mapping[str, str]
+
+    def best(self, *, trusting: bool) -> Spent | None:
+        """The way that ends closest, among those that trust or do not.
+
+        Ways that end alike are told apart by what they send.
+        """
+        some = [one for one in self.spent.values() if one.trusting == trusting]
+        closest = min((one.run.final for one in some), default=0.0)
+        alike = [one for one in some if one.run.final <= ALIKE * closest]
+        return min(alike, key=lambda one: one.bytes_up[-1], default=None)
+
+
+def _require(settings: PrivacySettings) -> None:
+    build.require_bound(settings)
+    require(
+        math.isfinite(settings.epsilon),
+        "At ε = ∞ there is nothing to spend: all ways are runs without noise; choose a finite ε.",
+    )
+
+
+class WaysToSpend(Study[PrivacySettings, Ways]):
+    """Every way at the budget that is set, over rounds and bytes."""
+
+    key: ClassVar[str] = "ways_to_spend"
+    title: ClassVar[str] = "Ways to spend ε"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "ways")
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    seconds: ClassVar[float] = 300.0
+
+    def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
+        return costs.private(settings, data, len(WAYS) * settings.repetitions)
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Ways]:
+        _require(settings)
+        yield Step(0.0, "Drawing the data")
+        problem = build.records(settings, data)
+        seeds = run_seeds(settings.seed, settings.repetitions)
+        spent: dict[str, Spent] = {}
+        refusals: dict[str, str] = {}
+        for index, (key, way) in enumerate(WAYS.items()):
+            title = way.title(settings)
+            share = index / len(WAYS), (index + 1) / len(WAYS)
+            try:
+                run, stated = yield from part(spend(way, settings, problem, seeds, data), *share)
+                sent = run.bytes_up / problem.clients
+                spent[key] = Spent(title, way.trusting, run, sent, stated)
+            except InvalidInput as refusal:
+                refusals[title] = str(refusal)
+            yield Step(share[1], title, Ways(dict(spent), dict(refusals)))
+        return Ways(spent, refusals)
+
+    def tables(self, result: Ways, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        rows = []
+        for key, one in result.spent.items():
+            low, high = one.run.quartiles
+            rows.append(
+                {
+                    "way": key,
+                    "title": one.title,
+                    "median": one.run.final,
+                    "lower_quartile": low[-1],
+                    "upper_quartile": high[-1],
+                    "communications": len(one.run.middle) - 1,
+                    "bytes_up": one.bytes_up[-1],
+                    "epsilon": one.guarantee.epsilon,
+                    "noise": one.guarantee.noise,
+                    "releases": one.guarantee.releases,
+                    "counted": one.guarantee.composition,
+                    **one.guarantee.terms(),
+                }
+            )
+        curves = [one.run.table("way", key) for key, one in result.spent.items()]
+        refused = pd.DataFrame(
+            [{"way": title, "refusal": why} for title, why in result.refusals.items()]
+        )
+        tables = {"ways": pd.DataFrame(rows), "curves": pd.concat(curves, ignore_index=True)}
+        return tables if refused.empty else {**tables, "refused": refused}
+
+
+class WaysOverBudget(PrivateSweep):
+    """Where every way ends, against the budget."""
+
+    key: ClassVar[str] = "ways_over_budget"
+    title: ClassVar[str] = "Ways to spend ε, against ε"
+    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", BUDGETS)
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "ways")
+
+    def seeds(self, settings: PrivacySettings) -> Sequence[int]:
+        return run_seeds(settings.seed, min(RUNS, settings.repetitions))
+
+    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+        problem = build.records(settings, data)
+        found: dict[str, dict[str, float]] = {}
+        for index, (key, way) in enumerate(WAYS.items()):
+            share = index / len(WAYS), (index + 1) / len(WAYS)
+            try:
+                run, _ = yield from part(spend(way, settings, problem, [seed], data), *share)
+            except InvalidInput:
+                continue  # said beside the runs at the budget that is set
+            found[key] = {"sin_theta": run.final}
+        return found
+
+
+#: Curves by label.
+Curves = Mapping[str, Repeated]
+
+
+class PaperFigure(Study[PrivacySettings, Curves]):
+    """The curves of a panel: starts and noise draws on one data set.
+
+    The paper does not say how many data sets it used.
+    """
+
+    key: ClassVar[str] = "fedpower_figure"
+    title: ClassVar[str] = "The paper's figures"
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "figures")
+    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
+    most: ClassVar[Cost] = Cost(megabytes=100, seconds=120)
+    reads: ClassVar[frozenset[str]] = frozenset({"figure", "paper_size", "repetitions", "seed"})
+    seconds: ClassVar[float] = 300.0
+
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Curves]:
+        entry = figure(settings.figure)
+        model = MODELS[entry.model]
+        size = model.sizes[build.size_of(settings)]
+        yield Step(0.0, "Drawing the data")
+        problem = model.draw(size, settings.seed)
+        seeds = run_seeds(settings.seed, settings.repetitions)
+        wire = Channel(record="estimates")
+        curves: dict[str, Repeated] = {}
+        for index, variant in enumerate(entry.variants, start=1):
+            run = algorithm(entry, variant, size.samples)
+            steps = repeat(problem, run, run.rounds, wire, seeds, variant.label)
+            share = index / (1 + len(entry.variants)), (index + 1) / (1 + len(entry.variants))
+            curves[variant.label] = yield from part(steps, *share)
+            yield Step(share[1], variant.label, dict(curves))
+        return curves
+
+    def tables(self, result: Curves, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+        tables = [run.table("curve", label) for label, run in result.items()]
+        return {
+            "plateaus": pd.concat([table.iloc[[-1]] for table in tables], ignore_index=True),
+            "curves": pd.concat(tables, ignore_index=True),
+        }
