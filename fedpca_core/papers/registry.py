@@ -46,7 +46,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     one.key: one
     for one in (
         *(Convergence(name) for name in ("table-1", "uneven", *_VARIED, "rates", "images")),
-        *(Stopped(name) for name in ("uneven", *_VARIED)),
+        *(Stopped(name) for name in ("table-1", "uneven", *_VARIED)),
         Recovered("figure-1a", "Figure 1(a): recovered before converged", growing=False),
         Recovered("figure-1b", "Figure 1(b): recovery against convergence", growing=True),
         Panels("fedpower-figure-3", "Figure 3: Model I", [f for f in FIGURES if f.key[0] == "3"]),
