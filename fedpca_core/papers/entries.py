@@ -42,8 +42,8 @@ class Reading:
     reads : mapping
         Fields of an entry that name the stored result of this reading: ``experiment``, ``series``,
         ``part``, ``measure``. Placeholders stand for the entry's own fields, ``{stem}`` for its
-        measure up to a comma, ``{root}`` for its experiment without “-literal”. Empty where nothing
-        is stored.
+        measure up to a comma, ``{root}`` for its experiment without “-literal” and “-stops”.
+        Empty where nothing is stored.
     only : tuple of str
         Methods to which it applies; empty for all.
     given : tuple of str

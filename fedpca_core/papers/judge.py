@@ -62,7 +62,9 @@ class Tried:
     size : {"paper", "live"}
     agrees : bool
     wide : bool
-        Whether the interval is too wide to say anything.
+        Whether it would agree, but its interval is too wide or its seeds are too few.
+    exact : bool
+        Whether nothing is drawn in it.
     """
 
     reading: str
@@ -73,6 +75,7 @@ class Tried:
     size: str
     agrees: bool
     wide: bool = False
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,8 +154,10 @@ def _open(
     if not counted:
         reasons.append("Ours is at a smaller size than the paper's.")
     if any(one.wide for one in counted):
-        reasons.append("It lies within ours in a reading whose starts spread too widely to tell.")
-    if counted and min(one.seeds for one in counted) < SEEDS:
+        reasons.append(
+            "In one reading ours would agree, but its starts are too few or spread too widely."
+        )
+    if any(one.seeds < SEEDS and not one.exact for one in counted):
         reasons.append(f"Ours is from fewer than {SEEDS} seeds.")
     if untried:
         some = ", ".join(untried[:3]) + (", ..." if len(untried) > 3 else "")
@@ -225,7 +230,7 @@ def read_as(entry: Entry, reading: Reading) -> Entry:
         name: getattr(entry, name) for name in ("experiment", "series", "part", "measure", "method")
     }
     own["stem"] = entry.measure.partition(",")[0]
-    own["root"] = entry.experiment.removesuffix("-literal")
+    own["root"] = entry.experiment.replace("-stops", "").removesuffix("-literal")
     changed: dict[str, Any] = {name: text.format(**own) for name, text in reading.reads.items()}
     return replace(entry, **changed)
 
@@ -240,7 +245,10 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
         if len(ours):
             low, high = interval(ours)
             agrees, wide = agreement(entry, ours)
-            return Tried(name, float(np.median(ours)), low, high, len(ours), size, agrees, wide)
+            if len(ours) < SEEDS and not cells[size].exact:
+                agrees, wide = False, wide or agrees
+            spread = float(np.median(ours)), low, high, len(ours)
+            return Tried(name, *spread, size, agrees, wide, cells[size].exact)
     return None
 
 
@@ -274,5 +282,4 @@ def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
         wide = middle > 0 and max(high / middle, middle / low if low > 0 else np.inf) > WIDEST
         low, high = low / (1 + entry.within), high * (1 + entry.within)
     inside = low <= entry.value <= high
-    wide = wide or 1 < len(ours) < SEEDS
     return inside and not wide, inside and wide

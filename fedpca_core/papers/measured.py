@@ -45,13 +45,16 @@ class Cells:
         By (series, measure), then by (seed, part).
     parts : tuple of str
         In rising order.
+    exact : bool
+        Whether nothing is drawn, so that one seed is all there is.
     """
 
     numbers: Mapping[tuple[str, str], Numbers]
     parts: tuple[str, ...]
+    exact: bool = False
 
     @classmethod
-    def of(cls, table: pd.DataFrame) -> Cells:
+    def of(cls, table: pd.DataFrame, exact: bool = False) -> Cells:
         """From a tidy table of cells; points of curves are left out."""
         numbers: dict[tuple[str, str], dict[tuple[int, str], float]] = {}
         kept = table[table["x"].isna()]
@@ -59,7 +62,7 @@ class Cells:
         for series, measure, seed, part, result in zip(*columns, strict=True):
             if not math.isnan(result):
                 numbers.setdefault((series, measure), {})[int(seed), str(part)] = float(result)
-        return cls(numbers, tuple(sorted(kept["part"].astype(str).unique(), key=_rising)))
+        return cls(numbers, tuple(sorted(kept["part"].astype(str).unique(), key=_rising)), exact)
 
     def take(self, series: str, measure: str, part: str) -> Numbers:
         """Numbers of a series, at one part where one is named."""

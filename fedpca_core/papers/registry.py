@@ -26,7 +26,7 @@ from fedpca_core.errors import require
 from fedpca_core.papers.dfl_formulas import Formulas
 from fedpca_core.papers.dfl_runs import FigureOne, Statements
 from fedpca_core.papers.entries import Entry
-from fedpca_core.papers.experiment import Experiment
+from fedpca_core.papers.experiment import Experiment, Size
 from fedpca_core.papers.faps_leaks import Recovered
 from fedpca_core.papers.faps_runs import Convergence
 from fedpca_core.papers.faps_stops import Stopped
@@ -142,6 +142,12 @@ def _shipped(key: str) -> Mapping[str, Cells]:
     return _cells(key, {one: shipped(one) for one in key.split(" + ")})
 
 
+@cache
+def _exact(key: str, size: Size) -> bool:
+    """Whether an experiment draws nothing, so that it has one seed only."""
+    return {cell.seed for cell in EXPERIMENTS[key].cells(size, 2)} == {0}
+
+
 def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
     keys = key.split(" + ")
     found = [tables.get(one, {}) for one in keys]
@@ -152,7 +158,8 @@ def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
             pd.concat(
                 one[size].assign(part=f"{name} " * named + one[size]["part"])
                 for name, one in zip(keys, found, strict=True)
-            )
+            ),
+            all(_exact(name, size) for name in keys),
         )
         for size in common
     }

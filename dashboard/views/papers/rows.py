@@ -45,8 +45,8 @@ MARKS = dict(zip(WORDS, "✓✓✗?⇄✗–", strict=True))
 
 #: What the verdicts mean, in the order in which they are offered.
 MEANS = {
-    "reproduced": "Under what the paper states ours agrees, or two lines of Python show it. Of a theorem: "
-    "no case of ours violates it, which is no proof.",
+    "reproduced": "Under what the paper states ours agrees, or two lines of Python show it. Of a "
+    "theorem: no case of ours violates it, which is no proof.",
     "reproduced under a reading": "The paper leaves a setting open, or the stated one does not "
     "give it; under the reading that is named ours agrees. Numbers of one row of a table are "
     "judged by one reading.",
@@ -152,7 +152,7 @@ def _readings(entry: Entry, found: Verdict) -> None:
                 "Reading": [one.reading for one in found.tried],
                 "Ours": [figure(one.middle, one.low, one.high, one.seeds, one.size)
                          for one in found.tried],
-                "Agrees": ["yes" if one.agrees else "too wide" if one.wide else "no"
+                "Agrees": ["yes" if one.agrees else "cannot tell" if one.wide else "no"
                            for one in found.tried],
                 "What it is": [says.get(one.reading, "What the paper states.")
                                for one in found.tried],
