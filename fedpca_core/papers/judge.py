@@ -133,7 +133,7 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
     if entry.proves == "true":
         return Verdict("reproduced", entry.why or entry.decides, tried, untried)
     stated = [one for one in counted if one.reading == STATED]
-    if stated and entry.counterexample:
+    if entry.counterexample and stated and not stated[0].wide:
         return Verdict("proved false", entry.why or entry.decides, tried, untried)
     reasons = _open(entry, tried, counted, untried)
     if reasons:
@@ -154,9 +154,7 @@ def _open(
     if not counted:
         reasons.append("Ours is at a smaller size than the paper's.")
     if any(one.wide for one in counted):
-        reasons.append(
-            "In one reading ours would agree, but its starts are too few or spread too widely."
-        )
+        reasons.append("In one reading ours agrees, of too few starts or of widely spread ones.")
     if any(one.seeds < SEEDS and not one.exact for one in counted):
         reasons.append(f"Ours is from fewer than {SEEDS} seeds.")
     if untried:

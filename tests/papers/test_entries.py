@@ -104,7 +104,7 @@ def test_what_is_read_is_there():
             cells = results(each.experiment)
             found += any(len(measured(each, one)) for one in cells.values())
             assert keys_of(each) or not each.experiment, f"{entry.name}: {name}"
-        series = {name for key in keys_of(entry) for one in results(key).values()
+        series = {name for one in results(entry.experiment).values()
                   for name, _ in one.numbers}  # fmt: skip
         asked = {entry.series, *entry.each, *entry.chain} - {""}
         assert found or not asked <= series or entry.over, entry.name

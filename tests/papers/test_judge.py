@@ -30,9 +30,9 @@ def cells(*values, part="", series="A", measure="m"):
             for seed, value in enumerate(values)]  # fmt: skip
 
 
-def results(*tables, size="paper"):
+def results(*tables, size="paper", exact=False):
     rows = [row for table in tables for row in table]
-    made = Cells.of(pd.DataFrame(rows, columns=list(COLUMNS)))
+    made = Cells.of(pd.DataFrame(rows, columns=list(COLUMNS)), exact)
     return lambda key: {size: made} if key == "e" else {}
 
 
@@ -50,7 +50,9 @@ def test_a_number_is_reproduced_where_it_lies_in_our_interval_widened_by_its_tol
 def test_an_interval_too_wide_reproduces_nothing():
     found = judge(NUMBER, results(cells(2.0, 10.0, 40.0)))
     assert found.word == "undetermined" and found.tried[0].wide
-    assert "too widely" in found.why
+    assert "widely spread" in found.why
+    few = judge(NUMBER, results(cells(10.0, 10.0)))
+    assert few.word == "undetermined" and few.tried[0].wide
 
 
 def test_a_claim_holds_for_every_seed_unless_it_says_usually():
@@ -77,6 +79,8 @@ def test_it_differs_only_where_nothing_is_left_to_try():
     assert word(NUMBER, cells(7.0, 7.0)) == "undetermined"
     assert word(NUMBER, far, size="live") == "undetermined"
     assert word(replace(NUMBER, any_size=True), far, size="live") == "differs"
+    assert word(NUMBER, cells(7.0), exact=True) == "differs"
+    assert word(NUMBER, cells(10.0), exact=True) == "reproduced"
     assert judge(NUMBER, lambda key: {}).why == "Its run is not stored yet."
 
 
@@ -102,6 +106,7 @@ def test_arguments_go_before_runs():
     assert word(replace(shown, out_of_scope="No card."), near) == "out of scope"
     assert judge(replace(shown, proves="true", holds={}), lambda key: {}).word == "reproduced"
     assert word(replace(CLAIM, counterexample=True), cells(9.0)) == "proved false"
+    assert word(replace(CLAIM, counterexample=True), cells(10.0)) == "undetermined"
 
 
 def test_numbers_of_a_row_come_from_one_reading():
