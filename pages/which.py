@@ -12,9 +12,10 @@ from dashboard.views import frontier
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Frontier, Strip
-from fedpca_core.questions.which.recommendation import Advice, Recommendation, meant
+from fedpca_core.questions.which.recommendation import Advice, Recommendation, named
 from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.questions.which.use import Use
 
 STUDY, STRIP, ADVICE, REMEDIES = Frontier(), Strip(), Recommendation(), Remedies()
 
@@ -59,6 +60,33 @@ def would_do() -> None:
             parts=["taken"],
         )
     ]
+
+
+@st.fragment(key="use")
+def use_it() -> None:
+    """The answer as code, once there is one."""
+    advice: Advice | None = recommended.result
+    best = None if advice is None or advice.table.empty else advice.place(1)
+    if best is None or not recommended.done:
+        return
+    made = Use.of(best, settings, data)
+    with st.expander(f"Use it: {named(best)}", icon=":material/code:"):
+        if made.refused():
+            st.caption(made.refused())
+        files = made.files()
+        if "fit.py" in files:
+            st.markdown("On your table, in simulation, after `pip install .`:")
+            st.code(files["fit.py"], language="python")
+        st.markdown("On Flower, with `settings.json` of the archive:")
+        st.code(made.commands(), language="bash", wrap_lines=True)
+        st.markdown("What it gives away, counted before anything runs:")
+        st.code("python -m fedpca_core check check.json", language="bash")
+        share.download_archive(
+            lambda: files,
+            name="use-it",
+            label="All of it",
+            told="Script, notebook, settings and deployment file in one archive.",
+        )
 
 
 #: The search for what would do, where there is one.
@@ -111,11 +139,11 @@ with advised:
         lambda found: lay_out(figures.advice(found, settings, data)),
         data=data,
         patience=0.1,  # the picture below does not wait for it
-        parts=["remedy", "would", "taken"],
+        parts=["remedy", "would", "use", "taken"],
     )
     own_table.remedy_of(controls, recommended)
     would_do()
-    st.caption(meant(settings))
+    use_it()
 with pictured:
     job = jobs.study(
         STUDY,

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-import pandas as pd
 import streamlit as st
 
-from dashboard.shell import bundle
+from dashboard.shell import bundle, figures, handout
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -60,36 +59,68 @@ def take_away(
     download_json(settings.to_json(), name=name)
     done = {study: result for study, result in results.items() if result is not None}
     if done:
-        download_tables(
+        download_archive(
             lambda: {
-                f"{study.key}-{title}": table
+                f"{study.key}-{title}.csv": table.to_csv(index=False)
                 for study, result in done.items()
                 for title, table in study.tables(result, settings).items()
             },
-            name=name,
+            name=f"{name}-tables",
+            label="Download tables",
+            told="All numbers behind this page as CSV files.",
         )
+        hand_out(settings, done, data)
         bundle.download(settings, done, link=link(settings.query()), data=data)
 
 
-def download_tables(tables: Callable[[], Mapping[str, pd.DataFrame]], *, name: str) -> None:
-    """Offer tables as CSV files in one archive, written only when somebody asks for it."""
+def hand_out(
+    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
+) -> None:
+    """Offer the page on one sheet, as HTML and as PDF."""
+    printers, address_ = figures.kept(), link(settings.query())
+
+    def made(form: Callable[[handout.Sheet], str | bytes]) -> Callable[[], Any]:
+        return lambda: form(handout.sheet(settings, results, printers, link=address_, data=data))
+
+    with st.popover("One page", icon=":material/description:", key=f"sheet-{settings.kind}"):
+        st.markdown("Question, answer, figure, settings and what it rests on, on one sheet.")
+        kinds: Mapping[str, tuple[Callable[[handout.Sheet], str | bytes], str]] = {
+            "PDF": (handout.pdf, "application/pdf"),
+            "HTML": (handout.page, "text/html"),
+        }
+        for title, (form, mime) in kinds.items():
+            st.download_button(
+                title,
+                data=made(form),
+                file_name=f"{settings.kind}.{title.lower()}",
+                mime=mime,
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"sheet-{settings.kind}-{title}",
+            )
+
+
+def download_archive(
+    files: Callable[[], Mapping[str, str]], *, name: str, label: str, told: str
+) -> None:
+    """Offer text files in one archive, written only when somebody asks for it."""
 
     def data() -> bytes:
         archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
-            for title, table in tables().items():
-                files.writestr(f"{title}.csv", table.to_csv(index=False))
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            for title, content in files().items():
+                packed.writestr(title, content)
         return archive.getvalue()
 
     st.download_button(
-        "Download tables",
+        label,
         data=data,
-        file_name=f"{name}-tables.zip",
+        file_name=f"{name}.zip",
         mime="application/zip",
         icon=":material/download:",
         on_click="ignore",
-        key=f"tables-{name}",
-        help="All numbers behind this page as CSV files.",
+        key=f"archive-{name}",
+        help=told,
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from fedpca_core.questions.which.figures import would_do
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.recommendation import Recommendation, advised
-from fedpca_core.questions.which.remedies import Remedies, at_hand, open_values, sentences
+from fedpca_core.questions.which.remedies import Remedies, at_hand, open_values, sentences, sure
 from fedpca_core.questions.which.runs import problem_of
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.sizes import FEWEST, LIVE, drawn, most_clients, said, sized
@@ -70,7 +70,7 @@ def test_where_it_says_what_would_do_doing_that_does_it(settings):
         short = one.tried[one.tried["value"].astype(float) < float(one.value)]
         for value in short["value"].tail(1):
             before = replace(settings, **{name: type(one.value)(value)})
-            assert outcome(Recommendation().run(before)).place(1) is None
+            assert sure(outcome(Recommendation().run(before))) is None
 
 
 def test_what_would_do_is_drawn_with_what_was_asked_for():

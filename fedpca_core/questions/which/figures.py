@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import remedies, sizes
 from fedpca_core.questions.which.frontier import STRIPS, Front
-from fedpca_core.questions.which.recommendation import Advice, named, seconds, sentences
+from fedpca_core.questions.which.recommendation import Advice, meant, named, seconds, sentences
 from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import ORDER, RULES, share, size
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
@@ -221,6 +221,7 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
         f"Medians over {found.seeds} seeds of data, starts and noise; what is lost is measured "
         "against the best subspace of all records together (simulation only)."
     )
+    yield Chart("advice_view", [speed(found, settings)])
     table = judged(found, settings)
     yield Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
     rules = {
@@ -237,6 +238,41 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
     known.append(Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]))
     whys = [Caption(f"{name}: {why}") for name, why in found.refusals.items()]
     yield Fold("The rules, what leaks, and what could not run", [*known, *whys])
+    if not math.isinf(settings.needed_epsilon):
+        yield Caption(meant(settings))
+
+
+def speed(found: Advice, settings: FrontierSettings) -> Panel:
+    """How fast: what every candidate has lost after every round, and what it may lose."""
+    ways = found.runs.set_index("run")["way"]
+    several = ways.nunique() > 1
+    paths = found.paths[(found.paths["round"] > 0) & found.paths["run"].isin(ways.index)]
+    titles = paths["method"].map({key: METHODS[key].title for key in set(paths["method"])})
+    names = titles + ", " + paths["run"].map(ways) if several else titles
+    named_paths = paths.assign(name=names)
+    limit = settings.most_lost
+    return Panel(
+        key="advice",
+        title="Variance lost, round by round",
+        x_title="rounds",
+        y_title=AXES["unexplained"].lower(),
+        curves=plot(
+            named_paths,
+            "round",
+            "unexplained",
+            "name",
+            colours=None if several else dict(zip(names, paths["method"], strict=True)),
+            least=FLOORS["unexplained"],
+            marker=True,
+        ),
+        baselines=() if math.isinf(limit) else (Baseline("at most", limit),),
+        log_x=True,
+        follows=False,
+        height=300,
+        description="What every candidate has lost of the variance after every round: medians, "
+        "with bands over the seeds; and what was asked for.",
+        simulation_only=True,
+    )
 
 
 def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
@@ -282,7 +318,7 @@ def would_do(found: Mapping[str, Remedy], settings: FrontierSettings) -> Parts:
     yield Note("\n\n".join(f"- {one}" for one in remedies.sentences(found, settings)), "remedy")
     drawn = [remedy_panel(one, settings) for one in found.values() if one.tried["lost"].count() > 1]
     if drawn:
-        yield Chart("remedies_view", drawn)
+        yield Chart(f"remedies-{'-'.join(found)}", drawn)
 
 
 def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:

@@ -1,0 +1,238 @@
+"""A page on one sheet, for whoever was not there: HTML, and PDF.
+
+Question, answer with its uncertainty, the figure, what is known of leaks, the guarantee, settings,
+link and citation. It is made of the parts that the page shows of its first result, or, where a page
+draws by itself, of its first figure and its tables.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from dashboard.player.printed import drawn_png
+from dashboard.shell import figures
+from dashboard.shell.bundle import caption
+from dashboard.shell.document import PRODUCT
+from dashboard.shell.navigation import ENTRIES
+from fedpca_core.papers.sources import software_bibtex
+from fedpca_core.questions.converge.figures import comparison as converged
+from fedpca_core.questions.personalise.figures import comparison as personalised
+from fedpca_core.questions.theory.figures import method as proved
+from fedpca_core.questions.which.figures import advice
+from fedpca_core.settings import Settings
+from fedpca_core.study import parts
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.panels import Heat, Panel
+from fedpca_core.study.study import Study
+
+#: What a page says of a result, by the key of its study.
+TOLD: Mapping[str, Callable[[Any, Any], Iterable[parts.Part]]] = {
+    "recommendation": advice,
+    "convergence": converged,
+    "personalised": personalised,
+    "theory": proved,
+}
+#: Rows of a table, and characters of a cell, that fit on the sheet.
+_ROWS, _CELL = 9, 60
+#: Inches of the sheet, and characters of a line on it.
+_SHEET, _LINE = (8.27, 11.69), 112
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; color: #222;
+       padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.05rem; margin: 1.2em 0 .3em; }
+img { width: 100%; } table { border-collapse: collapse; font-size: .8rem; }
+td, th { text-align: left; padding: .15rem .5rem; border-bottom: 1px solid #ddd; }
+footer, pre { font-size: .75rem; color: #555; white-space: pre-wrap; overflow-wrap: anywhere; }
+@media print { body { margin: 0; } @page { size: A4; margin: 14mm; } }
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """What is on the sheet.
+
+    Attributes
+    ----------
+    question : str
+    answer : list of str
+        Paragraphs, in Markdown's bold.
+    picture : bytes or None
+        PNG of the figure.
+    tables : mapping of label to DataFrame of texts
+    small : list of str
+        Remarks, and the guarantee.
+    settings, link, citation : str
+    """
+
+    question: str
+    answer: list[str] = field(default_factory=list)
+    picture: bytes | None = None
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    small: list[str] = field(default_factory=list)
+    settings: str = ""
+    link: str = ""
+    citation: str = ""
+
+
+def sheet(
+    settings: Settings,
+    results: Mapping[Study[Any, Any], Any],
+    printers: Mapping[str, figures.Printer],
+    *,
+    link: str = "",
+    data: OwnData | None = None,
+) -> Sheet:
+    """The sheet of a page whose studies have these results, the most telling one first."""
+    titles = {entry.name: entry.title for entry in ENTRIES}
+    first = next(iter(results))
+    below = caption(settings, data)
+    made = Sheet(
+        titles.get(settings.kind, first.title),
+        settings=below,
+        link=link,
+        citation=software_bibtex(),
+    )
+    panel: Panel | Heat | None = None
+    for study, result in results.items():
+        told = TOLD.get(study.key)
+        for part in [] if told is None else told(result, settings):
+            shown = _put(made, part)
+            panel = panel or shown
+        guarantee = getattr(getattr(result, "facts", None), "guarantee", None)
+        if guarantee is not None and guarantee.sentence() not in made.small:
+            made.small.append(guarantee.sentence())
+        if told is None and not made.answer:
+            for title, table in list(study.tables(result, settings).items())[:2]:
+                made.tables[f"{study.title}: {title.replace('_', ' ')}"] = _texts(table)
+    picture = None if panel is None else drawn_png(panel)
+    if picture is None:
+        files = next(iter(printers.values()))(below) if printers else {}
+        picture = next((one for name, one in files.items() if name.endswith(".png")), None)
+    return Sheet(**{**vars(made), "picture": picture})
+
+
+def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
+    """Put one part on the sheet; returns the panel that it has, if any."""
+    match part:
+        case str():
+            made.answer.append(part)
+        case parts.Note(text):
+            made.answer.append(text)
+        case parts.Caption(text):
+            made.small.append(text)
+        case parts.Table(rows, label):
+            made.tables[label] = _texts(rows)
+        case parts.Fold(_, inner):
+            for one in inner:
+                if not isinstance(one, parts.Chart):
+                    _put(made, one)
+        case parts.Chart(_, panels):
+            return panels[0] if panels else None
+    return None
+
+
+def _texts(table: pd.DataFrame) -> pd.DataFrame:
+    """The first rows of a table as short texts."""
+    shown = table.head(_ROWS).iloc[:, :8]
+    return shown.map(
+        lambda value: f"{value:.3g}" if isinstance(value, float) else str(value)
+    ).reset_index(drop=True)
+
+
+# ---------------------------------------------------------------------- as a web page
+def page(made: Sheet) -> str:
+    """The sheet as one HTML file that needs nothing else."""
+    said = "".join(f"<p>{_bold(text)}</p>" for text in made.answer)
+    image = ""
+    if made.picture:
+        code = base64.b64encode(made.picture).decode()
+        image = f'<img alt="The figure of this page" src="data:image/png;base64,{code}">'
+    tables = "".join(
+        f"<h2>{escape(label)}</h2>{table.to_html(index=False, border=0)}"
+        for label, table in made.tables.items()
+    )
+    small = "".join(f"<p>{escape(text)}</p>" for text in made.small)
+    link = f'<p><a href="{escape(made.link)}">{escape(made.link)}</a></p>' if made.link else ""
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(made.question)} · '
+        f"{PRODUCT}</title><style>{_STYLE}</style><h1>{escape(made.question)}</h1>{said}{image}"
+        f"{tables}<footer>{small}<p>{escape(made.settings)}</p>{link}"
+        f"<pre>{escape(made.citation)}</pre></footer></html>"
+    )
+
+
+def _bold(text: str) -> str:
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text)).replace("\n\n", "<br>")
+
+
+# ---------------------------------------------------------------------- as a PDF
+def pdf(made: Sheet) -> bytes:
+    """The sheet as a PDF of one page; what does not fit on it is left to the link."""
+    from matplotlib import image as images
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SHEET, facecolor="white")
+    top = 0.96
+
+    def write(text: str, points: float, weight: str = "normal", family: str = "sans-serif") -> None:
+        nonlocal top
+        step = points * 1.3 / 72 / _SHEET[1]
+        width = int(_LINE * 9 / points)
+        for line in [
+            part for one in text.split("\n") for part in textwrap.wrap(one, width) or [""]
+        ]:
+            if top < foot + step:
+                return
+            figure.text(
+                0.07, top, line, fontsize=points, weight=weight, family=family, va="top",
+                parse_math=False,
+            )  # fmt: skip
+            top -= step
+
+    ending = textwrap.wrap(f"{made.settings} {made.link}", int(_LINE * 9 / 6.5))[:7]
+    foot = 0.05 + 0.011 * len(ending)
+    write(made.question, 18, "bold")
+    top -= 0.01
+    for text in made.answer:
+        write(text.replace("**", ""), 9)
+        top -= 0.006
+    if made.picture:
+        picture = images.imread(io.BytesIO(made.picture))
+        height = 0.86 * _SHEET[0] / _SHEET[1] * picture.shape[0] / picture.shape[1]
+        height = min(height, top - foot - 0.02)
+        if height > 0.08:
+            axes = figure.add_axes((0.07, top - height, 0.86, height))
+            axes.imshow(picture, interpolation="antialiased")
+            axes.axis("off")
+            top -= height + 0.01
+    for label, table in made.tables.items():
+        if top > foot + 0.05:
+            write(label, 8.5, "bold")
+            short = table.map(lambda text: textwrap.shorten(str(text), _CELL, placeholder="…"))
+            for row in short.to_numpy():
+                write(" · ".join(one for one in row if one), 7)
+            top -= 0.006
+    for text in made.small:
+        write(text, 6.5)
+    for number, line in enumerate(ending):
+        at = foot - 0.011 * (number + 1)
+        figure.text(0.07, at, line, fontsize=6.5, color="#444444", va="bottom", parse_math=False)
+    figure.text(0.07, 0.025, f"{PRODUCT}: cite as @{_cited(made)}", fontsize=6.5, color="#444444")
+    out = io.BytesIO()
+    with rc_context({"pdf.fonttype": 42}):
+        figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Title": made.question})
+    return out.getvalue()
+
+
+def _cited(made: Sheet) -> str:
+    return " ".join(made.citation.replace("\n", " ").removeprefix("@").split())

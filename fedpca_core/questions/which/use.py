@@ -1,0 +1,246 @@
+"""From an answer to a deployment: the estimator, Flower's settings and commands, the leak check."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pandas as pd
+
+import fedpca_core
+from fedpca_core.algorithms.registry import COMPARED, METHODS
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import ConvergeSettings
+
+#: What a table and its client column are called where there is none yet.
+TABLE, SITE = "records.csv", "site"
+
+
+@dataclass(frozen=True)
+class Use:
+    """One configuration as it is deployed.
+
+    Attributes
+    ----------
+    settings : FrontierSettings
+        With the budget and the sums of the configuration.
+    method : str
+    rounds : int
+    shared : bool
+        Whether clients share the noise behind secure sums.
+    table, site : str
+        The file of records, and its column that names the clients; empty: they are dealt.
+    """
+
+    settings: FrontierSettings
+    method: str
+    rounds: int
+    shared: bool
+    table: str
+    site: str
+
+    @classmethod
+    def of(cls, row: pd.Series, settings: FrontierSettings, data: OwnData | None = None) -> Use:
+        """A row of an advice."""
+        sums, noise = bool(row["sums"]), bool(row["noise"])
+        deployed = replace(
+            settings,
+            epsilon=settings.needed_epsilon if noise else math.inf,
+            secure_aggregation=sums,
+            candidates=(row["method"],),
+        )
+        known = data is not None and settings.problem == "table"
+        return cls(
+            deployed,
+            str(row["method"]),
+            int(row["rounds"]),
+            sums and noise,
+            data.name if known and data is not None else TABLE,
+            settings.client_column if known else SITE,
+        )
+
+    def files(self) -> dict[str, str]:
+        """Everything by file name."""
+        found = {"settings.json": self.flower().to_json(), "check.json": self.check().to_json()}
+        if self.method in COMPARED:
+            found |= {"fit.py": self.estimator(), "fit.ipynb": self.notebook()}
+        return found | {"README.md": self.read_me()}
+
+    # ------------------------------------------------------------------ the estimator
+    def estimator(self) -> str:
+        """A script that fits `FederatedPCA` on the table and says what its messages give away."""
+        return "\n".join([*self._lines(), "print(model.leaks().to_string())", ""])
+
+    def notebook(self) -> str:
+        """The same as a notebook (nbformat 4.5)."""
+        title = f"# {METHODS[self.method].title} on {self.table}"
+        cells = [title, "\n".join(self._lines()), "model.leaks()"]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        made: list[dict[str, Any]] = [
+            {"cell_type": "markdown", "id": "what", "metadata": {}, "source": cells[0]}
+        ]
+        for name, source in zip(("fit", "leaks"), cells[1:], strict=True):
+            code: dict[str, Any] = {"cell_type": "code", "id": name, "metadata": {}}
+            made.append(code | {"source": source, "execution_count": None, "outputs": []})
+        book = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4}
+        return json.dumps(book | {"nbformat_minor": 5}, ensure_ascii=False, indent=1)
+
+    def _lines(self) -> list[str]:
+        c = self.settings
+        arguments = {"method": self._method(), "rounds": str(self.rounds)}
+        if not self.site:
+            arguments["sites"] = str(c.clients)
+        if c.participation < 1:
+            arguments["participation"] = repr(c.participation)
+        if c.secure_aggregation:
+            arguments["secure_aggregation"] = "True"
+        if not math.isinf(c.epsilon):
+            arguments |= {"epsilon": repr(c.epsilon), "delta": repr(c.delta)}
+            arguments |= {"clip": repr(c.clip_norm), "mean_share": repr(c.mean_share)}
+        arguments["random_state"] = str(c.seed)
+        named = "".join(f"    {name}={value},\n" for name, value in arguments.items())
+        read = "read_csv" if self.table.lower().endswith(("csv", "tsv", "txt")) else "read_parquet"
+        lines = [
+            "import pandas as pd",
+            "",
+            "import fedpca_core as fp",
+            "",
+            f"table = pd.{read}({self.table!r})  # one record a row",
+        ]
+        if self.site:
+            lines.append(f"site = table.pop({self.site!r})  # whose record it is")
+        if c.columns:
+            lines.append(f"table = table[{list(c.columns)!r}]")
+        groups = ", groups=site" if self.site else ""
+        return [
+            *lines,
+            *self._prepared(),
+            f"model = fp.FederatedPCA(\n    {c.components},\n{named})",
+            f"model.fit(X{groups})",
+            "print(model.components_, model.explained_variance_ratio_)",
+            *(["print(model.guarantee_.sentence())"] if not math.isinf(c.epsilon) else []),
+        ]
+
+    def _prepared(self) -> list[str]:
+        """Numbers without gaps; under an ε no row is dropped for what is in it."""
+        if not math.isinf(self.settings.epsilon):
+            return [
+                "# The columns count as public; an empty cell is 0, since a row that is dropped",
+                "# says something of its record.",
+                'X = table.select_dtypes("number").fillna(0.0)',
+            ]
+        return [
+            'X = table.select_dtypes("number").dropna()',
+            *(["site = site[X.index]"] if self.site else []),
+        ]
+
+    def _method(self) -> str:
+        """Its key, or with parameters of its own the algorithm itself."""
+        made: Any = METHODS[self.method].make(self.settings)
+        usual: Any = METHODS[self.method].make(
+            ConvergeSettings(components=self.settings.components)
+        )
+        if made == usual:
+            return repr(self.method)
+        changed = {
+            one.name: getattr(made, one.name)
+            for one in fields(made)
+            if getattr(made, one.name) != getattr(usual, one.name)
+        }
+        plain = all(isinstance(value, int | float | str | bool) for value in changed.values())
+        name = type(made).__name__
+        if not plain or name not in fedpca_core.__all__:
+            return repr(self.method)
+        given = "".join(f", {key}={value!r}" for key, value in changed.items())
+        return f"fp.{name}({self.settings.components}{given})"
+
+    # ------------------------------------------------------------------ Flower
+    def flower(self) -> ConvergeSettings:
+        """The settings file that a run on Flower reads."""
+        return replace(self.settings.carried(ConvergeSettings), methods=self._known())
+
+    def _known(self) -> tuple[str, ...]:
+        return (self.method,) if self.method in COMPARED else ConvergeSettings().methods
+
+    def commands(self) -> str:
+        """Three commands: the server, a client's node, and the start of the run."""
+        c = self.settings
+        limit = "" if math.isinf(c.epsilon) else f" epsilon={c.epsilon!r} delta={c.delta!r}"
+        columns = "" if math.isinf(c.epsilon) else ' columns="' + ",".join(c.columns or ("a", "b"))
+        columns += '"' if columns else ""
+        run = (
+            f'settings="settings.json" method="{self.method}" clients={c.clients} '
+            f'rounds={self.rounds}{columns} out="trace.npz"'
+        )
+        return "\n".join(
+            [
+                "# the server; docs/flower.md has its certificates",
+                "flower-superlink --ssl-ca-certfile ca.crt --ssl-certfile server.pem \\",
+                "  --ssl-keyfile server.key --enable-supernode-auth",
+                "# every client, with its own number, records and key",
+                "flower-supernode --superlink federation.example.org:8000 \\",
+                "  --root-certificates ca.crt --auth-supernode-private-key node \\",
+                f'  --node-config \'client=0 data="{TABLE}" memory="memory"{limit}\'',
+                "# the run",
+                f"flwr run engines/flower lab --run-config '{run}'",
+            ]
+        )
+
+    def refused(self) -> str:
+        """What of this a network does not do, or the estimator; empty where all is done."""
+        said = []
+        if self.shared:
+            said.append(
+                "On a network every client adds its noise in full, since one that shares it may "
+                "fall silent; the errors there are those without secure sums."
+            )
+        if self.method not in COMPARED:
+            said.append(
+                f"The estimator does not run {METHODS[self.method].title}: it takes what “How "
+                "fast?” compares."
+            )
+        return " ".join(said)
+
+    # ------------------------------------------------------------------ the leak check
+    def check(self) -> CheckSettings:
+        """The deployment file of the leak check."""
+        c = self.settings
+        centring = "none" if c.problem.startswith("decay") or c.scaling == "none" else "pooled"
+        there = c.carried(CheckSettings)
+        return replace(
+            there,
+            method=self.method,
+            rounds=self.rounds,
+            centring=centring,
+            values="real" if c.problem.startswith("decay") else "grid",
+        )
+
+    def read_me(self) -> str:
+        """What the files are, and what to type."""
+        fit = (
+            [
+                "    python fit.py",
+                "",
+                "fits the estimator; fit.ipynb is the same as a notebook.",
+                "",
+            ]
+            if self.method in COMPARED
+            else []
+        )
+        lines = [
+            f"# {METHODS[self.method].title}",
+            "",
+            *fit,
+            "    python -m fedpca_core check check.json",
+            "",
+            "says what the deployment gives away. On Flower:",
+            "",
+            *(f"    {line}" for line in self.commands().splitlines()),
+            "",
+            self.refused(),
+        ]
+        return "\n".join(lines).rstrip() + "\n"

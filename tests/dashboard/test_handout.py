@@ -1,0 +1,76 @@
+"""A page on one sheet."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from dashboard.shell import handout
+from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.which.frontier import Frontier
+from fedpca_core.questions.which.recommendation import Recommendation
+from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.settings import Settings
+from fedpca_core.steps import outcome
+from fedpca_core.study.pca_settings import ConvergeSettings
+
+ASKED = FrontierSettings(
+    features=6, clients=3, samples=100, components=2, rounds=10, seeds=1, searches=False,
+    candidates=("block_krylov", "centralized"), needed_epsilon=50.0, most_lost=0.5,
+)  # fmt: skip
+LINK = "http://localhost:8501/which?features=6"
+
+
+@pytest.fixture(scope="module")
+def made():
+    result = outcome(Recommendation().run(ASKED))
+    return handout.sheet(ASKED, {Recommendation(): result}, {}, link=LINK)
+
+
+def test_it_has_question_answer_figure_findings_guarantee_settings_link_and_citation(made):
+    assert made.question == "Which one?" and "first in" in " ".join(made.answer)
+    assert made.picture is not None and made.picture.startswith(b"\x89PNG")
+    assert "What leaks" in made.tables and "Every candidate" in made.tables
+    assert any("any clients in any round" in text for text in made.small)
+    page = handout.page(made)
+    for part in ("<b>", LINK.replace("&", "&amp;"), "@software", "Features 6", "seed 0", "<img"):
+        assert part in page
+    assert "**" not in page
+
+
+def test_the_pdf_is_one_page(made):
+    content = handout.pdf(made)
+    assert content.startswith(b"%PDF") and content.count(b"/Type /Page\n") in (0, 1)
+    assert content.count(b"/Type /Page ") + content.count(b"/Type /Page\n") == 1
+
+
+def test_a_text_with_signs_of_formulas_is_printed_as_it_is(made):
+    odd = replace(made, answer=["costs 5 $ or 6 $ <b> & _x_"], link="")
+    assert handout.pdf(odd).startswith(b"%PDF")
+    assert "&lt;b&gt; &amp;" in handout.page(odd)
+
+
+def test_a_page_that_draws_by_itself_gives_its_first_figure_and_tables():
+    alone = ASKED.alone("centralized", epsilon=math.inf)
+    front = outcome(Frontier().run(alone))
+    printed = {"x": lambda caption: {"a.svg": b"<svg/>", "a.png": b"\x89PNG"}}
+    made = handout.sheet(alone, {Frontier(): front}, printed)
+    assert made.picture == b"\x89PNG" and made.tables
+
+
+@pytest.mark.parametrize("key", handout.TOLD)
+def test_what_is_told_belongs_to_a_study(key):
+    from fedpca_core.questions.catalogue import STUDIES
+
+    assert key in STUDIES
+
+
+def test_any_page_says_its_settings():
+    small = ConvergeSettings(features=6, clients=3, samples=50, components=2, rounds=10, starts=1)
+    found = outcome(Convergence().run(small))
+    made = handout.sheet(small, {Convergence(): found}, {})
+    assert made.question == "How fast?" and made.answer and made.picture
+    assert isinstance(TheorySettings(), Settings)

@@ -1,0 +1,99 @@
+"""What the answer hands over runs as it is printed."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedpca_core.algorithms.registry import COMPARED, METHODS
+from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.which.settings import CANDIDATES, FrontierSettings
+from fedpca_core.questions.which.use import Use
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import ConvergeSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+ASKED = FrontierSettings(features=6, clients=3, components=2, needed_epsilon=2.0, rounds=10)
+
+
+def use(method: str, noise: bool, sums: bool = False, **changed: object) -> Use:
+    row = pd.Series({"method": method, "noise": noise, "sums": sums, "rounds": 4.0})
+    settings = FrontierSettings(**{**ASKED.changed(), **changed})
+    return Use.of(row, settings)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    draw = np.random.default_rng(0)
+    rows = pd.DataFrame(draw.standard_normal((90, 6)).round(2), columns=list("abcdef"))
+    rows.assign(site=draw.choice(["x", "y", "z"], 90)).to_csv(tmp_path / "records.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("method", [key for key in CANDIDATES if key in COMPARED][:6])
+@pytest.mark.parametrize("noise", [False, True])
+def test_the_estimator_runs_as_printed(method, noise, table):
+    found: dict[str, object] = {}
+    exec(use(method, noise).estimator(), found)
+    model = found["model"]
+    assert model.components_.shape == (2, 6) and (model.guarantee_ is not None) == noise
+    assert model.rounds_ <= 4
+
+
+def test_parameters_of_its_own_come_along(table):
+    code = use("local_power", False, local_steps=3).estimator()
+    assert "method=fp.LocalPower(2, local_steps=3)" in code
+    exec(code, found := {})
+    assert found["model"].trace_.algorithm.local_steps == 3
+
+
+def test_shared_noise_is_the_estimators_and_not_a_networks():
+    shared = use("centralized", True, sums=True)
+    assert "secure_aggregation=True" in shared.estimator() and "in full" in shared.refused()
+    assert use("centralized", True).refused() == ""
+    assert "does not run FedPower" in use("fedpower", True).refused()
+    assert "fit.py" not in use("fedpower", True).files()
+
+
+@pytest.mark.parametrize("method", ["ssi", "fedpower"])
+def test_the_deployment_file_is_one(method, table):
+    made = use(method, method == "fedpower")
+    (table / "check.json").write_text(made.files()["check.json"])
+    done = subprocess.run(
+        [sys.executable, "-m", "fedpca_core", "check", "check.json"],
+        cwd=table, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and "covariance" in done.stdout.lower(), done.stderr
+    assert made.check() == CheckSettings.from_file(made.files()["check.json"])
+
+
+def test_flower_reads_its_settings_and_the_commands_name_them():
+    made = use("faps", True, penalty_factor=0.3)
+    read = ConvergeSettings.from_file(made.files()["settings.json"])
+    assert read.methods == ("faps",) and read.epsilon == 2.0
+    assert METHODS["faps"].make(read) == METHODS["faps"].make(made.settings)
+    assert 'method="faps" clients=3 rounds=4' in made.commands()
+    assert "epsilon=2.0 delta=1e-06" in made.commands()
+    assert "epsilon" not in use("faps", False).commands()
+    assert math.isinf(use("faps", False).flower().epsilon)
+
+
+def test_the_notebook_is_one_and_names_the_visitors_table():
+    made = use("ssi", False)
+    book = nbformat.reads(made.notebook(), as_version=4)
+    nbformat.validate(book)
+    assert json.loads(made.notebook())["cells"][0]["source"].endswith("records.csv")
+    own = FrontierSettings(problem="table", client_column="ward")
+    row = pd.Series({"method": "ssi", "noise": False, "sums": False, "rounds": 1.0})
+    code = Use.of(row, own, OwnData("mine.parquet", b"")).estimator()
+    assert "read_parquet('mine.parquet')" in code and "pop('ward')" in code
