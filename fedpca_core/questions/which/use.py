@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-import fedpca_core
+from fedpca_core import algorithms
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.which.settings import FrontierSettings
@@ -153,7 +153,7 @@ class Use:
         }
         plain = all(isinstance(value, int | float | str | bool) for value in changed.values())
         name = type(made).__name__
-        if not plain or name not in fedpca_core.__all__:
+        if not plain or name not in algorithms.__all__:
             return repr(self.method)
         given = "".join(f", {key}={value!r}" for key, value in changed.items())
         return f"fp.{name}({self.settings.components}{given})"
