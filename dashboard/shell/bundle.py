@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import streamlit as st
 
 from dashboard.shell import figures, script
 from dashboard.shell.document import PRODUCT
+from fedpca_core.errors import visible
 from fedpca_core.papers.cited import cited
 from fedpca_core.papers.sources import software_bibtex
 from fedpca_core.settings import Settings
@@ -46,7 +48,7 @@ def caption(settings: Settings, data: OwnData | None = None) -> str:
         texts = [parameters[name].text(one) for one in many] or ["none"]
         told.append(f"{parameters[name].label} {' + '.join(texts)}")
     if data is not None:
-        told.append(f"own file {data.name}, SHA-256 {data.digest[:12]}…")
+        told.append(f"own file {visible(data.name)}, SHA-256 {data.digest[:12]}…")
     seed = getattr(settings, "seed", None)
     told.append("all else at its default" if told else "all settings at their defaults")
     told += [] if seed is None else [f"seed {seed}"]
@@ -74,7 +76,7 @@ def archive(
     for title, table in tables.items():
         files[f"tables/{title}.csv"] = table.to_csv(index=False).encode()
     bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), software_bibtex()])
-    table_option = "" if data is None else f" --table {data.name}"
+    table_option = "" if data is None else f" --table={shlex.quote(data.name)}"
     code = script.text(settings, list(results), data)
     texts: dict[str, str] = {
         "columns.csv": described(tables).to_csv(index=False),

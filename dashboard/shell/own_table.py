@@ -26,9 +26,17 @@ def upload(controls: Controls[Any]) -> TableFacts | None:
     _, facts = choose("One row for each record, one column for each feature.")
     if facts is not None:
         client_column(controls, facts)
-        controls.parameter("columns", options=facts.numeric)
+        features(controls, facts)
         controls.parameter("scaling")
     return facts
+
+
+def features(controls: Controls[Any], facts: TableFacts) -> None:
+    """Draw which columns are features, and what becomes of missing cells with what that costs."""
+    controls.parameter("columns", options=(*facts.numeric, *facts.further))
+    if facts.missing or controls.values.get("missing", "drop") != "drop":
+        controls.parameter("missing")
+        st.caption(facts.gaps() or "No cell of the numeric columns is missing.")
 
 
 def client_column(controls: Controls[Any], facts: TableFacts) -> None:
@@ -39,6 +47,15 @@ def client_column(controls: Controls[Any], facts: TableFacts) -> None:
         empty="Split by a rule",
         shapes=itself,
     )
+    if facts.suggested and not controls.values["client_column"]:
+        st.button(
+            f"“{plain(facts.suggested)}” names the clients",
+            on_click=controls.changer(
+                lambda: replace(controls.settings(), client_column=facts.suggested)
+            ),
+            key="suggested_clients",
+            help="It has few values, each on several rows, and is called as such columns are.",
+        )
 
 
 def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:

@@ -23,9 +23,9 @@ from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.problems.table_cleaning import (
     CleanTable,
     clean_table,
-    listed,
     public_table,
 )
+from fedpca_core.problems.table_columns import listed
 from fedpca_core.streams import Streams
 
 SCALINGS = ("standardise", "centre", "none")
@@ -65,8 +65,8 @@ def from_table(
     scaling : {"standardise", "centre", "none"}
         Pooled mean 0 and variance 1, pooled mean 0, or nothing. Both take secure sums over the
         clients beforehand.
-    missing : {"drop", "refuse"}
-        Drop rows with a missing or infinite value, or refuse the table.
+    missing : {"drop", "columns", "fill", "refuse"}
+        What becomes of missing and infinite values (`clean_table`).
     heterogeneity : float, optional
         The parameter. At 1 every client has its own rows (without a client column: a range of the
         leading principal score of its own), at 0 rows are dealt at random. By default 1 with a

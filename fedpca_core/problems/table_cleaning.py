@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.client_data import LARGEST as LARGEST_SQUARED
+from fedpca_core.problems.table_columns import features, handled, listed, plain
 
 #: More numeric columns or clients than this are refused: nothing would answer in time.
 MAX_FEATURES = 1000
@@ -114,8 +115,9 @@ def clean_table(
         The features; by default every numeric column except the client column.
     client_column : str, optional
         Which column names the client a row belongs to.
-    missing : {"drop", "refuse"}
-        Drop rows with a missing or infinite value, or refuse the table.
+    missing : {"drop", "columns", "fill", "refuse"}
+        Drop rows with a missing or infinite value, or columns with any, or fill them with the
+        column's median, or refuse the table.
 
     Raises
     ------
@@ -123,12 +125,16 @@ def clean_table(
         Unknown or repeated columns, fewer than two usable ones, too many, too few complete rows,
         missing values under "refuse", a client column that names one client or too many.
     """
+    frame = _named(plain(frame), columns, client_column)
+    own = () if client_column is None else (client_column,)
+    numbers, text = features(frame, columns or (), own)
     require(
-        missing in ("drop", "refuse"), f"Missing values are 'drop' or 'refuse', not {missing!r}."
+        numbers.shape[1] <= MAX_FEATURES,
+        f"There are {numbers.shape[1]:,} numeric columns, more than {MAX_FEATURES:,}; choose "
+        "fewer.",
     )
-    frame = _named(frame, columns, client_column)
-    numeric, text = _numeric_columns(frame, columns, client_column)
-    values = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
+    numbers, about_gaps = handled(numbers, missing)
+    numeric, values = list(numbers.columns), numbers.to_numpy()
     holes = ~np.isfinite(values)
     empty = holes.all(axis=0)
     gaps = {
@@ -183,7 +189,7 @@ def clean_table(
         missing=gaps,
         counts=counts,
         clients_lost=lost,
-        reading=str(frame.attrs.get("reading", "")),
+        reading=" ".join(part for part in (about_gaps, frame.attrs.get("reading")) if part),
         **{name: tuple(np.array(numeric, dtype=object)[mask]) for name, mask in pick.items()},
     )
     return CleanTable(np.ascontiguousarray(values[:, usable]), codes, report)
@@ -250,32 +256,10 @@ def distinctly_named(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis=1)
 
 
-def _numeric_columns(
-    frame: pd.DataFrame, columns: Sequence[str] | None, client_column: str | None
-) -> tuple[list[str], list[str]]:
-    """Columns that can be features, and columns of text."""
-    chosen = [c for c in dict.fromkeys(columns or frame.columns) if c != client_column]
-    numeric = [
-        c
-        for c in chosen
-        if pd.api.types.is_any_real_numeric_dtype(frame[c]) or pd.api.types.is_bool_dtype(frame[c])
-    ]
-    text = [c for c in chosen if c not in numeric]
-    require(
-        not columns or not text,
-        f"Not numeric: {listed(text)}; choose numeric columns only.",
-    )
-    require(
-        len(numeric) <= MAX_FEATURES,
-        f"There are {len(numeric):,} numeric columns, more than {MAX_FEATURES:,}; choose fewer.",
-    )
-    return numeric, text
-
-
 def _check_gaps(gaps: Mapping[str, int], complete: int, rows: int, missing: str) -> None:
     counted = [f"{column} ({count:,})" for column, count in gaps.items()]
     require(
-        missing == "drop" or not gaps,
+        missing != "refuse" or not gaps,
         f"Values are missing in {listed(counted)}; drop these rows or leave these columns out.",
     )
     if gaps:
@@ -326,9 +310,3 @@ def client_name(value: object) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Names for a sentence, cut short when there are many."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -16,6 +16,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import array_file
 from fedpca_core.problems.array_file import SPOILED, Promise
 from fedpca_core.problems.csv_file import MISSING, read_csv
+from fedpca_core.problems.table_columns import plain
 
 #: How the names of such files end.
 SUFFIXES = ("csv", "tsv", "txt", "parquet", "npy", "npz")
@@ -73,12 +74,12 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
             names = [f"column {index + 1}" for index in range(matrix.shape[1])]
             frame = pd.DataFrame(matrix, columns=names)
     else:
-        return read_csv(content, limit=len(content), name=name, missing=missing)
+        frame = read_csv(content, limit=len(content), name=name, missing=missing)
     require(
         min(frame.shape) > 0,
         f"{name} holds no records; choose a file with one record a row.",
     )
-    return frame
+    return plain(frame)
 
 
 def _is_numpy(content: bytes) -> bool:

@@ -15,7 +15,8 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.problems.heterogeneity import DEALT
 from fedpca_core.problems.problem import Problem, from_blocks
-from fedpca_core.problems.table_cleaning import MAX_CLIENTS, listed
+from fedpca_core.problems.table_cleaning import MAX_CLIENTS
+from fedpca_core.problems.table_columns import listed
 from fedpca_core.problems.traffic_files import Traffic, available, load
 from fedpca_core.problems.traffic_synthetic import synthetic
 from fedpca_core.problems.traffic_table import read_traffic

@@ -20,8 +20,8 @@ from fedpca_core.problems.table_cleaning import (
     cell_numbers,
     client_name,
     distinctly_named,
-    listed,
 )
+from fedpca_core.problems.table_columns import features, handled, listed
 from fedpca_core.problems.table_file import read_table
 from fedpca_core.problems.traffic_files import Traffic
 from fedpca_core.problems.traffic_schemas import HEADERLESS, Schema, attacks_in, recognise
@@ -74,6 +74,7 @@ def read_traffic(
     normal_value: str = "",
     columns: Sequence[str] = (),
     client_column: str = "",
+    missing: str = "drop",
     seed: int = 0,
     public_schema: bool = False,
 ) -> Traffic:
@@ -94,6 +95,9 @@ def read_traffic(
         The features; none given: all of a known data set, else every numeric column.
     client_column : str
         The column that says whose record it is; "" leaves the split to `prepare`.
+    missing : {"drop", "columns", "fill"}
+        What becomes of missing and infinite cells (`handled`); rows of a known data set are
+        dropped.
     seed : int
         Draws that split, and the rows kept of a very long file.
     public_schema : bool
@@ -112,8 +116,9 @@ def read_traffic(
         # In these files a dash is a value ("does not apply"), not a gap.
         table = schema.spelled(distinctly_named(read_table(content, name, missing=())))
     rows = _usable(
-        table, schema, columns, label_column, normal_value, client_column, name, public_schema
-    )
+        table, schema, columns, label_column, normal_value, client_column, name, public_schema,
+        missing,
+    )  # fmt: skip
     rows = _thinned(rows, Streams(seed).generator("data", 1))
     normal = np.flatnonzero(~rows.attack)
     drawn = Streams(seed).generator("data", 2).permutation(normal)
@@ -160,6 +165,7 @@ def _usable(
     client_column: str,
     name: str,
     public_schema: bool,
+    missing: str,
 ) -> _Rows:
     known = [column for column in table.columns if column.casefold() in _LABEL_NAMES]
     read = len(table)
@@ -201,7 +207,7 @@ def _usable(
     elif public_schema:
         names, values = _named_features(table, [c for c in columns if c not in labels], name)
     else:
-        names, values, said = _features(table, columns, labels, name)
+        names, values, said = _features(table, columns, labels, name, missing)
         story.append(said)
     if public_schema:
         story.append("A cell without a number counts as 0.")
@@ -247,31 +253,28 @@ def _named_features(
 
 
 def _features(
-    table: pd.DataFrame, columns: Sequence[str], labels: set[str], name: str
+    table: pd.DataFrame, columns: Sequence[str], labels: set[str], name: str, missing: str
 ) -> tuple[tuple[str, ...], Array, str]:
     """The numeric columns of a table that is none of the known data sets."""
     _check_named(table, columns, name)
-    offered = [column for column in columns or table.columns if column not in labels]
-    numeric = [
-        column
-        for column in offered
-        if pd.api.types.is_numeric_dtype(table[column]) and bool(table[column].notna().any())
-    ]
+    numbers, text = features(table, columns, labels)
+    filled = [column for column in numbers if bool(numbers[column].notna().any())]
     count = np.arange(len(table))
     numbering = [
         column
-        for column in numeric
-        if len(table) > 1 and np.array_equal(table[column] - table[column].iloc[0], count)
+        for column in filled
+        if len(table) > 1 and np.array_equal(numbers[column] - numbers[column].iloc[0], count)
     ]
-    kept = [column for column in numeric if column not in numbering]
+    kept, gaps = handled(numbers[[name for name in filled if name not in numbering]], missing)
     require(
-        len(kept) >= 2,
-        f"{name} has {len(kept)} numeric column{'s' if len(kept) != 1 else ''} besides its labels, "
-        "but at least 2 features are needed; choose other columns or another file.",
+        kept.shape[1] >= 2,
+        f"{name} has {kept.shape[1]} numeric column{'s' if kept.shape[1] != 1 else ''} besides its "
+        "labels, but at least 2 features are needed; choose other columns or another file.",
     )
-    left_out = [column for column in offered if column not in kept]
+    left_out = [column for column in table.columns if column in {*text, *numbering}]
+    left_out += [str(column) for column in numbers if column not in filled]
     story = f"Left out, not numeric or mere row numbers: {listed(left_out)}." if left_out else ""
-    return tuple(kept), table[kept].to_numpy(dtype=float, na_value=np.nan), story
+    return tuple(kept.columns), kept.to_numpy(), " ".join(part for part in (gaps, story) if part)
 
 
 def _thinned(rows: _Rows, generator: np.random.Generator) -> _Rows:

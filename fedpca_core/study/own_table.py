@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from fedpca_core.problems import Problem, from_table
 from fedpca_core.problems.table_cleaning import NAMED, distinctly_named
+from fedpca_core.problems.table_columns import MOST_CATEGORIES, dates, features
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step
@@ -22,10 +25,16 @@ from fedpca_core.study.study import Study
 __all__ = ["NAMED"]
 
 #: Fields that say how a table is read.
-TABLE_FIELDS = ("client_column", "columns", "scaling")
+TABLE_FIELDS = ("client_column", "columns", "scaling", "missing")
 S = TypeVar("S", bound=Settings)
 #: A column of more distinct values names nobody's client and no label.
 _MOST_VALUES = 200
+#: What columns that name clients are called.
+_CLIENTS = re.compile(
+    r"(^|[^a-z])(site|hospital|clinic|cent(er|re)|client|station|institution|location|district"
+    r"|device|sensor|bank|school|branch|ward|node|owner|user)s?([^a-z]|$)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -36,37 +45,72 @@ class TableFacts:
     ----------
     rows, columns : int
     numeric : tuple of str
-        Columns that could be features: neither text nor constant.
+        Columns that are features where nobody chooses: neither text nor constant.
+    further : tuple of str
+        Columns that become features where they are chosen: dates and few texts.
     clients : tuple of str
         Columns that could name clients: few distinct values, each on several rows.
+    suggested : str
+        The one that probably does; empty where none looks like it.
     labels : mapping of str to tuple of str
         Columns that could hold labels, the likely ones first, and their values.
+    missing : int
+        Empty or infinite cells of the numeric columns.
+    complete_rows, complete_columns : int
+        Rows, and numeric columns, without any.
     """
 
     rows: int
     columns: int
     numeric: tuple[str, ...]
+    further: tuple[str, ...]
     clients: tuple[str, ...]
+    suggested: str
     labels: Mapping[str, tuple[str, ...]]
+    missing: int
+    complete_rows: int
+    complete_columns: int
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> TableFacts:
         """The facts of a table."""
         most = min(max(2, len(table) // 2), _MOST_VALUES)
         distinct = {str(name): int(table[name].nunique()) for name in table.columns}
+        numbers, others = features(table)
+        numeric = [name for name in numbers.columns if distinct[name] > 1]
+        finite = np.isfinite(numbers[numeric].to_numpy())
+        labels = {
+            name: tuple(str(value) for value in table[name].dropna().unique())
+            for name in label_columns(table)
+        }
+        clients = [name for name, count in distinct.items() if 2 <= count <= most]
         return cls(
-            len(table),
-            table.shape[1],
-            tuple(
-                str(c)
-                for c in table.columns
-                if pd.api.types.is_numeric_dtype(table[c]) and distinct[str(c)] > 1
+            rows=len(table),
+            columns=table.shape[1],
+            numeric=tuple(numeric),
+            further=tuple(
+                name
+                for name in others
+                if 2 <= distinct[name] <= MOST_CATEGORIES or dates(table[name]) is not None
             ),
-            tuple(name for name, count in distinct.items() if 2 <= count <= most),
-            {
-                name: tuple(str(value) for value in table[name].dropna().unique())
-                for name in label_columns(table)
-            },
+            clients=tuple(clients),
+            suggested=next((name for name in clients if _CLIENTS.search(name)), ""),
+            labels=labels,
+            missing=int(finite.size - finite.sum()),
+            complete_rows=int(finite.all(axis=1).sum()),
+            complete_columns=int(finite.all(axis=0).sum()),
+        )
+
+    def gaps(self) -> str:
+        """What each way with the missing cells costs; empty where there are none."""
+        if not self.missing:
+            return ""
+        cells, wide = self.rows * len(self.numeric), len(self.numeric)
+        return (
+            f"{self.missing:,} of {cells:,} cells are missing ({self.missing / cells:.1%}). "
+            f"Dropping rows keeps {self.complete_rows:,} of {self.rows:,}; dropping columns keeps "
+            f"{self.complete_columns:,} of {wide:,}; filling keeps all, but what is filled varies "
+            "less than records do, and with no other column. Under an ε an empty cell counts as 0."
         )
 
 
@@ -145,6 +189,7 @@ def own_problem(
         client_column=settings.client_column or None,
         clients=settings.clients,
         scaling=settings.scaling,
+        missing=settings.missing,
         seed=settings.seed,
         name=data.name,
         public_schema=math.isfinite(getattr(settings, "epsilon", math.inf)),

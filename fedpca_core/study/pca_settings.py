@@ -14,6 +14,7 @@ from fedpca_core.settings import Settings, Value, because, choice, declared, num
 # choice, number, scale, switch
 from fedpca_core.study.world import (
     CLIENTS_NAMED,
+    EMPTY_IS_ZERO,
     EVERYBODY,
     NO_NOISE,
     NOT_CENTRED,
@@ -48,6 +49,7 @@ class ConvergeSettings(Settings):
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
     scaling: str = shared("scaling")
+    missing: str = shared("missing")
     features: int = shared("features", low=4, high=300)
     clients: int = shared("clients", high=100)
     samples: int = shared(
@@ -217,7 +219,8 @@ class ConvergeSettings(Settings):
             (self.problem != "decay_arithmetic", other, "condition"),
             (not synthetic, other, ("features", "samples")),
             (self.problem not in IMAGES, other, ("records_per_client", "resolution")),
-            (not own, other, ("client_column", "columns", "scaling")),
+            (not own, other, ("client_column", "columns", "scaling", "missing")),
+            (math.isfinite(self.epsilon), EMPTY_IS_ZERO, "missing"),
             (own and self.client_column, CLIENTS_NAMED, ("clients", "heterogeneity", "split")),
             (not any(one.heeds_absence for one in methods), NO_METHOD, "absent"),
             (self.participation == 1, EVERYBODY, "absent"),

@@ -44,6 +44,7 @@ PROBLEMS = {
 NO_NOISE = "There is no noise at ε = ∞."
 EVERYBODY = "Everybody takes part in every round."
 CLIENTS_NAMED = "A column of the table says who the clients are."
+EMPTY_IS_ZERO = "Under an ε an empty cell counts as 0."
 NOT_CENTRED = "The records are not centred, so no mean is paid for."
 
 
@@ -112,6 +113,11 @@ class World(Settings):
         "standardise",
         "Scaling",
         {"standardise": "Standardise", "centre": "Centre only", "none": "As they are"},
+    )
+    missing: str = choice(
+        "drop",
+        "Missing cells",
+        {"drop": "Drop rows", "columns": "Drop columns", "fill": "Fill with medians"},
     )
 
 

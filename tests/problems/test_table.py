@@ -148,7 +148,11 @@ def many(columns):
     [
         (table(), {"columns": ["height", "size"]}, "no column “size”; the columns are site, "),
         (table(), {"client_column": "hospital"}, "no column “hospital”"),
-        (table(), {"columns": ["height", "remark"]}, "Not numeric: remark; choose numeric"),
+        (
+            table(),
+            {"columns": ["height", "remark"]},
+            "Not numeric: remark. It holds 1 diff",
+        ),
         (table(), {"columns": ["height", "version"]}, r"Only 1 numeric column varies .*version"),
         (table()[["site", "remark"]], {}, "Only 0 numeric columns vary .*left out: site, remark"),
         (table(), {"client_column": "remark"}, "“text” in the client column .* one client"),

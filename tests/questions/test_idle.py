@@ -44,7 +44,9 @@ from fedpca_core.study.study import Study
 Seen = Callable[[Any], object]
 #: Too many of these take long.
 LARGEST = {"features": 60, "samples": 3000, "clients": 10, "rounds": 100, "starts": 3}
-OF_FILES = ("client_column", "columns", "scaling", "target", "label_column", "normal_value")
+OF_FILES = (
+    *("client_column", "columns", "scaling", "missing", "target", "label_column", "normal_value"),
+)
 
 
 # ---------------------------------------------------------------------- what two runs differ in

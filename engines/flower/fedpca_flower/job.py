@@ -15,7 +15,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import FROM_THE_SYSTEM
 from fedpca_core.problems.own_records import Column, first_difference
 from fedpca_core.problems.perturbation import Budget, source_guarantee
-from fedpca_core.problems.table_cleaning import listed
+from fedpca_core.problems.table_columns import listed
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.described import describe

@@ -11,7 +11,15 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.settings import Settings, because, choice, number, scale, switch, text
-from fedpca_core.study.world import CLIENTS_NAMED, EVERYBODY, NO_NOISE, PROBLEMS, foreign, shared
+from fedpca_core.study.world import (
+    CLIENTS_NAMED,
+    EMPTY_IS_ZERO,
+    EVERYBODY,
+    NO_NOISE,
+    PROBLEMS,
+    foreign,
+    shared,
+)
 
 #: Where traffic comes from.
 TRAFFIC = {
@@ -31,6 +39,7 @@ class AnomalySettings(Settings):
     normal_value: str = text("", "Label of normal records", key="normal")
     columns: tuple[str, ...] = shared("columns")
     client_column: str = shared("client_column")
+    missing: str = shared("missing")
     clients: int = shared("clients", 100)
     split: str = choice("sorted", "Split", {"sorted": "Sorted (non-iid)", "iid": "Shuffled (iid)"})
     transform: str = choice("log", "Transform", {"log": "Logarithm", "none": "None (paper)"})
@@ -125,9 +134,10 @@ class AnomalySettings(Settings):
 
     def idle(self) -> Mapping[str, str]:
         own, off = self.problem == "own", math.isinf(self.epsilon)
-        of_files = ("label_column", "normal_value", "columns", "client_column")
+        of_files = ("label_column", "normal_value", "columns", "client_column", "missing")
         return because(
             (not own, foreign(self.problem), of_files),
+            (not off and self.standardising == "centre", EMPTY_IS_ZERO, "missing"),
             (own and self.client_column, CLIENTS_NAMED, ("clients", "split")),
             (off, NO_NOISE, ("delta", "clip_norm", "mean_share", "mean_clip")),
             (self.method != "fedpg", "Only FedPG projects.", "projection"),

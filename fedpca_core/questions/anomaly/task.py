@@ -36,7 +36,9 @@ __all__ = ["NO_LABELS"]
 #: Rows of a file for each client, where the file decides how many there are.
 ROWS_A_CLIENT = 20
 #: Fields that the raw records depend on, and those that the task does.
-_OWN = frozenset({"problem", "label_column", "normal_value", "columns", "client_column", "seed"})
+_OWN = frozenset(
+    {"problem", "label_column", "normal_value", "columns", "client_column", "missing", "seed"}
+)
 _SPLIT = frozenset({"clients", "split", "transform", "standardising"})
 TASK = _OWN | _SPLIT
 #: Fields that noise at the source depends on besides.
@@ -260,6 +262,7 @@ def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
             normal_value=settings.normal_value,
             columns=settings.columns,
             client_column=settings.client_column,
+            missing=settings.missing,
             seed=settings.seed,
             public_schema=by_schema(settings),
         )

@@ -17,7 +17,14 @@ from fedpca_core.settings import Settings, because, choice, number, scale, switc
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
-from fedpca_core.study.world import CLIENTS_NAMED, NO_NOISE, PROBLEMS, foreign, shared
+from fedpca_core.study.world import (
+    CLIENTS_NAMED,
+    EMPTY_IS_ZERO,
+    NO_NOISE,
+    PROBLEMS,
+    foreign,
+    shared,
+)
 
 #: Personalised PCA, its two baselines and its rival, as the registry names them.
 PERSONAL, ALONE, SHARED = "personalized", "local_training", "global_averaging"
@@ -37,6 +44,7 @@ class PersonaliseSettings(Settings):
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
     scaling: str = shared("scaling")
+    missing: str = shared("missing")
     heterogeneity: float = shared("heterogeneity", 0.2, low=0.01, step=0.01)
     samples: int = shared("samples", 10, grid=(1, 2, 5, 10, 20, 40, 80, 160, 320))
     clients: int = shared("clients", 50, high=200)
@@ -82,6 +90,7 @@ class PersonaliseSettings(Settings):
         own, other = self.problem == "table", foreign(self.problem)
         return because(
             (not own, other, TABLE_FIELDS),
+            (math.isfinite(self.epsilon), EMPTY_IS_ZERO, "missing"),
             (own, other, "features"),
             (own and self.client_column, CLIENTS_NAMED, "clients"),
             (math.isinf(self.epsilon), NO_NOISE, ("delta", "clip_norm")),

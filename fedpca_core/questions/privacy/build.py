@@ -45,7 +45,7 @@ DIRECTIONS = 4
 #: Fields that the data depend on.
 _PROBLEM_FIELDS = (
     "problem", "features", "clients", "samples", "networks", "treatment", "clip_norm", "seed",
-    "client_column", "columns", "scaling",
+    "client_column", "columns", "scaling", "missing",
 )  # fmt: skip
 _PROBLEMS: Remembered[Problem] = Remembered(4)
 

@@ -12,7 +12,15 @@ from fedpca_core.papers.fedpower import FIGURES
 from fedpca_core.settings import Settings, because, choice, number, scale, switch
 from fedpca_core.study.own_table import TABLE_FIELDS
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_core.study.world import CLIENTS_NAMED, NO_NOISE, NOT_CENTRED, PROBLEMS, foreign, shared
+from fedpca_core.study.world import (
+    CLIENTS_NAMED,
+    EMPTY_IS_ZERO,
+    NO_NOISE,
+    NOT_CENTRED,
+    PROBLEMS,
+    foreign,
+    shared,
+)
 
 #: Real records, and the visitor's own.
 REAL = ("digits", "fashion_mnist", "olivetti", "auto", "table")
@@ -61,6 +69,7 @@ class PrivacySettings(Settings):
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
     scaling: str = shared("scaling", "centre", choices={"centre": "Centre", "none": "As they are"})
+    missing: str = shared("missing")
     treatment: str = choice(
         "normalised",
         "Records are",
@@ -115,6 +124,7 @@ class PrivacySettings(Settings):
         own_steps = power or ways or not without_effect(settings, (self.method,), steps)
         return because(
             (not own, other, TABLE_FIELDS),
+            (not off, EMPTY_IS_ZERO, "missing"),
             (own and self.client_column, CLIENTS_NAMED, "clients"),
             (real, other, "features"),
             (real or self.problem == "blocks", other, "samples"),

@@ -18,7 +18,7 @@ from fedpca_core.consensus.methods import InexactUzawa, Method, ProxSkip
 from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
-from fedpca_core.problems.table_cleaning import listed
+from fedpca_core.problems.table_columns import listed
 from fedpca_core.settings import Settings, because, choice, number, scale, text
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
@@ -58,6 +58,7 @@ class TheorySettings(Settings):
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
     scaling: str = shared("scaling")
+    missing: str = shared("missing")
     target: str = text("", "Column to predict")
     method: str = choice("exact", "Method", ITERATIONS)
     condition: float = scale(
