@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         from tests.browser.tools import ROOT, serve
 
         workers = os.environ.get("FEDPCA_WORKERS", "2")  # 2: a server that nobody set up
-
+        os.environ["FEDPCA_STATUS"] = "here"
         with ExitStack() as servers:
             started = [
                 str(servers.enter_context(serve(ROOT / "app.py", ROOT, workers))).removeprefix(
@@ -195,7 +195,10 @@ async def _watch(addresses: list[str], waits: Waits) -> None:
 
 
 def _status(address: str) -> dict[str, Any]:
-    with urllib.request.urlopen(f"http://{address}/status", timeout=30) as answer:
+    request = urllib.request.Request(f"http://{address}/status")
+    if token := os.environ.get("FEDPCA_STATUS_TOKEN"):
+        request.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(request, timeout=30) as answer:
         found: dict[str, Any] = json.load(answer)
         return found
 

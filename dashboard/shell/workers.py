@@ -73,7 +73,11 @@ def _plain_main() -> Iterator[None]:
 
 
 class Unlucky(InvalidInput):
-    """Refused for want of memory, which the same settings may find another time."""
+    """Refused for what the same settings may not meet another time: no memory, a process gone."""
+
+
+#: One process is started at a time: `_plain_main` puts something where all threads look.
+_STARTING = threading.Lock()
 
 
 class Worker:
@@ -86,7 +90,7 @@ class Worker:
         self._ended, self._ending = False, threading.Lock()
         memory = limits.LIMITS.megabytes
         self._process = context.Process(target=serve, args=(end, memory, NICE[long]), daemon=True)
-        with _plain_main():
+        with _STARTING, _plain_main():
             self._process.start()
         end.close()
 
@@ -167,14 +171,16 @@ class Worker:
             self._line.close()
 
     def _obituary(self) -> str:
-        """Why the process is gone, as far as its exit code says."""
+        """That the process is gone, and what its exit code says of it; why, nobody knows."""
         code = self._process.exitcode
-        if code == -signal.SIGKILL:
-            return (
-                "The system ended this computation, most likely for want of memory; choose "
-                f"smaller sizes, or {limits.ELSEWHERE}."
-            )
-        return f"The process of this computation ended (code {code}); press “Run again”."
+        if code is not None and code < 0:
+            how = f"was ended by the system ({signal.Signals(-code).name})"
+        else:
+            how = f"ended by itself (code {code})"
+        return (
+            f"The process of this computation {how} and left no reason; press “Run again”, and "
+            f"where it happens again choose smaller sizes, or {limits.ELSEWHERE}."
+        )
 
 
 class Pool:

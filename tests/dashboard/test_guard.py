@@ -43,6 +43,11 @@ def test_every_answer_closes_the_browser():
 
 @pytest.mark.parametrize("path", ["/status", "/_stcore/metrics", "/lab/pca/_stcore/metrics"])
 def test_only_the_operator_sees_figures(monkeypatch, path):
+    for host in ("203.0.113.7", "127.0.0.1", "::1"):
+        assert visit(path, host).status == 404  # closed unless a setting opens it
+    monkeypatch.setenv("FEDPCA_STATUS", "yes")
+    assert visit(path, "127.0.0.1").status == 404
+    monkeypatch.setenv("FEDPCA_STATUS", "here")
     assert visit(path).status == 404
     assert visit(path, "127.0.0.1").status == 200
     assert visit(path, "::ffff:127.0.0.1").status == 200
@@ -53,7 +58,8 @@ def test_only_the_operator_sees_figures(monkeypatch, path):
     assert visit(path, authorization="Bearer other").status == 404
 
 
-def test_the_status_counts_and_names_nobody():
+def test_the_status_counts_and_names_nobody(monkeypatch):
+    monkeypatch.setenv("FEDPCA_STATUS", "here")
     told = json.loads(visit("/status", "127.0.0.1").body)
     assert told["visitors"] == 0 and told["memory_mb"] > 10
     assert set(told["jobs"]) == {"unfinished", "kept", "kept_mb"}

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,9 +164,29 @@ def test_a_worker_that_dies_is_a_sentence_and_is_replaced(pool):
     next(run)
     (worker,) = pool._all
     os.kill(worker._process.pid, signal.SIGKILL)
-    with pytest.raises(workers.Unlucky, match="most likely for want of memory"):
+    with pytest.raises(workers.Unlucky, match="and left no reason"):
         outcome(run)
     assert outcome(pool.run(STUDY, TINY, None)).complete
+
+
+def test_a_process_that_ends_by_itself_is_not_said_to_lack_memory(pool):
+    run = pool.run(STUDY, LONG, None)
+    next(run)
+    (worker,) = pool._all
+    os.kill(worker._process.pid, signal.SIGTERM)
+    with pytest.raises(workers.Unlucky, match="SIGTERM") as told:
+        outcome(run)
+    assert "memory" not in str(told.value)
+
+
+def test_three_starts_at_once_never_hang_and_leave_the_main_module_alone():
+    before = sys.modules["__main__"]
+    pool = Pool(3)
+    with ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(lambda: outcome(pool.run(STUDY, TINY, None))) for _ in range(3)]
+        assert all(one.result(timeout=90).complete for one in asked)
+    assert sys.modules["__main__"] is before
+    pool.close()
 
 
 def test_where_no_process_can_be_started_the_next_one_tries_again(monkeypatch):
