@@ -8,7 +8,7 @@ from dashboard.shell import guarantee, jobs, layout, page, script, share
 from dashboard.shell.controls import Controls, itself, packed
 from dashboard.shell.data import own_data
 from dashboard.views import scene, story, ways
-from dashboard.views.findings import offer
+from dashboard.views.findings import harder, offer
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -35,9 +35,9 @@ def experiment() -> None:
                 else chapter.title
             )
     if chapter is None:
-        opening = st.container(key="opening").empty()
+        opening = st.container(key="opening_line")
     if chapter is None:  # in a step all of it hangs on the parameters
-        controls.runs = ("picture", "taken", "known")
+        controls.runs = ("picture", "opening", "taken", "known")
     controls.show_notes()
     # All stand at one place with and without a step, whose style puts the picture first: a widget
     # that moves to another container writes no address from then on.
@@ -54,8 +54,6 @@ def experiment() -> None:
             controls.draw("autoplay", "round", "section")
 
     settings = scene.possible(controls.settings())
-    if chapter is None:
-        opening.markdown(scene.opening(settings))
     job, data = jobs.Job(None), own_data(settings)
     hidden = {name for name in ("parameters", "story") if name in settings.hidden}
     asking = chapter is not None and not settings.shown
@@ -77,14 +75,21 @@ def experiment() -> None:
         job = jobs.study(
             STUDY,
             settings,
-            lambda found: scene.draw(found, settings, asking=asking, guess=guess),
+            lambda found: scene.draw(
+                found, settings, asking=asking, guess=guess, attack=harder(controls)
+            ),
             data=data,
             parts=controls.runs[1:] or ["experiment"],
         )
         if job.refusal is not None and data is None:
             scene.way_out(controls, STUDY)
-        if job.result is not None and chapter is None:
+        if job.result is not None and chapter is None and job.result.other is None:
             offer(job.result.findings[-1], settings, controls)
+
+    @st.fragment(key="opening")
+    def said() -> None:
+        """What the picture is of."""
+        scene.opening(settings, job.result if job.done else None, controls)
 
     @st.fragment(key="taken")
     def taken() -> None:
@@ -113,6 +118,9 @@ def experiment() -> None:
 
     with picture:
         shown()
+    if chapter is None:
+        with opening:
+            said()
     if controls.opening is not None and job.done:
         layout.picture_first()
     if chapter is not None:

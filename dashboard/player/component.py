@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -60,6 +61,7 @@ def replay(
     autoplay: bool = False,
     run: Run | None = None,
     lecture: Lecture | None = None,
+    on_attack: Callable[[], None] | None = None,
 ) -> None:
     """Show a run with a transport bar: images, charts and a read-out at the current round.
 
@@ -95,6 +97,8 @@ def replay(
         With it the curves of the run before stay as a ghost, and a run can be pinned.
     lecture : Lecture, optional
         How it is shown to a room.
+    on_attack : callable, optional
+        Called when a reader presses the button of a side that has one.
 
     Raises
     ------
@@ -102,7 +106,8 @@ def replay(
         If lengths do not fit together; the sentence says which.
     """
     figures.keep(key, lambda caption: printed(key, panels, images, caption))
-    _mount(
+    mount = _mount if on_attack is None else partial(_mount, on_chosen_change=on_attack)
+    mount(
         key=key,
         data=encode(
             key=key,

@@ -260,7 +260,17 @@ def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
     }
     words = {
         name: getattr(side, name)
-        for name in ("title", "kind", "size", "help", "protection", "stamp", "since")
+        for name in (
+            "title",
+            "kind",
+            "size",
+            "help",
+            "protection",
+            "stamp",
+            "note",
+            "since",
+            "attack",
+        )
     }
     colour = _colours(palette.style(side.colour))
     places = blocks.bytes_(side.places)

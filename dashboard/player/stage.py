@@ -63,9 +63,11 @@ class Side:
         (rounds + 1, records, 2): records of all clients along the first two of these.
     off : sequence of str
         How far off the answer is, for each round.
-    stamp : str
+    stamp, note : str
         What is stamped on the records that the server has from round ``since`` on.
     since : int or None
+    attack : str
+        What the button says that runs an attack which was left waiting; empty for none.
     """
 
     title: str
@@ -79,7 +81,9 @@ class Side:
     places: NDArray[np.uint8]
     off: Sequence[str]
     stamp: str = ""
+    note: str = ""
     since: int | None = None
+    attack: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ def look(lecture: bool, story: bool, shown: bool, hidden: Collection[str]) -> No
     In a lecture everything but the picture and the story is below.
     """
     states = {
+        "free": not story,
         "story": story,
         "told": story and not (lecture and shown),
         "shown": story and shown,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,8 +59,13 @@ def offer(findings: Iterable[Finding], settings: Any, controls: Controls[Any]) -
         f"Try it: {'; '.join(waiting)}, about {max(waiting.values()):.2g} s",
         key=f"try_{controls.settings_class.kind}",
         icon=":material/play_arrow:",
-        on_click=controls.changer(lambda: replace(controls.settings(), unmask=True)),
+        on_click=harder(controls),
     )
+
+
+def harder(controls: Controls[Any]) -> Callable[[], None]:
+    """A callback that runs what was left waiting."""
+    return controls.changer(lambda: replace(controls.settings(), unmask=True))
 
 
 def leaks(findings: Sequence[Finding]) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -28,15 +30,21 @@ from dashboard.views.findings import caption
 from dashboard.views.pictures import mosaic
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target, in_short
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.story import CHAPTERS, FAIR
 from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import short
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16
+#: A federation that bears a budget.
+BEARABLE: Mapping[str, Any] = {
+    name: value for name, value in CHAPTERS["7"].sets.items() if name not in ("epsilon", "price")
+}
 #: Records in a row where three pictures stand side by side.
 WIDE = 8
 #: Parameters as a legend names them.
@@ -82,13 +90,48 @@ def parameters(controls: Controls[SceneSettings]) -> None:
                         own_table.to_fit(controls)
 
 
-def opening(settings: SceneSettings) -> str:
-    """What the picture is of, in one line."""
-    return (
-        f"{settings.clients} clients look together for the main directions of all their "
-        f"{things(settings)} (PCA). Only small matrices leave each. Watch what the server makes of "
-        "them."
+def _price_of_attack(scene: Scene) -> str:
+    """What the button says that runs what was left waiting; empty where nothing was."""
+    waiting = [one.seconds for one in scene.findings[-1] if one.status is Status.NOT_TRIED]
+    about = f"{max(waiting, default=0.0):.2g}"
+    return f"Attack harder (about {float(about):g} s)" if float(about) else ""
+
+
+def opening(
+    settings: SceneSettings, scene: Scene | None, controls: Controls[SceneSettings]
+) -> None:
+    """What the picture is of, in a line; under a budget what it costs, and where less."""
+    words, button = st.columns([7, 1], vertical_alignment="center")
+    objects, (before, taken) = things(settings), st.session_state.get("offer_taken", (None, None))
+    off = 0.0 if scene is None else min(one.sines[-1] for one, _ in _sides(scene, settings))
+    if scene is not None and scene.facts.guarantee is not None and degrees(off) > FAIR:
+        words.markdown(
+            f"With ε = {short(settings.epsilon)} the noise outweighs {scene.records:,} {objects} "
+            f"a client: after all messages the answer is off by {angle(off)}."
+        )
+        more = replace(settings, **BEARABLE, epsilon=max(settings.epsilon, 10.0))
+        if settings.problem == "digits" and more != settings:
+            button.button(
+                "Share more records",
+                key="offer",
+                help=f"2 clients share all digits and look for {more.components} directions, with "
+                f"ε = {short(more.epsilon)}.",
+                on_click=_take,
+                args=(controls, more),
+            )
+        return
+    words.markdown(
+        f"{settings.clients} clients look together for the main directions of all their {objects} "
+        "(PCA). Only small matrices leave each. Watch what the server makes of them."
     )
+    if taken == settings:
+        button.button("Back", key="offer_back", on_click=controls.changer(before))
+
+
+def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
+    """Take an offer, and remember what it was made beside."""
+    st.session_state["offer_taken"] = controls.settings(), offer
+    controls.changer(offer)()
 
 
 def possible(settings: SceneSettings) -> SceneSettings:
@@ -128,7 +171,12 @@ def way_out(controls: Controls[SceneSettings], study: LivePicture) -> None:
 
 
 def draw(
-    scene: Scene, settings: SceneSettings, *, asking: bool = False, guess: float | None = None
+    scene: Scene,
+    settings: SceneSettings,
+    *,
+    asking: bool = False,
+    guess: float | None = None,
+    attack: Callable[[], None] | None = None,
 ) -> None:
     """The whole picture, playing when it opens.
 
@@ -138,6 +186,8 @@ def draw(
         Show the beginning only: the reader is asked what will come.
     guess : float, optional
         What the reader expects: a round, or an ε where the errors at every ε are drawn.
+    attack : callable, optional
+        What the button below one of two methods does, where an attack was left waiting.
     """
     whole = scene
     scene = scene.beginning if asking else scene
@@ -162,6 +212,7 @@ def draw(
         sentences=[sentence(scene, settings, k) for k in range(scene.rounds + 1)],
         start=min(settings.round, scene.rounds),
         autoplay=settings.autoplay,
+        on_attack=attack,
         run=Run(settings.run_key().to_json(), label(settings)),
         lecture=Lecture(
             settings.lecture,
@@ -217,6 +268,8 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         places=to_uint8(scene.answer.places, -1.0, 1.0),
         off=[f"{degrees(sine):.0f}°" for sine in scene.sines],
         stamp=f"{scene.records} of {scene.records}",
+        note="stored" if scene.earlier else "exact",
+        attack=_price_of_attack(scene),
         since=scene.certified,
     )
 
@@ -238,7 +291,8 @@ def label(settings: SceneSettings) -> str:
     changed += ["replayed"] * (
         settings.unmask and settings.method == "faps" and "unmask" not in told
     )
-    return ", ".join([METHODS[settings.method].title, *changed])
+    what = METHODS[settings.method].title
+    return ", ".join([what if settings.opponent is None else f"answer {what}", *changed])
 
 
 def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
@@ -389,12 +443,17 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
         return "Nothing has been sent yet."
     if records.status is Status.OPEN and records.figure is not None:
         since = "" if scene.certified is None else f", since message {scene.certified}"
-        return f"Has all {records.figure.value:.0f} {objects}, exactly{since}."
+        found = f"Has all {records.figure.value:.0f} {objects}, exactly{since}"
+        searched = matrix.attack != "" and ATTACKS[matrix.attack].searches
+        how = f", by {ATTACKS[matrix.attack].title.lower()}" if searched else ""
+        anew = "; stored, and being computed again" if scene.earlier else ""
+        return f"{found}{how}{anew}."
     if matrix.status is Status.PROVED_CLOSED:
         return f"Has received nothing of {who(settings, scene.facts)}."
     if matrix.figure is not None:
         return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
-    return f"Plain reading: a mask, none of the {objects}. {in_short(records).capitalize()}."
+    tried = f"{records.status}: {records.basis}" if records.seconds else in_short(records)
+    return f"Plain reading: a mask, none of the {objects}. {tried.capitalize()}."
 
 
 def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:

@@ -318,6 +318,8 @@ def test_a_pinned_run_is_compared_with_the_next(open_page):
 def test_in_a_step_every_dial_is_in_the_address(open_page):
     """A widget that moved to another container wrote nothing: the first dial, the method ever."""
     page = open_page("/", {"autoplay": "false"})
+    page.locator(".st-key-step button", has_text="1").click()
+    page.wait_for_url("**step=1**")
     page.locator(".st-key-step button", has_text="5").click()
     page.wait_for_url("**step=5**")
     settled(page)

@@ -11,8 +11,10 @@ import pytest
 from dashboard.views import scene as drawn
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.questions.home.scene import LivePicture, Scene, _sine
+from fedpca_core.findings import Status
+from fedpca_core.questions.home.scene import LivePicture, Scene, _sine, outcome_of
 from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.stored import stored
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import NoFile, OwnData
 
@@ -241,3 +243,34 @@ def test_masked_messages_are_not_said_to_hold_nothing():
     found = outcome(STUDY.run(replace(settings, unmask=True)))
     assert found.certified == found.rounds
     assert "has all 8 digits" in drawn.sentence(found, settings, found.rounds)
+
+
+REPLAYED = SceneSettings(unmask=True).side("faps")
+
+
+def test_the_stored_replay_is_shown_while_it_runs_anew():
+    """Of the front page's own settings, and of no others."""
+    run = STUDY.run(REPLAYED)
+    early = next(step.result for step in run if step.result is not None)
+    run.close()
+    assert early.earlier and early.certified == REPLAYED.rounds
+    np.testing.assert_array_equal(early.pictures[-1], early.truth)
+    assert early.findings[-1][1].status is Status.OPEN
+    assert early.findings[1][1].status is Status.NOT_TRIED, "what a search has not read is not open"
+    said = drawn.in_a_line(early, REPLAYED, REPLAYED.rounds)
+    assert "all 30 digits, exactly, since message 20, by replay of the update" in said
+    assert "stored" in said
+    other = STUDY.run(replace(REPLAYED, seed=1))
+    early = next(step.result for step in other if step.result is not None)
+    other.close()
+    assert not early.earlier and early.certified is None
+
+
+def test_the_stored_replay_is_what_a_fresh_run_finds():
+    fresh = outcome(STUDY.run(REPLAYED))
+    assert not fresh.earlier
+    now, kept = outcome_of(fresh, REPLAYED), stored(REPLAYED.run_key().query_string())
+    assert kept is not None, "write it anew: python -m scripts.replayed"
+    assert (now.round, now.levels) == (kept.round, kept.levels)
+    for one, other in zip(now.findings, kept.findings, strict=True):
+        assert (one.status, one.attack, one.figure) == (other.status, other.attack, other.figure)

@@ -11,6 +11,10 @@ class DuelView {
   }
 
   update(stage) {
+    // What an attack has just got is looked at where it got it.
+    const got = this.stage && stage.sides.find(({ title, since }) => since > this.view.round
+      && this.stage.sides.some((before) => before.title === title && before.attack && before.since === null));
+    if (got) this.view.round = got.since;
     this.stage = stage;
     const { theme } = this.view;
     this.cards = clientCards(stage, theme);
@@ -103,8 +107,15 @@ class DuelView {
     const has = side.since !== null && round >= side.since;
     picture.stamp.classList.toggle("fp-exact", has);
     picture.stamp.replaceChildren(element("b", { text: has ? side.stamp : side.stamp.replace(/^\S+/, "0") }),
-      element("span", { text: has ? "exact" : "certified" }));
+      element("span", { text: has ? side.note : "certified" }));
     picture.node.classList.toggle("fp-leaks", has);
+    picture.attack ??= picture.node.appendChild(element("button", { type: "button", class: "fp-attack", "data-testid": "attack" }));
+    picture.attack.hidden = !side.attack || round === 0;
+    picture.attack.textContent = side.attack;
+    picture.attack.onclick = () => {
+      picture.attack.disabled = true;
+      this.view.choose({ attack: side.title });
+    };
   }
 
   paint({ context, part }, round) {

@@ -28,6 +28,7 @@ from fedpca_core.questions.attack.records.pictures import (
     tiles,
 )
 from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.stored import Stored, stored
 from fedpca_core.questions.home.story import CHAPTERS
 from fedpca_core.settings import short
 from fedpca_core.steps import Part, Run, Step, changed, part
@@ -101,6 +102,8 @@ class Scene:
     answer : Answer
     prices : pandas.DataFrame or None
         ε and the sine of the largest angle that the answer has with it, where asked for.
+    earlier : bool
+        The end is that of the same run made before, which runs again now.
     other : Scene or None
         The same problem under the second method, from the same start.
     """
@@ -122,6 +125,7 @@ class Scene:
     message_shape: tuple[int, ...]
     answer: Answer
     prices: pd.DataFrame | None = None
+    earlier: bool = False
     other: Scene | None = None
 
     @property
@@ -186,6 +190,7 @@ class LivePicture(Divided[SceneSettings, Scene]):
 
     key: ClassVar[str] = "scene"
     title: ClassVar[str] = "The live picture"
+    unit: ClassVar[str] = "methods"
     settings: ClassVar[type[SceneSettings]] = SceneSettings
     seconds: ClassVar[float] = 600.0
 
@@ -220,9 +225,13 @@ class LivePicture(Divided[SceneSettings, Scene]):
         if settings.price:
             prices = yield from part(_prices(settings, data), 0.0, 0.3)
 
+        earlier_answer = stored(settings.run_key().query_string()) if data is None else None
+
         def drawn(step: Step[ClientTrial]) -> Step[Scene]:
             so_far = step.result
             scene = None if so_far is None else _scene(problem, so_far, settings, prices)
+            if scene is not None and earlier_answer is not None:
+                scene = _as_before(scene, earlier_answer)
             return Step(0.3 + 0.7 * step.fraction, step.text, scene)
 
         tried = client_trial(problem, settings.method, settings, earlier)
@@ -407,6 +416,35 @@ def _thumbnail(block: Array, problem: Problem) -> AnyArray:
     found = tiles(block[:, :THUMBNAILS], problem)
     few = THUMBNAILS - len(found)
     return np.pad(found, ((0, few), (0, 0), (0, 0)), constant_values=0.5) if few else found
+
+
+def outcome_of(scene: Scene, settings: SceneSettings) -> Stored:
+    """What of a scene in which the records were found cannot be had at once."""
+    assert scene.certified is not None
+    white = 16  # the digits have so many grey levels
+    flat = scene.pictures[scene.certified].reshape(len(scene.truth), -1)
+    levels = np.round(white * flat).astype(int).tolist()
+    key = settings.run_key().query_string()
+    return Stored(key, scene.certified, levels, white, scene.findings[scene.certified])
+
+
+def _as_before(scene: Scene, found: Stored) -> Scene:
+    """A scene before its search has ended, with the end that the same search had."""
+    last, k = found.records.T.reshape(scene.truth.shape), found.round
+    pictures, directions, held = (
+        values.copy() for values in (scene.pictures, scene.directions, scene.held_error)
+    )
+    figure = found.findings[0].figure
+    pictures[k:], directions[k:], held[k:] = last, figure.value if figure else 0, 0.0
+    return replace(
+        scene,
+        pictures=pictures,
+        directions=directions,
+        held_error=held,
+        findings=scene.findings[:k] + (found.findings,) * (len(scene.findings) - k),
+        certified=k,
+        earlier=True,
+    )
 
 
 def _with_records(scene: Scene, problem: Problem, taken: Taken, private: Array) -> Scene:

@@ -1,0 +1,20 @@
+"""Run the replay that the front page shows at once, and store what it found."""
+
+from __future__ import annotations
+
+from fedpca_core.questions.home.scene import LivePicture, outcome_of
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.stored import FILE
+from fedpca_core.steps import outcome
+
+
+def main() -> None:
+    """Write the file, about a minute later."""
+    settings = SceneSettings(unmask=True).side("faps")
+    scene = outcome(LivePicture().run(settings))
+    assert scene is not None
+    FILE.write_text(outcome_of(scene, settings).written(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
