@@ -35,8 +35,8 @@ from fedpca_core.questions.catalogue import RUNNABLE
 from fedpca_core.remembered import forget_everything
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, outcome
-from fedpca_core.study.divided import Divided
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pieces import InPieces
 from fedpca_core.study.study import Study
 
 #: What is said before the work has begun.
@@ -104,8 +104,10 @@ class Worker:
         """Id of its process."""
         return self._process.pid
 
-    def run(self, key: str, settings: Settings, data: OwnData | None) -> Run[Any]:
-        """Run a study there, step by step; closing the generator ends it.
+    def run(
+        self, key: str, settings: Settings, data: OwnData | None, which: Sequence[Any] = ()
+    ) -> Run[Any]:
+        """Run a study there, or one of its pieces, step by step; closing the generator ends it.
 
         While the study is silent its last step is repeated, at which a visitor may leave.
 
@@ -117,7 +119,8 @@ class Worker:
         finished = False
         last: Step[Any] = Step(0.0, "Starting")
         try:
-            self._line.send((key, settings, None if data is None else (data.name, data.content)))
+            file = None if data is None else (data.name, data.content)
+            self._line.send((key, settings, file, which))
             while True:
                 if not self._line.poll(SILENCE_SECONDS):
                     yield last
@@ -212,10 +215,12 @@ class Pool:
         data: OwnData | None,
         long: bool = False,
         again: bool = False,
+        which: Sequence[Any] = (),
     ) -> Run[Any]:
         """Run a study on the next free worker; while there is none, steps say so.
 
-        ``again`` says that pieces of the same result came before: those who have none go first.
+        ``which`` holds the piece of it, if it is for one. ``again`` says that pieces of the same
+        result came before: those who have none go first.
         """
         with self._turns[long].asked(again) as mine:
             while not mine(WAIT_SECONDS):
@@ -223,7 +228,7 @@ class Pool:
             worker = None  # its place is free again, too, where no process can be started
             try:
                 worker = self._next(long)
-                return (yield from worker.run(study.key, settings, data))
+                return (yield from worker.run(study.key, settings, data, which))
             finally:
                 with self._lock:
                     if worker is not None and not worker.alive:
@@ -311,7 +316,7 @@ def run(
     workers = pool()
     if workers is None:
         return _run_here(study, settings, data, long)
-    if isinstance(study, Divided) and study.pieces(settings):
+    if isinstance(study, InPieces) and study.pieces(settings):
         return together(workers, study, settings, data, long)
     return workers.run(study, settings, data, long)
 
@@ -322,12 +327,14 @@ def _run_here(
     with _here()[long].asked() as mine:
         while not mine(WAIT_SECONDS):
             yield WAITING
+        if isinstance(study, InPieces) and study.pieces(settings):
+            return (yield from study.resumed(settings, data, PIECES))
         return (yield from study.run(settings, data))
 
 
 def together(
     workers: Pool,
-    study: Divided[Any, Any],
+    study: InPieces[Any, Any],
     settings: Settings,
     data: OwnData | None,
     long: bool = False,
@@ -348,10 +355,11 @@ def together(
                 heard[number] = step if step.result is not None else replace(step, result=last)
             return not left.is_set()
 
-        key = study.worker.identity(pieces[number], data)
+        which = pieces[number]
+        key = study.piece_identity(settings, which, data)
         found = PIECES.find(key)
         if found is None:
-            run = workers.run(study.worker, pieces[number], data, long, number > 0)
+            run = workers.run(study, settings, data, long, number > 0, [which])
             found = outcome(run, watch)
             if not left.is_set():  # what was left halfway is not kept
                 PIECES.keep(key, found)
@@ -398,20 +406,20 @@ def serve(line: Connection, memory_mb: int, nice: int) -> None:
             return
         if task == "stop":
             continue  # it came after the study had ended
-        key, settings, file = task
+        key, settings, file, which = task
         data = None if file is None else OwnData(*file)
         try:
-            line.send(_answer(line, key, settings, data))
+            line.send(_answer(line, key, settings, data, which))
         except (BrokenPipeError, OSError):
             return
 
 
 def _answer(
-    line: Connection, key: str, settings: Settings, data: OwnData | None
+    line: Connection, key: str, settings: Settings, data: OwnData | None, which: Sequence[Any]
 ) -> tuple[str, Any]:
     for _ in range(2):
         try:
-            return _ran(line, key, settings, data)
+            return _ran(line, key, settings, data, which)
         except MemoryError:
             pass  # after this clause nothing holds what the run had made
         # What earlier studies left may be what it lacks.
@@ -425,8 +433,11 @@ def _answer(
     )
 
 
-def _ran(line: Connection, key: str, settings: Settings, data: OwnData | None) -> tuple[str, Any]:
-    run = RUNNABLE[key].run(settings, data)
+def _ran(
+    line: Connection, key: str, settings: Settings, data: OwnData | None, which: Sequence[Any]
+) -> tuple[str, Any]:
+    study: Any = RUNNABLE[key]
+    run = study.run_piece(settings, *which, data) if which else study.run(settings, data)
     told = time.monotonic()
     try:
         while True:

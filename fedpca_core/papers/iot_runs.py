@@ -133,7 +133,7 @@ class OneVaried(Experiment):
         value = float(cell.part)
         chosen = value if self.name == "penalty_factor" else int(value)
         settings = Sweeps().at(self._settings(size), chosen, cell.seed)
-        found = yield from Sweeps().measure(settings, None)
+        found = yield from Sweeps().measure(settings, settings.seed, None)
         return [
             Number(series, measure, result)
             for series, measures in found.items()

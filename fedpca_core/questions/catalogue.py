@@ -22,7 +22,7 @@ from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.questions.attack.sent_models import SentModels
 from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
-from fedpca_core.questions.converge.study import Convergence, FromOneStart
+from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.home import story
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows
@@ -100,7 +100,7 @@ OWN_TABLE, ATTACK_TYPES = OwnTable(), AttackTypes()
 #: What workers can run, by key.
 RUNNABLE: Mapping[str, Study[Any, Any]] = {
     **STUDIES,
-    **registered(OWN_TABLE, ATTACK_TYPES, FromOneStart()),
+    **registered(OWN_TABLE, ATTACK_TYPES),
 }
 
 #: The settings class of every page.

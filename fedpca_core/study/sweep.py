@@ -7,7 +7,7 @@ keeps all of them in one tidy table; medians and bands are read off it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
@@ -15,14 +15,16 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import Settings, Value
 from fedpca_core.steps import Part, Run, Step, changed
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study.pieces import InPieces
 
 S = TypeVar("S", bound=Settings)
 
+#: A value of the parameter, and a seed.
+Point = tuple[Value, int]
 #: Series, then measure, then number: what is measured at one value from one seed.
 Measured = Mapping[str, Mapping[str, float]]
 
@@ -81,7 +83,7 @@ class Swept:
         )
 
 
-class Sweep(Study[S, Swept], Generic[S]):
+class Sweep(InPieces[S, Swept], Generic[S]):
     """A study of one parameter; subclasses say which values and what to measure there.
 
     Class attributes
@@ -100,58 +102,59 @@ class Sweep(Study[S, Swept], Generic[S]):
         """Its values, in the order they are computed."""
         return self.along[1]
 
-    @abstractmethod
-    def measure(self, settings: S, data: OwnData | None) -> Part[Measured]:
-        """Measure at one value from one seed; yields progress of its own.
-
-        Steps may carry what is measured so far at this value, to be shown at once.
-        """
-
     def seeds(self, settings: S) -> Sequence[int]:
         """Seeds over which the band is taken; the settings' own by default."""
         seed: int = getattr(settings, "seed", 0)
         return (seed,)
 
     def at(self, settings: S, value: Value, seed: int) -> S:
-        """The settings with the parameter at ``value``."""
+        """The settings with the parameter at ``value``, and ``seed``.
+
+        Where the seeds are of the runs only, a sweep leaves the settings' own.
+        """
         return replace(settings, **{self.parameter(settings): value, "seed": seed})
 
-    def point(self, settings: S, value: Value, seed: int, data: OwnData | None) -> Part[Measured]:
-        """What is done at one value from one seed: by default `measure`, with both set.
+    @abstractmethod
+    def measure(self, settings: S, seed: int, data: OwnData | None) -> Part[Measured]:
+        """Measure with the settings `at` one value, from one seed; yields progress of its own.
 
-        For a sweep whose seeds are of its runs only, while the data keep the settings' own.
+        Steps may carry what is measured so far, to be shown at once.
         """
-        return self.measure(self.at(settings, value, seed), data)
 
-    def run(self, settings: S, data: OwnData | None = None) -> Run[Swept]:
-        name = self.parameter(settings)
-        label = settings.parameters()[name].label
-        points = [(v, s) for v in self.values(settings) for s in self.seeds(settings)]
+    def pieces(self, settings: S) -> Sequence[Point]:
+        return [(value, seed) for value in self.values(settings) for seed in self.seeds(settings)]
+
+    def piece_identity(self, settings: S, which: Point, data: OwnData | None) -> Hashable:
+        return self.identity(settings, data), which
+
+    def run_piece(self, settings: S, which: Point, data: OwnData | None) -> Run[Measured | str]:
+        """What is measured at one value from one seed, or why it cannot be."""
+        value, seed = which
+        described = settings.parameters()[self.parameter(settings)]
+        text = f"{described.label} {described.text(value)}"
+        yield Step(0.0, text)
+        try:
+            work = self.measure(self.at(settings, value, seed), seed, data)
+            return (yield from changed(work, lambda step: replace(step, text=text)))
+        except InvalidInput as refusal:
+            return str(refusal)
+
+    def gathered(self, settings: S, found: Sequence[Measured | str]) -> Swept | None:
+        points = self.pieces(settings)
         rows: list[dict[str, object]] = []
         refusals: dict[Value, str] = {}
+        for (value, seed), measured in zip(points, found, strict=False):
+            if isinstance(measured, str):
+                refusals[value] = measured
+            else:
+                rows += listed(value, seed, measured)
+        if refusals and not rows:
+            require(len(found) < len(points), next(iter(refusals.values())))
+            return None
+        return Swept(self.parameter(settings), _table(rows), refusals)
 
-        def swept(ahead: Sequence[Mapping[str, object]] = ()) -> Swept:
-            return Swept(name, _table([*rows, *ahead]), dict(refusals))
-
-        def measuring(position: int, value: Value, seed: int, text: str) -> Part[Measured]:
-            def news(step: Step[Measured]) -> Step[Swept]:
-                so_far = None if step.result is None else swept(listed(value, seed, step.result))
-                return Step((position + step.fraction) / len(points), text, so_far)
-
-            return changed(self.point(settings, value, seed, data), news)
-
-        for position, (value, seed) in enumerate(points):
-            text = f"{label} {settings.parameters()[name].text(value)}"
-            yield Step(position / len(points), text, swept() if rows else None)
-            try:
-                measured = yield from measuring(position, value, seed, text)
-            except InvalidInput as refusal:
-                refusals[value] = str(refusal)
-                continue
-            rows += listed(value, seed, measured)
-        if not rows and refusals:
-            raise InvalidInput(next(iter(refusals.values())))
-        return swept()
+    def said(self, done: int, pieces: int, doing: str) -> str:
+        return doing
 
     def tables(self, result: Swept, settings: S) -> dict[str, pd.DataFrame]:
         return {"sweep": result.table.rename(columns={"value": result.parameter})}

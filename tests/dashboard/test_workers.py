@@ -231,10 +231,10 @@ def test_what_was_finished_before_somebody_left_is_not_computed_again(pool, monk
     pieces = STUDIES["frontier"].pieces(PIECES)
     ask = pool.run
 
-    def counted(study, settings, data, long, again):
-        assert again == (settings != pieces[0]), "who has nothing yet goes first"
-        asked.append(settings)
-        return ask(study, settings, data, long, again)
+    def counted(study, settings, data, long, again, which):
+        assert again == (which != [pieces[0]]), "who has nothing yet goes first"
+        asked.extend(which)
+        return ask(study, settings, data, long, again, which)
 
     monkeypatch.setattr(pool, "run", counted)
     outcome(together(pool, STUDIES["frontier"], PIECES, None))
@@ -325,9 +325,9 @@ def test_what_earlier_studies_left_makes_room_for_one_that_lacks_memory(monkeypa
     monkeypatch.setitem(workers.RUNNABLE, "hungry", Hungry())
     here, _there = multiprocessing.Pipe()
     kept.get("earlier", lambda: 1)
-    assert workers._answer(here, "hungry", TINY, None) == ("result", "fed")
+    assert workers._answer(here, "hungry", TINY, None, ()) == ("result", "fed")
     assert tries == [1, 0]
-    kind, sentence = workers._answer(here, "hungry", LONG, None)
+    kind, sentence = workers._answer(here, "hungry", LONG, None, ())
     assert kind == "short of memory"
     assert "more memory than this server gives" in sentence
     assert tries == [1, 0, 0, 0]  # a second time, no third

@@ -11,7 +11,7 @@ import pytest
 from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.errors import InvalidInput
-from fedpca_core.questions.converge import convergence
+from fedpca_core.questions.converge import study as convergence
 from fedpca_core.questions.converge.study import Comparison, Convergence
 from fedpca_core.steps import Step, outcome
 from fedpca_core.study.build import attacked_run, build_problem

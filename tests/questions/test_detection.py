@@ -137,7 +137,7 @@ def test_fedpe_still_gains_from_more_than_ten_local_steps():
     parameters = replace(QUICK, method="fedpe", rounds=50, participation=0.5)
     distance = {
         steps: outcome(
-            STUDIES["detection-sweep"].measure(replace(parameters, local_steps=steps), None)
+            STUDIES["detection-sweep"].measure(replace(parameters, local_steps=steps), 0, None)
         )["federated"]["distance"]
         for steps in (10, 30)
     }

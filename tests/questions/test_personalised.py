@@ -169,7 +169,7 @@ def test_what_is_only_shown_starts_no_run_anew() -> None:
 def test_figure_1b_at_paper_size_on_one_data_set(variant, options) -> None:
     figure = papers.FIGURES["1(b)"]
     settings = replace(figure.settings, clients=200, rounds=400, pace=1.0, **options)
-    measured = outcome(CollaborationSweep().measure(settings, None))
+    measured = outcome(CollaborationSweep().measure(settings, settings.seed, None))
     at = figure.values.index(settings.heterogeneity)
     titles = {PERSONAL: variant, ALONE: ALONE, SHARED: SHARED}
     for key, expected in titles.items():

@@ -11,7 +11,7 @@ import pytest
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.questions.catalogue import RUNNABLE, STUDIES, read_settings, studies_of
-from fedpca_core.settings import Settings, Value, parameter
+from fedpca_core.settings import Settings, Value, choice, number
 from fedpca_core.steps import Part, Run, Step, outcome, part
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
@@ -22,11 +22,9 @@ from fedpca_core.study.sweep import Measured, Sweep
 @dataclass(frozen=True)
 class Few(Settings):
     kind: ClassVar[str] = "few"
-    count: int = parameter(4, key="count", label="Count", low=0, high=9, step=1)
-    seed: int = parameter(0, key="seed", label="Seed", low=0, high=9, step=1)
-    colour: str = parameter(
-        "red", key="colour", label="Colour", choices={"red": "R", "blue": "B"}, view=True
-    )
+    count: int = number(4, "Count", 0, 9)
+    seed: int = number(0, "Seed", 0, 9)
+    colour: str = choice("red", "Colour", {"red": "R", "blue": "B"}, view=True)
 
 
 class Counting(Study[Few, int]):
@@ -35,8 +33,8 @@ class Counting(Study[Few, int]):
     settings: ClassVar[type[Few]] = Few
 
     def run(self, settings: Few, data: OwnData | None = None) -> Run[int]:
-        for number in range(settings.count):
-            yield Step(number / settings.count, f"number {number}", number or None)
+        for one in range(settings.count):
+            yield Step(one / settings.count, f"number {one}", one or None)
         return settings.count
 
     def tables(self, result: int, settings: Few) -> dict[str, pd.DataFrame]:
@@ -95,7 +93,7 @@ class Squares(Sweep[Few]):
     def seeds(self, settings: Few) -> Sequence[int]:
         return (0, 1, 2)
 
-    def measure(self, settings: Few, data: OwnData | None) -> Part[Measured]:
+    def measure(self, settings: Few, seed: int, data: OwnData | None) -> Part[Measured]:
         require(settings.count != 2, "Two is not for squares; take another.")
         yield Step(0.5, "half way")
         return {"all": {"square": settings.count**2 + settings.seed}}
@@ -155,7 +153,7 @@ def test_files_of_any_kind_find_their_studies():
     assert settings == ConvergeSettings(clients=3)
     assert [study.key for study in studies_of(settings)] == ["convergence"]
     for text in ("", "[]", "{}", '{"kind": 3}', "[" * 100_000):
-        with pytest.raises(InvalidInput, match="names no kind"):
+        with pytest.raises(InvalidInput, match="This is not a configuration file"):
             read_settings(text)
     with pytest.raises(InvalidInput, match="no settings of kind “moon”"):
         read_settings('{"kind": "moon"}')
@@ -184,3 +182,29 @@ def test_a_table_of_ones_own_runs_from_its_settings():
     assert fewer.facts.features == 2
     with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         outcome(study.run(chosen))
+
+
+class Drawer:
+    """Keeps pieces, and counts what is put in."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[object, object] = {}
+
+    def find(self, key):
+        return self.pieces.get(key)
+
+    def keep(self, key, piece) -> None:
+        assert key not in self.pieces, "nothing finished is run twice"
+        self.pieces[key] = piece
+
+
+def test_a_study_in_pieces_goes_on_where_it_was_stopped():
+    kept = Drawer()
+    outcome(Squares().resumed(Few(), None, kept), lambda step: step.fraction < 0.5)
+    half = len(kept.pieces)
+    assert 0 < half < 9
+    again = outcome(Squares().resumed(Few(), None, kept))
+    whole = outcome(Squares().run(Few()))
+    assert len(kept.pieces) == 9
+    pd.testing.assert_frame_equal(again.table, whole.table)
+    assert again.refusals == whole.refusals

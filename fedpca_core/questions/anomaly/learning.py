@@ -145,7 +145,7 @@ class Sweeps(Sweep[AnomalySettings]):
     def seeds(self, settings: AnomalySettings) -> Sequence[int]:
         return range(settings.seed, settings.seed + settings.seeds)
 
-    def measure(self, settings: AnomalySettings, data: OwnData | None) -> Part[Measured]:
+    def measure(self, settings: AnomalySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         on = noisy_task(settings, data)
         channel = Channel(dtype="float32")
         trace = yield from run(settings, settings.algorithm(), on.problem, channel)

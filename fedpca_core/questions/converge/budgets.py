@@ -15,7 +15,7 @@ from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.questions import costs
-from fedpca_core.questions.converge.study import Rest
+from fedpca_core.questions.converge.study import NO_METHOD, Rest
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Step
 from fedpca_core.study.build import build_problem, simulation
@@ -57,22 +57,20 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
     def seeds(self, settings: ConvergeSettings) -> Sequence[int]:
         return range(settings.starts)
 
-    def point(
-        self, settings: ConvergeSettings, value: Value, seed: int, data: OwnData | None
+    def at(self, settings: ConvergeSettings, value: Value, seed: int) -> ConvergeSettings:
+        """The seeds are of the starts; the data keep the settings' own, the noise is drawn anew."""
+        return super().at(settings, value, settings.seed)
+
+    def measure(
+        self, settings: ConvergeSettings, seed: int, data: OwnData | None
     ) -> Part[Measured]:
-        """At one budget from one start; the data keep the settings' seed, the noise is drawn anew
-        with it."""
-        require(
-            len(settings.methods) > 0,
-            "No method is chosen, so there is nothing to compare; choose at least one.",
-        )
-        chosen = self.at(settings, value, settings.seed)
+        require(len(settings.methods) > 0, NO_METHOD)
         found: dict[str, dict[str, float]] = {METHODS[m].title: {} for m in settings.methods}
         refused = ""
         steps = [(eta, method) for eta in levels(settings) for method in settings.methods]
         for at, (eta, method) in enumerate(steps):
             yield Step(at / len(steps), METHODS[method].title)
-            here = replace(chosen, heterogeneity=eta)
+            here = replace(settings, heterogeneity=eta)
             try:
                 problem = build_problem(here, data)
             except InvalidInput as refusal:
@@ -92,7 +90,3 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
         if not any(found.values()):
             raise InvalidInput(refused)
         return found
-
-    def measure(self, settings: ConvergeSettings, data: OwnData | None) -> Part[Measured]:
-        """One point with the settings' own budget, from the first start."""
-        return self.point(settings, settings.epsilon, 0, data)

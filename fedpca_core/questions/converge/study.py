@@ -18,15 +18,13 @@ from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.questions import costs
-from fedpca_core.settings import number
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.build import build_problem, simulation
-from fedpca_core.study.divided import Divided
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_core.study.study import Study
+from fedpca_core.study.pieces import InPieces
 
 T = TypeVar("T")
 
@@ -282,14 +280,10 @@ class Rest:
         return float(np.max(projector_distance(last, now))) >= self.MOTION
 
 
-@dataclass(frozen=True)
-class StartSettings(ConvergeSettings):
-    """A comparison from one of its random starts; ``starts`` says nothing here."""
-
-    start: int = number(0, "Start", 0, 9)
+NO_METHOD = "No method is chosen, so there is nothing to compare; choose at least one."
 
 
-class Convergence(Divided[ConvergeSettings, Comparison]):
+class Convergence(InPieces[ConvergeSettings, Comparison]):
     """Every chosen method from every start, each until it rests; a start is a piece."""
 
     key: ClassVar[str] = "convergence"
@@ -303,17 +297,63 @@ class Convergence(Divided[ConvergeSettings, Comparison]):
         runs = settings.starts * len(settings.methods)
         return costs.prepare(size) + costs.run(size, settings).times(runs)
 
-    @property
-    def worker(self) -> FromOneStart:
-        return FromOneStart()
+    def pieces(self, settings: ConvergeSettings) -> Sequence[int]:
+        require(len(settings.methods) > 0, NO_METHOD)
+        return range(settings.starts)
 
-    def pieces(self, settings: ConvergeSettings) -> Sequence[StartSettings]:
-        require(
-            len(settings.methods) > 0,
-            "No method is chosen, so there is nothing to compare; choose at least one.",
-        )
-        one = replace(settings.run_key().carried(StartSettings), starts=1)
-        return [replace(one, start=start) for start in range(settings.starts)]
+    def piece_identity(
+        self, settings: ConvergeSettings, which: int, data: OwnData | None
+    ) -> Hashable:
+        """A start is the same however many others there are, in whatever order of the methods."""
+        return self.identity(replace(settings.run_key(), starts=1), data), which
+
+    def run_piece(
+        self, settings: ConvergeSettings, which: int, data: OwnData | None
+    ) -> Run[Comparison]:
+        """Every chosen method from one start, each until it rests."""
+        settings = settings.run_key()
+        yield Step(0.0, "Preparing the problem")
+        problem = build_problem(settings, data)
+        facts = Facts.of(problem)
+        tables: dict[str, tuple[pd.DataFrame]] = {}
+        predictions: dict[str, tuple[pd.DataFrame]] = {}
+        unpredicted: dict[str, str] = {}
+        refusals: dict[str, str] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+
+        def result(current: Simulation | None = None, method: str | None = None) -> Comparison:
+            kept = dict(tables)
+            if current is not None and method is not None:
+                kept[method] = (metrics.frame(current.trace(), problem),)
+            so_far = dict(refusals), dict(notes), facts, dict(predictions), dict(unpredicted)
+            return Comparison(kept, *so_far, method is None, method)
+
+        shown = time.process_time()
+        for position, method in enumerate(settings.methods):
+            title = METHODS[method].title
+            try:
+                run = simulation(problem, method, settings, start=which, record="estimates")
+                notes[method] = run.algorithm.notes(run.setting)
+                rest = Rest(problem.clients)
+                for entry in run:
+                    if rest.reached(entry.estimate, run.participants):
+                        break
+                    if entry.index % 10 == 0:
+                        share = (position + entry.index / settings.rounds) / len(settings.methods)
+                        late = time.process_time() - shown > PARTIAL_SECONDS
+                        yield Step(share, title, result(run, method) if late else None)
+                        shown = time.process_time() if late else shown
+                trace = run.trace()
+                tables[method] = (metrics.frame(trace, problem),)
+            except InvalidInput as refusal:
+                refusals[method] = str(refusal)
+                continue
+            try:
+                require(settings.upload_noise == 0, NOISY_UPLOADS)
+                predictions[method] = (predicted(trace, problem),)
+            except InvalidInput as refusal:
+                unpredicted[method] = str(refusal)
+        return result()
 
     def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
         tables: dict[str, tuple[pd.DataFrame, ...]] = {}
@@ -342,63 +382,3 @@ class Convergence(Divided[ConvergeSettings, Comparison]):
             "summary": result.summary(settings.measure, settings.accuracy),
             "curves": result.curves(),
         }
-
-
-class FromOneStart(Study[StartSettings, Comparison]):
-    """Every chosen method from one start, each until it rests."""
-
-    key: ClassVar[str] = "convergence_start"
-    title: ClassVar[str] = "Convergence from one start"
-    settings: ClassVar[type[StartSettings]] = StartSettings
-
-    def cost(self, settings: StartSettings, data: OwnData | None = None) -> Cost:
-        return Convergence().cost(settings, data)
-
-    def run(self, settings: StartSettings, data: OwnData | None = None) -> Run[Comparison]:
-        yield Step(0.0, "Preparing the problem")
-        problem = build_problem(settings, data)
-        facts = Facts.of(problem)
-        tables: dict[str, tuple[pd.DataFrame]] = {}
-        predictions: dict[str, tuple[pd.DataFrame]] = {}
-        unpredicted: dict[str, str] = {}
-        refusals: dict[str, str] = {}
-        notes: dict[str, tuple[str, ...]] = {}
-
-        def result(current: Simulation | None = None, method: str | None = None) -> Comparison:
-            kept = dict(tables)
-            if current is not None and method is not None:
-                kept[method] = (metrics.frame(current.trace(), problem),)
-            so_far = dict(refusals), dict(notes), facts, dict(predictions), dict(unpredicted)
-            return Comparison(kept, *so_far, method is None, method)
-
-        shown = time.process_time()
-        for position, method in enumerate(settings.methods):
-            title = METHODS[method].title
-            try:
-                run = simulation(
-                    problem, method, settings, start=settings.start, record="estimates"
-                )
-                notes[method] = run.algorithm.notes(run.setting)
-                rest = Rest(problem.clients)
-                for entry in run:
-                    if rest.reached(entry.estimate, run.participants):
-                        break
-                    if entry.index % 10 == 0:
-                        share = (position + entry.index / settings.rounds) / len(settings.methods)
-                        late = time.process_time() - shown > PARTIAL_SECONDS
-                        yield Step(share, title, result(run, method) if late else None)
-                        shown = time.process_time() if late else shown
-                trace = run.trace()
-                tables[method] = (metrics.frame(trace, problem),)
-            except InvalidInput as refusal:
-                refusals[method] = str(refusal)
-                continue
-            try:
-                require(settings.upload_noise == 0, NOISY_UPLOADS)
-                predictions[method] = (predicted(trace, problem),)
-            except InvalidInput as refusal:
-                unpredicted[method] = str(refusal)
-        return result()
-
-    def tables(self, result: Comparison, settings: StartSettings) -> dict[str, pd.DataFrame]:
-        return Convergence().tables(result, settings)

@@ -34,10 +34,10 @@ from fedpca_core.settings import short
 from fedpca_core.steps import Part, Run, Step, changed, part
 from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import private_matrix, subtracted
-from fedpca_core.study.divided import Divided
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pieces import InPieces
 
 #: Records of the clients that are not attacked.
 THUMBNAILS = 4
@@ -185,7 +185,7 @@ class Scene:
         return len(self.metrics) - 1
 
 
-class LivePicture(Divided[SceneSettings, Scene]):
+class LivePicture(InPieces[SceneSettings, Scene]):
     """Run one method or two, read what crossed the wire, keep both."""
 
     key: ClassVar[str] = "scene"

@@ -299,7 +299,9 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
         """The page's own value of what varies is not read, nor clients beyond the limit."""
         return super().identity(self.at(settings, self.values(settings)[0], settings.seed), data)
 
-    def measure(self, settings: PersonaliseSettings, data: OwnData | None) -> Part[Measured]:
+    def measure(
+        self, settings: PersonaliseSettings, seed: int, data: OwnData | None
+    ) -> Part[Measured]:
         require(
             (settings.vary, settings.problem) != ("clients", "table") or not settings.client_column,
             "A column of your table names the clients, so their number stays; vary heterogeneity "

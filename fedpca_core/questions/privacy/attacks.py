@@ -48,7 +48,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
-from fedpca_core.study.sweep import Measured, Swept
+from fedpca_core.study.sweep import Measured, Point, Swept
 
 #: The client under attack: the reference, which uploads in every round whoever is drawn.
 CLIENT = 0
@@ -116,11 +116,11 @@ class Reconstruction(PrivateSweep):
         size = costs.Size(settings.features, 1, 1)
         return len(_PRIOR_SHARES) * costs.solved(size)
 
-    def check(self, settings: PrivacySettings) -> None:
-        super().check(settings)
+    def pieces(self, settings: PrivacySettings) -> Sequence[Point]:
         build.require_single_uploads(settings)
+        return super().pieces(settings)
 
-    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+    def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         c = settings
         problem = build.build_problem(c, data)
         found = {name: {"error": error} for name, error in public_guesses(problem).items()}

@@ -36,7 +36,7 @@ from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
-from fedpca_core.study.sweep import Measured, Sweep, Swept
+from fedpca_core.study.sweep import Measured, Point, Sweep, Swept
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +174,12 @@ class PrivateSweep(Sweep[PrivacySettings]):
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, settings.repetitions)
 
-    def check(self, settings: PrivacySettings) -> None:
-        """Refuse settings that have no budget to sweep."""
-        build.require_bound(settings)
+    def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
+        return super().at(settings, value, settings.seed)
+
+    def pieces(self, settings: PrivacySettings) -> Sequence[Point]:
+        build.require_bound(settings)  # else there is no budget to sweep
+        return super().pieces(settings)
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         points = len(self.values(settings)) * len(self.seeds(settings))
@@ -186,19 +189,7 @@ class PrivateSweep(Sweep[PrivacySettings]):
         """Seconds that are spent on one run after it has ended."""
         return 0.0
 
-    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Swept]:
-        self.check(settings)
-        return (yield from super().run(settings, data))
-
-    def point(
-        self, settings: PrivacySettings, value: Value, seed: int, data: OwnData | None
-    ) -> Part[Measured]:
-        return self.once(self.at(settings, value, settings.seed), seed, data)
-
-    def measure(self, settings: PrivacySettings, data: OwnData | None) -> Part[Measured]:
-        return self.once(settings, settings.seed, data)
-
-    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+    def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         """The final distance by kind of noise, of the run from ``seed``."""
         found: dict[str, dict[str, float]] = {}
         chosen = build.kinds(settings) or (QUIET,)
@@ -383,7 +374,7 @@ class WaysOverBudget(PrivateSweep):
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, min(RUNS, settings.repetitions))
 
-    def once(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+    def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         problem = build.records(settings, data)
         found: dict[str, dict[str, float]] = {}
         for index, (key, way) in enumerate(WAYS.items()):

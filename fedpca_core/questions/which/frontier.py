@@ -33,10 +33,10 @@ from fedpca_core.questions.which.sizes import most_clients
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.build import build_algorithm
-from fedpca_core.study.divided import Divided
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pieces import InPieces
 
 #: Entries of all clients' matrices beyond which the picture is of one seed.
 MANY = 1_000_000
@@ -157,7 +157,7 @@ def shown(points: pd.DataFrame, across: str, upward: str) -> pd.DataFrame:
     return points[points[[across, upward]].apply(np.isfinite).all(axis=1)]
 
 
-class Frontier(Divided[FrontierSettings, Front]):
+class Frontier(InPieces[FrontierSettings, Front]):
     """Every candidate at every value from every seed."""
 
     key: ClassVar[str] = "frontier"

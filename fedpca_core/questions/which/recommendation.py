@@ -21,9 +21,9 @@ from fedpca_core.questions.which.rules import RULES, alike, ended, judged, round
 from fedpca_core.questions.which.settings import LINKS, FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.study.build import public_of
-from fedpca_core.study.divided import Divided
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pieces import InPieces
 
 #: What the clients' noise and the server's view are called together.
 WAYS: Mapping[tuple[bool, bool], str] = {
@@ -89,7 +89,7 @@ class Advice:
         return None if best is None or not best["sums"] or left.empty else left.iloc[0]
 
 
-class Recommendation(Divided[FrontierSettings, Advice]):
+class Recommendation(InPieces[FrontierSettings, Advice]):
     """Run what the visitor could deploy, and choose by the rules."""
 
     key: ClassVar[str] = "recommendation"

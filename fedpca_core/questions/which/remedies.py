@@ -27,9 +27,9 @@ from fedpca_core.questions.which.recommendation import (
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step
-from fedpca_core.study.divided import Divided
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pieces import InPieces
 
 #: Demands that the runs at hand are judged by, and what must be run anew.
 JUDGED = ("most_lost", "budget_rounds", "budget_bytes")
@@ -110,7 +110,7 @@ def at_hand(advice: Advice, settings: FrontierSettings) -> dict[str, Remedy]:
     return found
 
 
-class Remedies(Divided[FrontierSettings, Found]):
+class Remedies(InPieces[FrontierSettings, Found]):
     """Search for the smallest ε, records of a client and rounds at which a candidate passes."""
 
     key: ClassVar[str] = "remedies"

@@ -96,7 +96,7 @@ class AtRisk(Sweep[AttackSettings]):
         plain = replace(settings, upload_noise=0.0)
         return super().at(plain, value, seed)
 
-    def measure(self, settings: AttackSettings, data: OwnData | None) -> Part[Measured]:
+    def measure(self, settings: AttackSettings, seed: int, data: OwnData | None) -> Part[Measured]:
         count = self.records(settings)
         measured: dict[str, dict[str, float]] = {}
         for position, (name, made) in enumerate(ROWS.items()):

@@ -1,15 +1,15 @@
-"""A study of independent pieces, each of them settings of the same study.
+"""A study of independent pieces: starts, points of a sweep, sides, candidates.
 
-A piece can be run anywhere and in any order: one after the other here, in several processes by the
-dashboard (`dashboard.shell.workers`), or by itself from its own link. What a piece gives does not
-depend on who runs it.
+A piece can be run anywhere and in any order: one after the other here, or on several processes by
+the dashboard (`dashboard.shell.workers`). What it gives depends on nothing but its identity, so
+what is kept of a run that was stopped is taken up by the next.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, changed
@@ -20,8 +20,21 @@ S = TypeVar("S", bound=Settings)
 R = TypeVar("R")
 
 
-class Divided(Study[S, R], Generic[S, R]):
+class Kept(Protocol):
+    """Where finished pieces are kept by their identity."""
+
+    def find(self, key: Hashable) -> Any:
+        """The piece, or None."""
+
+    def keep(self, key: Hashable, piece: Any) -> None:
+        """Keep a finished piece."""
+
+
+class InPieces(Study[S, R], Generic[S, R]):
     """A study whose work falls into pieces.
+
+    A piece is whatever tells it from the others, such as the number of a start. Where pieces are
+    settings, `worker` does each; others say by `run_piece` and `piece_identity` what is done.
 
     Class attributes
     ----------------
@@ -37,12 +50,20 @@ class Divided(Study[S, R], Generic[S, R]):
         return self
 
     @abstractmethod
-    def pieces(self, settings: S) -> Sequence[Settings]:
-        """The settings of the pieces, those to see first in front; none where this is a piece."""
+    def pieces(self, settings: S) -> Sequence[Any]:
+        """The pieces, those to see first in front; none where the settings are of one piece."""
 
     def piece(self, settings: Any, data: OwnData | None) -> Run[Any]:
-        """The work of one piece."""
+        """The work of settings that are of one piece."""
         return self.worker.run(settings, data)
+
+    def run_piece(self, settings: S, which: Any, data: OwnData | None) -> Run[Any]:
+        """The work of one of several pieces."""
+        return self.worker.run(which, data)
+
+    def piece_identity(self, settings: S, which: Any, data: OwnData | None) -> Hashable:
+        """What a piece depends on."""
+        return self.worker.identity(which, data)
 
     @abstractmethod
     def gathered(self, settings: S, found: Sequence[Any]) -> R | None:
@@ -56,6 +77,10 @@ class Divided(Study[S, R], Generic[S, R]):
         return f"{done} of {pieces} {self.unit}: {doing}"
 
     def run(self, settings: S, data: OwnData | None = None) -> Run[R]:
+        return self.resumed(settings, data, None)
+
+    def resumed(self, settings: S, data: OwnData | None, kept: Kept | None) -> Run[R]:
+        """Run the pieces in their order, but for those that are ``kept``."""
         pieces = self.pieces(settings)
         if not pieces:
             return (yield from self.piece(settings, data))
@@ -67,8 +92,14 @@ class Divided(Study[S, R], Generic[S, R]):
             fraction = (len(found) + step.fraction) / len(pieces)
             return Step(fraction, self.said(len(found), len(pieces), step.text), so_far)
 
-        for one in pieces:
-            found.append((yield from changed(self.piece(one, data), news)))
+        for which in pieces:
+            key = self.piece_identity(settings, which, data)
+            one = None if kept is None else kept.find(key)
+            if one is None:
+                one = yield from changed(self.run_piece(settings, which, data), news)
+                if kept is not None:
+                    kept.keep(key, one)
+            found.append(one)
             done = len(found)
             text = self.said(done, len(pieces), "done")
             yield Step(done / len(pieces), text, self.gathered(settings, found))
