@@ -165,33 +165,6 @@ def cite(*papers: str) -> None:
         st.caption(reference(published(key)))
 
 
-def threat_card(
-    title: str,
-    *,
-    sees: str,
-    does: str,
-    outcome: str,
-    protection: Protection = "none",
-    knows: str = "",
-) -> None:
-    """Say who attacks, what crosses the wire to them, and what comes of it.
-
-    Parameters
-    ----------
-    title : str
-        The attacker ("An honest-but-curious server").
-    sees, does, outcome : str
-        Short Markdown sentences.
-    protection : {"none", "heuristic", "formal"}
-        "formal" only for a differential-privacy guarantee with its unit, δ and accountant;
-        "heuristic" for masking whose strength is observed, not proved.
-    knows : str
-        Public knowledge the attacker uses besides what is sent.
-    """
-    facts = {"Sees": sees, "Knows": knows, "Does": does, "Gets": outcome}
-    facts_card(title, facts, protection=protection)
-
-
 def facts_card(title: str, facts: Mapping[str, str], *, protection: Protection) -> None:
     """Show short facts by name (empty ones are left out) under a title and its protection."""
     label, colour, symbol = _PROTECTION[protection]

@@ -197,13 +197,15 @@ def card(found: Reconstructed, settings: AttackSettings) -> None:
         for method, recovery in found.recoveries.items()
     ]
     masked = secure or settings.upload_noise > 0 or settings.dtype == "float32"
-    layout.threat_card(
+    layout.facts_card(
         "An honest-but-curious server",
-        sees="every broadcast and "
-        + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-        knows=by.knows,
-        does=by.does,
-        outcome=", ".join(gets) or "nothing: every chosen method refused to run, see above",
+        {
+            "Sees": "every broadcast and "
+            + ("the sum of the uploads" if secure else "every client's upload, one by one"),
+            "Knows": by.knows,
+            "Does": by.does,
+            "Gets": ", ".join(gets) or "nothing: every chosen method refused to run, see above",
+        },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",
     )
     guarantee.card(found.facts)

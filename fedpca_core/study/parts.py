@@ -111,7 +111,11 @@ class Cards:
 
 @dataclass(frozen=True, eq=False)
 class FactsCard:
-    """Short facts by name under a title and the protection that they speak of."""
+    """Short facts by name under a title and the protection that they speak of.
+
+    Of an attacker: what it sees, knows, does and gets. "formal" is a guarantee of differential
+    privacy with its unit, δ and accountant; "heuristic" masking whose strength is observed only.
+    """
 
     title: str
     facts: Mapping[str, str]
