@@ -1,4 +1,4 @@
-"""How long a visitor waits at the front page: for the first moving picture, and after every dial.
+"""How long a visitor waits at the front page: for the first picture, and after every dial.
 
 The server is warm; the profile is fresh; browser and server share this machine's cores, whose load
 is printed with the figures.
@@ -17,10 +17,10 @@ REPEAT = 5
 #: Moves of every slider, there and back.
 MOVES = 6
 DIALS = ("clients", "heterogeneity", "penalty", "participation", "epsilon")
-#: Notes when the picture has moved on from its start, in milliseconds since the navigation began.
-_MOVING = """new MutationObserver((_, watch) => {
-  if (!(Number(document.querySelector('.fp-replay.fp-scene')?.dataset.round) > 0)) return;
-  window.moving = performance.now();
+#: Notes when the picture stands, which then rests, in milliseconds since the navigation began.
+_STANDS = """new MutationObserver((_, watch) => {
+  if (!document.querySelector('.fp-replay.fp-scene')?.dataset.digest) return;
+  window.stands = performance.now();
   watch.disconnect();
 }).observe(document, { childList: true, subtree: true, attributes: true });"""
 _DRAWN = """(before) => {
@@ -49,12 +49,12 @@ def _waits(address: str) -> None:
             waits = _turned(page, dial)
             worst = statistics.quantiles(waits, n=20, method="inclusive")[-1]
             print(f"  {dial:<14} median {statistics.median(waits):5.0f}   p95 {worst:5.0f} ms")
-    moving = []
+    stands = []
     for _ in range(REPEAT):
         with chromium() as browser:
-            moving.append(_first(browser, address))
-    print(f"first moving picture, fresh profile: {statistics.median(moving):.0f} ms", end=" ")
-    print(f"({min(moving):.0f} to {max(moving):.0f})")
+            stands.append(_first(browser, address))
+    print(f"first picture, fresh profile: {statistics.median(stands):.0f} ms", end=" ")
+    print(f"({min(stands):.0f} to {max(stands):.0f})")
     print(f"load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
@@ -75,12 +75,12 @@ def _turned(page: Any, dial: str) -> list[float]:
 
 def _first(browser: Any, address: str) -> float:
     context = browser.new_context(bypass_csp=True, viewport={"width": 1440, "height": 900})
-    context.add_init_script(_MOVING)
+    context.add_init_script(_STANDS)
     page = context.new_page()
     time.sleep(1.0)  # the browser itself has come to rest
     page.goto(address, wait_until="commit")
-    page.wait_for_function("window.moving", timeout=60_000)
-    return float(page.evaluate("window.moving"))
+    page.wait_for_function("window.stands", timeout=60_000)
+    return float(page.evaluate("window.stands"))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Side:
         What is stamped on the records that the server has from round ``since`` on.
     since : int or None
     attack : str
-        What the button says that runs an attack which was left waiting; empty for none.
+        What it takes to run an attack that was left waiting; empty where none was.
     """
 
     title: str

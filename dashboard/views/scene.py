@@ -91,10 +91,10 @@ def parameters(controls: Controls[SceneSettings]) -> None:
 
 
 def _price_of_attack(scene: Scene) -> str:
-    """What the button says that runs what was left waiting; empty where nothing was."""
+    """What it takes to run what was left waiting; empty where nothing was."""
     waiting = [one.seconds for one in scene.findings[-1] if one.status is Status.NOT_TRIED]
     about = f"{max(waiting, default=0.0):.2g}"
-    return f"Attack harder (about {float(about):g} s)" if float(about) else ""
+    return f"about {float(about):g} s" if float(about) else ""
 
 
 def opening(

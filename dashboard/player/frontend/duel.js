@@ -111,7 +111,7 @@ class DuelView {
     picture.node.classList.toggle("fp-leaks", has);
     picture.attack ??= picture.node.appendChild(element("button", { type: "button", class: "fp-attack", "data-testid": "attack" }));
     picture.attack.hidden = !side.attack || round === 0;
-    picture.attack.textContent = side.attack;
+    picture.attack.replaceChildren("Attack harder", element("span", { text: ` (${side.attack})` }));
     picture.attack.onclick = () => {
       picture.attack.disabled = true;
       this.view.choose({ attack: side.title });
