@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.algorithms.faps.stability import largest_stable_steps
+from fedpca_core.algorithms.faps.rules import largest_stable_steps
 from fedpca_core.algorithms.local_power import LocalPower
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray

@@ -7,10 +7,9 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.algorithms.faps import inner as faps_inner
-from fedpca_core.algorithms.faps import penalty as faps_penalty
 from fedpca_core.algorithms.faps import rules as faps_rules
-from fedpca_core.algorithms.faps.low_rank import low_rank_part
-from fedpca_core.algorithms.faps.stability import largest_stable_steps
+from fedpca_core.algorithms.faps.operator import low_rank_part
+from fedpca_core.algorithms.faps.rules import largest_stable_steps
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
@@ -289,20 +288,21 @@ def test_penalty_rule_waits_caps_and_settles() -> None:
         rounds=np.full(3, 5.0),
         direction=np.zeros((3, 6, 1)),
         outside=nothing,
+        steps=np.zeros(1),
         pulled=np.zeros((3, 0, 2)),
     )
-    faps_penalty.adapt(state, frame)
+    faps_rules.adapt(state, frame)
     assert state.penalty.tolist() == [1.0, 1.0, 1.95]  # round 5 has nothing to compare with
     state.rounds = np.full(3, 9.0)
-    faps_penalty.adapt(state, frame)
+    faps_rules.adapt(state, frame)
     assert state.penalty.tolist() == [1.0, 1.0, 1.95]
     state.rounds = np.full(3, 10.0)
-    faps_penalty.adapt(state, frame)
+    faps_rules.adapt(state, frame)
     # No progress raises beta, up to the ceiling; a gap of zero leaves it.
     assert state.penalty.tolist() == [1.1, 1.0, 2.0]
     state.gap = 2 * state.gap
     state.rounds = np.full(3, 15.0)
-    faps_penalty.adapt(state, frame)
+    faps_rules.adapt(state, frame)
     assert state.penalty.tolist() == [1.1, 1.0, 2.0]  # the gap halved: progress
 
 

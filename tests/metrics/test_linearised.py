@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms.faps.stability import largest_stable_steps
+from fedpca_core.algorithms.faps.rules import largest_stable_steps
 from fedpca_core.arrays import Array
 from fedpca_core.metrics import linearised
 from fedpca_core.metrics.linearised import predicted

@@ -19,8 +19,13 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.faps.inner import answer, join, solve
-from fedpca_core.algorithms.faps.penalty import adapt
-from fedpca_core.algorithms.faps.rules import INNER_RULES, InnerRule, inner_rule, residual_factor
+from fedpca_core.algorithms.faps.rules import (
+    INNER_RULES,
+    InnerRule,
+    adapt,
+    inner_rule,
+    residual_factor,
+)
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
@@ -60,9 +65,9 @@ class FAPS(Algorithm):
     penalty_factor : float
         beta_i starts at this multiple of ||S_i||_2, which a client computes once from its data.
     adaptive : bool
-        Raise beta_i while the gap to Z does not shrink; see `fedpca_core.algorithms.faps.penalty`.
+        Raise beta_i while the gap to Z does not shrink; see `faps.rules`.
     inner_rule : {"auto", "fixed", "change", "conditions"}
-        How many inner iterations a client makes; see `fedpca_core.algorithms.faps.rules`.
+        How many inner iterations a client makes; see `faps.rules`.
     inner_steps : int
         J of the fixed rule; 5 reproduces the round counts of the paper.
     inner_tolerance : float

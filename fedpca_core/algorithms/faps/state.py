@@ -36,6 +36,8 @@ class ClientState:
         Estimate of the eigenvector of a_i.
     outside : (clients,) float64
         Estimate of a_i, the largest eigenvalue of S_i outside X_i; ||S_i|| bounds it.
+    steps : (clients,) float64
+        Inner iterations of the last round: J_i.
     pulled : (clients, most records, components) float64
         F_i^T X_i of a client that holds records, ``S_i = F_i F_i^T``; NaN where it is not known.
         There are at most as many rows as features.
@@ -51,6 +53,7 @@ class ClientState:
     rounds: Array
     direction: Array
     outside: Array
+    steps: Array
     pulled: Array
 
     @classmethod
@@ -68,6 +71,7 @@ class ClientState:
             rounds=np.zeros(clients),
             direction=np.zeros((clients, features, 1)),
             outside=norms,
+            steps=np.zeros(clients),
             pulled=np.full((clients, records, components), np.nan),
         )
 

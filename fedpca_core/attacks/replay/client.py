@@ -104,7 +104,7 @@ class FapsReplay:
     def play(self, guess: Guess, rounds: int) -> list[ReplayedRound]:
         """Let the algorithm's own client step answer the recorded broadcasts."""
         self._grams[self.client] = guess.matrix
-        whole = ClientData.from_grams(self._grams, self.samples, self.weights).metered()
+        whole = ClientData.from_grams(self._grams, self.samples, self.weights)
         client_data = whole.only(np.array([self.client]))
         setting = Setting(self.features, 1, client_data.samples[:1], np.ones(1))
         streams = Streams(0)  # nothing random is left: every secret is part of the guess
@@ -125,15 +125,12 @@ class FapsReplay:
                     random_inner_steps=False,
                 )
             plan = Plan(message.round, np.array([self.client]), np.ones(1), {})
-            before, spent = state, int(whole.products.sum())
+            before = state
             penalty = float(state["penalty"][0])
             downlink = {"frame": message.frame}
             uplink, after = algorithm.client(client_data, state, plan, downlink, streams)
             state = dict(after)
-            steps = int(whole.products.sum()) - spent - (1 if index == 0 else 0)
-            if algorithm.inner_rule == "auto" and guess.steps is None and steps > 0:
-                # The column that follows a_i is metered as one product every `components` rounds.
-                steps -= int(before["rounds"][0]) % self.components == 0
+            steps = int(state["steps"][0])
             start = message.frame if guess.frame is None else guess.frame
             frame = start if index == 0 else before["frame"][0]
             multiplier = (

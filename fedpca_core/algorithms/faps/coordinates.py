@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from fedpca_core.algorithms.faps.rules import InnerRule
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, BoolArray
-from fedpca_core.linalg.stiefel import orthonormalise, remove_span
+from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.linalg.threads import share_out
 from fedpca_core.problems.client_data import ClientData
 
@@ -27,15 +27,10 @@ from fedpca_core.problems.client_data import ClientData
 TRUSTED = 1e-4
 
 
-def fits(rule: InnerRule, data: ClientData) -> bool:
-    """Whether the rule needs no iterate but the last, and clients hold records rather than S_i."""
-    return data.factors is not None and rule.test == "none" and not rule.follow
-
-
 def iterate_in_coordinates(
     rule: InnerRule, data: ClientData, state: ClientState, received: Array
 ) -> BoolArray:
-    """Put X_i after this round's iterations, S_i X_i and W_i into ``state``.
+    """Put X_i after this round's iterations and S_i X_i into ``state``; clients hold records.
 
     Returns
     -------
@@ -44,7 +39,6 @@ def iterate_in_coordinates(
         iterate so close to each other that coordinates lose what tells them apart.
     """
     frames, products = state.frame.copy(), state.product.copy()
-    multipliers = state.multiplier.copy()
     pulled = np.full_like(state.pulled, np.nan)
     left = np.ones(len(frames), dtype=bool)
 
@@ -53,16 +47,14 @@ def iterate_in_coordinates(
         solved = _solve(data, state, received, row, steps) if steps > 0 else None
         if solved is not None:
             frames[row], products[row], own = solved
-            multipliers[row] = -remove_span(products[row], frames[row])
             if len(own) <= pulled.shape[1]:
                 pulled[row, : len(own)] = own
             left[row] = False
 
     largest = int(data.samples[data.members].max(initial=0))
     share_out(one, len(frames), data.features * largest * received.shape[1])
-    data.charge(np.where(left, 0, rule.budget))
     state.frame, state.product = frames, products
-    state.multiplier, state.pulled = multipliers, pulled
+    state.pulled = pulled
     return left
 
 
