@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import fedpca_core
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import Settings, help_texts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -304,6 +305,76 @@ def test_an_attack_that_is_handed_the_private_data_is_found(code, tmp_path):
 def test_a_transcript_has_no_way_back_to_the_problem():
     source = ROOT / "fedpca_core" / "protocol" / "transcript.py"
     assert [name for name in imports(source) if "problems" in name or PRIVATE.search(name)] == []
+
+
+ALGORITHMS = ROOT / "fedpca_core" / "algorithms"
+#: Rooms that still ask which method it is, and in how many places together; there is to be none.
+ASKING = (
+    "dashboard/", "pages/privacy.py", "fedpca_core/metrics/", "fedpca_core/papers/",
+    "fedpca_core/privacy/", "fedpca_core/questions/anomaly/", "fedpca_core/questions/privacy/",
+    "fedpca_core/questions/which/",
+)  # fmt: skip
+PLACES = 57
+
+
+def kinds_of_methods() -> set[str]:
+    """Classes that `algorithms/` defines, and what wraps them."""
+    found = {"Wrapper"}
+    for path in ALGORITHMS.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    return found
+
+
+def asks_which_method(source: Path) -> list[str]:
+    """Comparisons with the key of a method, and tests of an algorithm's class.
+
+    A method says by its capabilities what it is: `Algorithm.uploads`, `replayable`, ...
+    """
+    kinds, found = kinds_of_methods(), []
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            inner = ast.walk(node.args[1])
+            asked = {ast.unparse(one).split(".")[-1] for one in inner} & kinds
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            values = [each for side in sides for each in getattr(side, "elts", [side])]
+            constants = {one.value for one in values if isinstance(one, ast.Constant)}
+            asked = constants & set(METHODS)
+        else:
+            continue
+        if asked:
+            found.append(f"{source.name}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_nobody_asks_which_method_it_is():
+    found = [
+        f"{source.parent.relative_to(ROOT).as_posix()}/{fault}"
+        for source in python_files("fedpca_core", "dashboard", "pages")
+        if not source.is_relative_to(ALGORITHMS)
+        for fault in asks_which_method(source)
+    ]
+    assert [fault for fault in found if not fault.startswith(ASKING)] == []
+    assert len(found) <= PLACES, found
+
+
+@pytest.mark.parametrize(
+    ("code", "asks"),
+    [
+        ("if isinstance(algorithm, FAPS | SSI): pass", True),
+        ("if isinstance(run, algorithms.FedPower): pass", True),
+        ("found = method == 'faps'", True),
+        ("found = 'faps' in settings.attacked", True),
+        ("found = method in ('ssi', 'faps')", True),
+        ("if isinstance(value, float): pass", False),
+        ("found = algorithm.replayable", False),
+    ],
+)
+def test_who_asks_which_method_it_is_is_found(tmp_path, code, asks):
+    source = tmp_path / "study.py"
+    source.write_text(code)
+    assert bool(asks_which_method(source)) is asks
 
 
 def test_every_algorithm_fits_on_a_few_screens():

@@ -12,7 +12,7 @@ from dashboard.player import Curve, Images, Panel, replay
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.views import pictures
-from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.questions.attack.differencing import Joined, OneMoreRecord, Read
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
@@ -86,10 +86,10 @@ def sentence(joined: Joined) -> str:
         )
     elif joined.from_sums:
         parts.append("It saw sums only: they hide whose record this is, not the record.")
-    elif "faps" in joined.found and not joined.found["faps"].sure:
+    elif masked := [m for m in joined.found if replayable(m) and not joined.found[m].sure]:
         parts.append(
-            "FAPS withstands this linear reading; whether its masking holds is for the replay "
-            "above to say, run by run."
+            f"{METHODS[masked[0]].title} withstands this linear reading; whether its masking holds "
+            "is for the replay above to say, run by run."
         )
     return " ".join(parts)
 

@@ -14,7 +14,7 @@ from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
 from dashboard.views.findings import caption, offer
 from dashboard.views.pictures import lasting, mosaic
-from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.findings import Finding, Status
 from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import (
@@ -60,7 +60,7 @@ def dials(controls: Controls[AttackSettings]) -> None:
             controls.parameter("fine")
         controls.draw("joined", "mean_known", "grid_known")
         controls.parameter("once")
-        if "faps" in controls.values["attacked"]:
+        if any(map(replayable, controls.values["attacked"])):
             controls.parameter("unmask")
     st.caption("ε, noise on uploads, precision and secure aggregation are in the sidebar.")
     layout.about(

@@ -82,6 +82,7 @@ class ConsensusADMM(Algorithm):
     dual_reset: int = 0
 
     uploads: ClassVar[Uploads] = Uploads.FRAMES
+    public_duals: ClassVar[bool] = True
     reuses_uploads: ClassVar[bool] = False
     agreed: ClassVar[tuple[str, ...]] = ("spectral_norms",)
 

@@ -41,6 +41,11 @@ def register(*methods: Method) -> None:
         METHODS[method.key] = method
 
 
+def replayable(method: str) -> bool:
+    """Whether the public update of a method can be rerun on a candidate matrix."""
+    return METHODS[method].algorithm.replayable
+
+
 class Titles(Mapping[str, str]):
     """Keys and titles of some of the registered methods, whenever one looks."""
 

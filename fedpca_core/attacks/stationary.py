@@ -10,13 +10,13 @@ of them by fitting.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, remove_span
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Algorithm
@@ -65,11 +65,12 @@ def participations(
     InvalidInput
         Another method; unknown client; uploads hidden by secure aggregation or not recorded.
     """
-    if not isinstance(algorithm, ConsensusADMM):
-        raise InvalidInput(
-            f"This attack replays the duals of FedPE and FedPG, but {algorithm.title} has none; "
-            "choose an attack made for this method."
-        )
+    require(
+        algorithm.public_duals,
+        f"This attack replays the duals of FedPE and FedPG, but {algorithm.title} has none; "
+        "choose an attack made for this method.",
+    )
+    method = cast(ConsensusADMM, algorithm)
     chosen = transcript.until(rounds)
     seen = chosen.seen(client)
     require(
@@ -77,7 +78,7 @@ def participations(
         f"Client {client} took part in none of the {len(chosen.exchanges)} rounds, so the server "
         "holds no message of it; choose another client or read more rounds.",
     )
-    frame = algorithm.first_local(chosen.exchanges[0].downlink["frame"])
+    frame = method.first_local(chosen.exchanges[0].downlink["frame"])
     dual = np.zeros_like(frame)
     multiplier = np.zeros((frame.shape[1], frame.shape[1]))
     was_reset = False
@@ -85,10 +86,10 @@ def participations(
     for exchange, row in seen:
         assert exchange.uploads is not None and exchange.feedback is not None
         penalty = float(exchange.downlink["penalty"])
-        if algorithm.dual_reset and exchange.round >= algorithm.dual_reset and not was_reset:
+        if method.dual_reset and exchange.round >= method.dual_reset and not was_reset:
             dual, was_reset = np.zeros_like(dual), True
         consensus = exchange.downlink["frame"]
-        begin = polar(consensus) if algorithm.local_start == "consensus" else frame
+        begin = polar(consensus) if method.local_start == "consensus" else frame
         if "shifted" in exchange.uploads:
             frame = exchange.uploads["shifted"][row] - dual / penalty
         else:
@@ -99,7 +100,7 @@ def participations(
             "multiplier": multiplier[None],
             "penalty": np.array([penalty]),
         }
-        after = algorithm.dual_step(state, exchange.feedback["frame"])
+        after = method.dual_step(state, exchange.feedback["frame"])
         result.append(
             Participation(
                 round=exchange.round,
@@ -184,7 +185,7 @@ def fit_runs(
         As `participations`; more features than fit in memory.
     """
     runs = participations(transcript, algorithm, client, rounds)
-    assert isinstance(algorithm, ConsensusADMM)
+    method = cast(ConsensusADMM, algorithm)
     features = transcript.features
     rows, columns = np.tril_indices(features)
     unknowns = len(rows)
@@ -193,8 +194,8 @@ def fit_runs(
         f"Fitting {unknowns:,} unknowns to {len(runs)} participations needs more memory than is "
         "set aside; read fewer rounds or choose fewer features.",
     )
-    fit = _Fit(algorithm, runs, rows, columns)
-    size = runs[0].penalty / algorithm.penalty_factor  # the clients' mean largest eigenvalue
+    fit = _Fit(method, runs, rows, columns)
+    size = runs[0].penalty / method.penalty_factor  # the clients' mean largest eigenvalue
     start = 0.05 * size * np.eye(features) if prior is None else np.asarray(prior, dtype=float)
     scale = transcript.clients * float(transcript.weights[client])
     if prior is not None:

@@ -221,6 +221,8 @@ class Algorithm(ABC):
         What one upload is.
     replayable : bool
         Whether `fedpca_core.attacks.replay` can rerun its public update on a candidate matrix.
+    public_duals : bool
+        Whether clients keep duals that everybody can follow from the messages.
     needs_individual_uploads : bool
         True when the server's step reads single uploads, which secure aggregation hides.
     reuses_uploads : bool
@@ -250,6 +252,7 @@ class Algorithm(ABC):
 
     uploads: ClassVar[Uploads] = Uploads.PRODUCTS
     replayable: ClassVar[bool] = False
+    public_duals: ClassVar[bool] = False
     needs_individual_uploads: ClassVar[bool] = False
     reuses_uploads: ClassVar[bool] = True
     shares_noise: ClassVar[bool] = False
@@ -267,6 +270,11 @@ class Algorithm(ABC):
             value = getattr(self, each.name)
             if each.type == "int" or (each.type == "int | None" and value is not None):
                 require_whole(f"The parameter “{each.name.replace('_', ' ')}”", value)
+
+    @property
+    def unwrapped(self) -> Algorithm:
+        """The method itself, where this one changes part of it."""
+        return self
 
     @property
     @abstractmethod

@@ -37,6 +37,10 @@ class Wrapper(Algorithm):
         super().__post_init__()
 
     @property
+    def unwrapped(self) -> Algorithm:
+        return self.method.unwrapped
+
+    @property
     def title(self) -> str:
         return self.method.title
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -133,10 +134,11 @@ class Replaying:
         evaluations: int = 1000,
         seed: int = 0,
     ) -> None:
-        if not isinstance(algorithm, FAPS):
-            raise InvalidInput(
-                f"The replay is made for FAPS, and this is {algorithm.title}; use a linear attack."
-            )
+        require(
+            algorithm.replayable,
+            f"The replay is made for FAPS, and this is {algorithm.title}; use a linear attack.",
+        )
+        method = cast(FAPS, algorithm.unwrapped)
         chosen = transcript.until(rounds)
         check_client(chosen, client)
         seen = chosen.seen(client)
@@ -153,7 +155,7 @@ class Replaying:
         require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
         self._prior = _prior(prior, trace, chosen.features)
         self._setup = Setup.of(
-            chosen, algorithm, client, self._prior, trace, seeded=seeded, noise=noise
+            chosen, method, client, self._prior, trace, seeded=seeded, noise=noise
         )
         model = self._setup.model
         size = 8 * model.size * max(model.size, len(seen) * model.features * model.components)
@@ -162,8 +164,8 @@ class Replaying:
             f"A replay of {len(seen)} rounds with {transcript.features} features needs "
             f"{size / 2**30:.1f} GiB for its derivatives; choose fewer features or rounds.",
         )
-        secret = algorithm.random_inner_steps
-        counts = tuple(range(1, algorithm.inner_steps + 1)) if secret else None
+        secret = method.random_inner_steps
+        counts = tuple(range(1, method.inner_steps + 1)) if secret else None
         self._search = Search(self._setup, seed, counts, starts, evaluations)
 
     def __iter__(self) -> Iterator[Stage]:

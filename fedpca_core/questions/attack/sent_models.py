@@ -46,12 +46,12 @@ def borrowed(settings: AttackSettings) -> tuple[Study[Any, Any], Settings] | Non
 
     FedPG is shown on IoT-23 where it is found, because its eight features can be fitted whole.
     """
-    if settings.elsewhere == "one_shot":
-        return None
-    if settings.elsewhere == "personal":
-        return Exposure(), _PERSONAL
     problem = "iot23" if present("iot23") else "synthetic"
-    return Leaks(), AnomalySettings(problem=problem, **_TRAFFIC)
+    read: dict[str, tuple[Study[Any, Any], Settings]] = {
+        "personal": (Exposure(), _PERSONAL),
+        "fedpg": (Leaks(), AnomalySettings(problem=problem, **_TRAFFIC)),
+    }
+    return read.get(settings.elsewhere)
 
 
 class SentModels(Study[AttackSettings, SentModel]):

@@ -12,22 +12,18 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms.method import Method
-from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.errors import check_client, require
+from fedpca_core.errors import check_client
 from fedpca_core.findings import Finding, Target, frame
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.announced import PublicFacts
-from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.described import describe
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import load_trace
-from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.questions.trace.settings import GRIDS, OpenedSettings
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.study.limits import Cost
@@ -111,7 +107,6 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         trace = load_trace(io.BytesIO(data.content))
         view = trace.transcript
         check_client(settings.client, view.clients)
-        _method(trace.algorithm)  # which is known here
         deployment = _deployment(trace, settings)
         tried = trial(
             view,
@@ -157,20 +152,6 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             "components": result.components,
         }
         return tables if result.records is None else tables | {"records": result.records}
-
-
-def _method(algorithm: Algorithm) -> Method:
-    """The registered method that a run's algorithm belongs to."""
-    while isinstance(algorithm, Wrapper):
-        algorithm = algorithm.method
-    found = [one for one in METHODS.values() if one.title == algorithm.title]
-    found += [one for one in METHODS.values() if isinstance(algorithm, one.algorithm)]
-    require(
-        len(found) > 0,
-        f"The run is of {algorithm.title}, which is not registered here; open it with the version "
-        "that knows it.",
-    )
-    return found[0]
 
 
 def _deployment(trace: Trace, settings: OpenedSettings) -> Deployment:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.belief import unpacked
 from fedpca_core.attacks.scores import above_least
@@ -153,7 +153,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
         size = costs.Size.of(chosen, data)
         one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
-        if settings.unmask and "faps" in settings.attacked:
+        if settings.unmask and any(map(replayable, settings.attacked)):
             one += costs.replay(size, chosen)
         return costs.prepare(size) + one.times((1 + (settings.joined > 0)) * len(chosen.attacked))
 
