@@ -7,14 +7,9 @@ import streamlit as st
 from dashboard.shell import formulas, guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
-from dashboard.views import (
-    at_risk,
-    differencing,
-    elsewhere,
-    reconstruction,
-    records,
-    replay,
-)
+from dashboard.shell.parts import drawing
+from dashboard.views import attack, elsewhere
+from fedpca_core.questions.attack.figures import covariance
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.study.pca_settings import IMAGES, AttackSettings, ConvergeSettings
@@ -35,13 +30,13 @@ place = st.container()
 @st.fragment(key="card")
 def card() -> None:
     """What the numbers of the run are."""
-    jobs.below(job, STUDY.key, lambda found: reconstruction.card(found, settings))
+    jobs.below(job, STUDY.key, drawing(covariance.card, settings))
 
 
 @st.fragment(key="messages")
 def messages() -> None:
     """What the server saw."""
-    jobs.below(job, "messages", reconstruction.messages)
+    jobs.below(job, "messages", attack.messages)
 
 
 @st.fragment(key="taken")
@@ -51,13 +46,9 @@ def take_away() -> None:
         share.take_away(
             settings,
             {
-                records.STUDY: recovered.result if recovered else None,
+                attack.RECORDS: recovered.result if recovered else None,
                 STUDY: job.result,
-                replay.STUDY: replayed,
-                replay.DEFENCES: defended,
-                differencing.STUDY: joined,
-                at_risk.STUDY: mapped,
-                at_risk.NOISE: noisy,
+                **sections,
                 elsewhere.STUDY: sent,
             },
             data,
@@ -85,7 +76,7 @@ opening = controls.opening
 early = opening is not None and opening.problem != "table"
 recovered = None
 if opening is not None and early:
-    recovered = records.picture(place, opening, controls)
+    recovered = attack.records(place, opening, controls)
     if recovered.result is not None:
         layout.picture_first()
 
@@ -113,11 +104,11 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
             controls.parameter("colluders")
 
 data = own_data(controls.settings())
-records.dials(controls)
+attack.dials(controls)
 settings = controls.settings()
 if opening is None or not early:
-    recovered = records.picture(place, settings, controls, data)
-elif records.STUDY.identity(opening) != records.STUDY.identity(settings):
+    recovered = attack.records(place, settings, controls, data)
+elif attack.RECORDS.identity(opening) != attack.RECORDS.identity(settings):
     st.rerun()  # the link says more than the dials do
 layout.section("The covariance, round by round")
 of_others = st.container()
@@ -126,7 +117,7 @@ with of_preset if settings.problem in IMAGES else of_others:
 job = jobs.study(
     STUDY,
     settings,
-    reconstruction.draw,
+    drawing(covariance.reconstructed, settings),
     data=data,
     parts=["remedy", "card", "messages", "taken"],
     above=recovered,
@@ -135,11 +126,11 @@ own_table.remedy_of(controls, job)
 card()
 formulas.reconstruction()
 with st.container():
-    replayed, defended = replay.show(controls, data)
+    sections = attack.replayed(controls, data)
 with st.container():
-    joined = differencing.show(controls, data)
+    sections |= attack.joined(controls, data)
 with st.container():
-    mapped, noisy = at_risk.show(controls)
+    sections |= attack.at_risk(controls)
 with st.container():
     sent = elsewhere.show(controls)
 

@@ -8,7 +8,8 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views import check
+from dashboard.shell.parts import drawing
+from fedpca_core.questions.check import figures
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import LeakCheck
 
@@ -37,7 +38,7 @@ with st.sidebar:
     controls.parameter("seed")
 
 settings = controls.settings()
-job = jobs.study(STUDY, settings, lambda found: check.draw(found, settings))
+job = jobs.study(STUDY, settings, drawing(figures.checked, settings))
 st.caption(
     "The same from a file: `python -m fedpca_core check FILE`, with the configuration below, or "
     "one printed by `python -m fedpca_core config check`."

@@ -6,8 +6,10 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
+from dashboard.shell.parts import lay_out
 from dashboard.views import opened
 from dashboard.views.findings import offer
+from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace.example import EXAMPLE, example
 from fedpca_core.questions.trace.opened import Opened, OpenedRun
 from fedpca_core.questions.trace.settings import OpenedSettings
@@ -34,7 +36,7 @@ def open_example() -> None:
 
 
 def drawn(result: Opened) -> None:
-    opened.draw(result, settings)
+    lay_out(figures.opened(result, settings))
     offer(result.findings, settings, controls)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
+import numpy as np
 import streamlit as st
 
 from dashboard.player import chart, replay
@@ -39,11 +40,24 @@ def lay_out(shown: Iterable[Part]) -> None:
                 layout.section(title, lead)
             case parts.Chart(key, panels, images, None):
                 chart(key=key, panels=panels, images=images)
-            case parts.Chart(key, panels, images, int(rounds), label):
-                replay(key=key, rounds=rounds, panels=panels, images=images, round_label=label)
+            case parts.Chart(key, panels, images, int(rounds), label, plays):
+                replay(
+                    key=key,
+                    rounds=rounds,
+                    panels=panels,
+                    images=images,
+                    round_label=label,
+                    autoplay=plays,
+                )
             case parts.Table(rows, label, numbers, wrapped):
                 right = list(rows.columns[1:]) if numbers is None else numbers
                 layout.small_table(rows, label=label, numbers=right, wrapped=wrapped)
+            case parts.Rows(rows, None):
+                st.dataframe(rows, hide_index=True)
+            case parts.Rows(rows, marked):
+                tints = np.where(marked, "background-color: #2e7d3233", "")
+                shown_so = rows.style.apply(lambda _, tints=tints: tints, axis=None)
+                st.dataframe(shown_so.format("{:.6g}"))
             case parts.Cards(cards):
                 layout.metric_cards(cards)
             case parts.FactsCard(title, facts, protection):

@@ -10,7 +10,6 @@ from dashboard.player import Images, chart, to_uint8
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import lay_out
-from dashboard.views.pictures import mosaic
 from fedpca_core.questions.anomaly import figures as anomaly
 from fedpca_core.questions.anomaly.leaks import Leaked
 from fedpca_core.questions.anomaly.settings import AnomalySettings
@@ -20,6 +19,7 @@ from fedpca_core.questions.personalise import figures as personalise
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.settings import short
 from fedpca_core.study.pca_settings import AttackSettings
+from fedpca_core.study.pictures import mosaic
 
 STUDY = SentModels()
 

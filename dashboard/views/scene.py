@@ -26,8 +26,6 @@ from dashboard.player import (
 )
 from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls, itself
-from dashboard.views.findings import caption
-from dashboard.views.pictures import mosaic
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
@@ -38,6 +36,8 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR
 from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import short
+from fedpca_core.study.pictures import mosaic
+from fedpca_core.study.said import caption
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16

@@ -62,6 +62,8 @@ class Chart:
         Of the run: curves and frames have one entry more.
     round_label : str
         What one of them is called.
+    plays : bool
+        Whether it plays by itself.
     """
 
     key: str
@@ -69,6 +71,7 @@ class Chart:
     images: Sequence[Sequence[Images]] = ()
     rounds: int | None = None
     round_label: str = "round"
+    plays: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,21 @@ class Table:
     label: str
     numbers: Sequence[str] | None = None
     wrapped: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table of any size, which scrolls; of numbers, six digits are shown.
+
+    Attributes
+    ----------
+    rows : pandas.DataFrame
+    marked : (rows, columns) bool, optional
+        Cells that are drawn in green.
+    """
+
+    rows: pd.DataFrame
+    marked: Any = None
 
 
 @dataclass(frozen=True)
@@ -198,8 +216,8 @@ class Space:
 
 
 Part: TypeAlias = (
-    "str | Caption | Note | Badge | Section | Chart | Table | Cards | FactsCard | Guarantee | Link"
-    " | About | Fold | Framed | Beside | Space"
+    "str | Caption | Note | Badge | Section | Chart | Table | Rows | Cards | FactsCard | Guarantee"
+    " | Link | About | Fold | Framed | Beside | Space"
 )
 #: What a question's figures yield.
 Parts: TypeAlias = Iterator[Part]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from dashboard.views.opened import verdict
 from fedpca_core.__main__ import main
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.trace.example import EXAMPLE, example
+from fedpca_core.questions.trace.figures import verdict
 from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.steps import outcome

@@ -64,6 +64,7 @@ def page() -> None:
             parts.Chart("still", [panel]),
             parts.Chart("played", [panel], rounds=1),
             parts.Table(rows, "rows"),
+            parts.Rows(rows),
             parts.Cards([parts.Card("n", "5")]),
             parts.FactsCard("Who", {"Sees": "sums"}),
             parts.Guarantee(None),

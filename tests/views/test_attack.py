@@ -12,11 +12,12 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import presets
 from dashboard.shell.controls import packed
-from dashboard.views import differencing, reconstruction, records, replay
 from fedpca_core.papers.faps import PRESETS, preset
 from fedpca_core.questions.attack.defences import DEFENCES
 from fedpca_core.questions.attack.differencing import OneMoreRecord
+from fedpca_core.questions.attack.figures import covariance, newcomer, records, replay
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
+from fedpca_core.questions.attack.records.study import ClientRecords
 from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
@@ -41,11 +42,11 @@ def opened(page: str, settings: Settings) -> AppTest:
 
 
 def test_the_verdict_says_what_was_learned_and_when() -> None:
-    words = reconstruction.verdict(run(ClientReconstruction()))
+    words = covariance.verdict(run(ClientReconstruction()))
     assert "From **SSI**, the client's covariance: has it: relative error below 1e-6" in words
     assert "Whole after round 5" in words
     assert "not tried" in words and "replay of the update" in words
-    sums = reconstruction.verdict(run(ClientReconstruction(), secure_aggregation=True))
+    sums = covariance.verdict(run(ClientReconstruction(), secure_aggregation=True))
     assert "relative error" in sums and "replay" not in sums
 
 
@@ -53,16 +54,16 @@ def test_the_note_of_figure_1_names_the_round_of_its_run() -> None:
     entry = preset("figure-1a")
     found = outcome(ClientReconstruction().run(entry.configuration()))
     (stated,) = re.findall(r"after round (\d+)", entry.point)
-    words = reconstruction.verdict(found)
+    words = covariance.verdict(found)
     assert f"Whole after round {stated}," in words
 
 
 def test_panels_mark_what_needs_the_truth() -> None:
     found = run(ClientReconstruction(), starts=3)
-    panel = reconstruction.error_panel(found)
+    panel = covariance.error_panel(found)
     assert panel.simulation_only and panel.curves[0].lower is not None
     assert [mark.simulation_only for mark in panel.baselines][-1]
-    assert reconstruction.progress_panel(found).simulation_only
+    assert covariance.progress_panel(found).simulation_only
 
 
 def test_the_replay_says_how_it_knows() -> None:
@@ -77,18 +78,18 @@ def test_the_replay_says_how_it_knows() -> None:
 
 
 def test_one_more_record_in_words() -> None:
-    words = differencing.sentence(run(OneMoreRecord(), rounds=20, record=3))
+    words = newcomer.sentence(run(OneMoreRecord(), rounds=20, record=3))
     assert "From **SSI** the server has the record that joined" in words and "knows it" in words
     assert "From **FAPS** the server cannot be sure" in words and "sums only" not in words
     sums = run(OneMoreRecord(), rounds=20, record=3, secure_aggregation=True, attacked=("ssi",))
-    assert "hide whose record" in differencing.sentence(sums)
+    assert "hide whose record" in newcomer.sentence(sums)
 
 
 def test_sums_are_not_called_the_client() -> None:
     small = replace(SMALL, problem="digits", attacked=("ssi",), records_per_client=6, clients=3)
     for secure, whose in ((False, "the client"), (True, "the sum of all clients")):
         settings = replace(small, secure_aggregation=secure)
-        found = outcome(records.STUDY.run(settings))
+        found = outcome(ClientRecords().run(settings))
         assert records.panel(found, settings).title == f"How much of {whose} the server holds"
 
 
@@ -157,9 +158,9 @@ def test_a_method_that_ends_early_keeps_its_last_pictures() -> None:
         SMALL, problem="digits", attacked=("ssi", "block_krylov"), rounds=20, differencing=True
     )
     for study, drawn in (
-        (records.STUDY, lambda found: records.rows(found, settings, 20)),
-        (ClientReconstruction(), reconstruction.rows),
-        (OneMoreRecord(), lambda found: differencing.rows(found, 20)),
+        (ClientRecords(), lambda found: records.rows(found, settings, 20)),
+        (ClientReconstruction(), covariance.rows),
+        (OneMoreRecord(), lambda found: newcomer.rows(found, 20)),
     ):
         images = [image for row in drawn(outcome(study.run(settings))) for image in row]
         assert {len(image.frames) for image in images} == {1, 21}
@@ -172,7 +173,7 @@ def test_what_is_sent_once_is_drawn_whatever_its_shape() -> None:
 
     def captions(**changes) -> dict[str, list[str]]:
         changed = replace(settings, **changes)
-        drawn = records.rows(outcome(records.STUDY.run(changed)), changed, 10)
+        drawn = records.rows(outcome(ClientRecords().run(changed)), changed, 10)
         return {row[0].title.removesuffix(": received"): list(row[0].captions) for row in drawn}
 
     said = captions()

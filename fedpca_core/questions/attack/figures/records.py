@@ -1,118 +1,44 @@
-"""The records section: what came, what the server made of it, and what nobody should see."""
+"""What came, what the server made of it, and the records that nobody should see."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.player import Baseline, Curve, Images, Panel, replay, to_uint8
-from dashboard.shell import jobs, layout
-from dashboard.shell.controls import Controls, packed
-from dashboard.views.findings import caption, offer
-from dashboard.views.pictures import lasting, mosaic
-from fedpca_core.algorithms.registry import METHODS, replayable
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.findings import Finding, Status
 from fedpca_core.questions.attack.records.pictures import SHOWN
-from fedpca_core.questions.attack.records.study import (
-    ClientRecords,
-    MethodRecords,
-    Recovered,
-    stand_in,
-)
+from fedpca_core.questions.attack.records.study import MethodRecords, Recovered, stand_in
 from fedpca_core.questions.home.words import things
 from fedpca_core.settings import short
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import refusals
-from fedpca_core.study.pca_settings import FINER, AttackSettings
-
-STUDY = ClientRecords()
-
-
-def picture(
-    place: DeltaGenerator,
-    settings: AttackSettings,
-    controls: Controls[AttackSettings],
-    data: OwnData | None = None,
-) -> jobs.Job:
-    """The job, the verdict, the rounds to play, and what was not tried."""
-
-    def shown(result: Recovered) -> None:
-        draw(result, settings)
-        last = (one for method in result.found.values() for one in method.findings[-1])
-        offer(last, settings, controls)
-
-    with place:
-        if stand_in(settings) is not settings:
-            _stood_in(stand_in(settings))
-        return jobs.study(STUDY, settings, shown, data=data, parts=["taken"])
+from fedpca_core.study.panels import Baseline, Curve, Images, Panel, to_uint8
+from fedpca_core.study.parts import Chart, Fold, Note, Parts, Rows, refusals
+from fedpca_core.study.pca_settings import AttackSettings
+from fedpca_core.study.pictures import lasting, mosaic
+from fedpca_core.study.said import caption
 
 
-def dials(controls: Controls[AttackSettings]) -> None:
-    """What decides about it and stands in no sidebar, and how it works."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        if controls.values["problem"] != "table":
-            controls.parameter("records_per_client")
-        if controls.values["problem"] in FINER:
-            controls.parameter("fine")
-        controls.draw("joined", "mean_known", "grid_known")
-        controls.parameter("once")
-        if any(map(replayable, controls.values["attacked"])):
-            controls.parameter("unmask")
-    st.caption("ε, noise on uploads, precision and secure aggregation are in the sidebar.")
-    layout.about(
-        "How records follow from a matrix",
-        "A second-moment matrix fixes a client's records up to a rotation. Whole numbers fix the "
-        "rotation, as long as the client holds fewer records than features: the rotated records "
-        "generate a lattice, whose shortest vectors show the axes. Whether the result is right is "
-        "decided without the truth, by its distance to the grid over all features. The parts are "
-        "known (lattice reduction; hidden subset sums); we know of no published attack of this "
-        "kind.",
-        source="Lenstra, Lenstra and Lovász (1982); Nguyen and Stern (1999); Coron and Gini "
-        "(2020).",
-    )
-
-
-def _stood_in(chosen: AttackSettings) -> None:
-    """Say that digits are shown, and lead to the page on them."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            f"Shown on digits: {chosen.clients} clients, {short(chosen.records_per_client)} each",
-            width="content",
-            help="A synthetic spectrum has no records on a grid, so this is the same server on "
-            f"digits, with {chosen.components} components and everything else as set on this page.",
-        )
-        st.page_link(
-            "../pages/attack.py",
-            label="The whole page on digits",
-            icon=":material/visibility:",
-            query_params=packed(chosen),
-        )
-
-
-def draw(result: Recovered, settings: AttackSettings) -> None:
+def records(result: Recovered, settings: AttackSettings) -> Parts:
     """What is said of it, and the rounds to play."""
     for text in refusals(result.refusals):
-        layout.sentence(text, kind="note")
+        yield Note(text)
     if not result.found:
         return
-    st.markdown("  \n".join(headline(m, result, settings) for m in result.found))
+    yield "  \n".join(headline(m, result, settings) for m in result.found)
     rounds = max(len(one.directions) for one in result.found.values()) - 1
     pictured = result.rows is None
     if not pictured:
-        _tables(result, settings)
-    replay(
-        key="records_view",
+        yield from _tables(result)
+    yield Chart(
+        "records_view",
+        [panel(result, settings)],
+        rows(result, settings, rounds) if pictured else [],
         rounds=rounds,
-        images=rows(result, settings, rounds) if pictured else [],
-        panels=[panel(result, settings)],
-        autoplay=pictured,
+        plays=pictured,
     )
-    with st.expander("In full: what it has, why it can be sure, what stood in the way"):
-        st.markdown("\n\n".join(verdicts(result, settings).values()))
+    full = "\n\n".join(_verdict(method, one, result) for method, one in result.found.items())
+    yield Fold("In full: what it has, why it can be sure, what stood in the way", [full])
 
 
 def headline(method: str, result: Recovered, settings: AttackSettings) -> str:
@@ -139,11 +65,6 @@ def _words(
         f"{_things(settings)} {_whose(result, settings)}**, certified{guess}; in truth "
         f"{one.exact} of {result.records} are exact."
     )
-
-
-def verdicts(result: Recovered, settings: AttackSettings) -> Mapping[str, str]:
-    """For every method: the certificate in full, or what stood in the way."""
-    return {method: _verdict(method, one, result) for method, one in result.found.items()}
 
 
 def _verdict(method: str, one: MethodRecords, result: Recovered) -> str:
@@ -257,19 +178,12 @@ def panel(result: Recovered, settings: AttackSettings) -> Panel:
     )
 
 
-def _tables(result: Recovered, settings: AttackSettings) -> None:
+def _tables(result: Recovered) -> Parts:
     """The recovered rows, exact cells marked."""
-    assert result.rows is not None
     for method, one in result.found.items():
-        if one.table is None:
-            continue
-        st.markdown(
-            f"**Rows recovered from {METHODS[method].title}** (green: the client's own value, "
-            "which only a simulation can tell)"
-        )
-        exact = one.exact_cells
-        st.dataframe(
-            one.table.style.apply(
-                lambda _, marks=exact: np.where(marks, "background-color: #2e7d3233", ""), axis=None
-            ).format("{:.6g}")
-        )
+        if one.table is not None:
+            yield (
+                f"**Rows recovered from {METHODS[method].title}** (green: the client's own value, "
+                "which only a simulation can tell)"
+            )
+            yield Rows(one.table, one.exact_cells)

@@ -5,29 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import streamlit as st
 
-from dashboard.player import Heat, chart
-from dashboard.shell import jobs, layout
-from dashboard.shell.controls import Controls
 from fedpca_core.questions.attack.records.at_risk import (
-    ATTACKED,
-    CLIENTS,
-    NOISY_RECORDS,
+    NOISE,
     PRECISION,
     RANK,
     RECORDS,
     ROWS,
     SEVERAL,
-    AtRisk,
-    NoiseAtRisk,
 )
-from fedpca_core.questions.attack.records.at_risk import NOISE as NOISES
 from fedpca_core.settings import short
+from fedpca_core.study.panels import Heat
+from fedpca_core.study.parts import Chart, Parts
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.sweep import Swept
 
-STUDY, NOISE = AtRisk(), NoiseAtRisk()
 #: Why a row of the map ends.
 BOUNDARY = {
     RANK: "*rank*, the records span all that the features allow, and a matrix cannot tell more "
@@ -38,33 +30,17 @@ BOUNDARY = {
 }
 
 
-def show(controls: Controls[AttackSettings]) -> tuple[Swept | None, Swept | None]:
-    """The switch and, once on, the maps."""
-    layout.section("What is at risk?")
-    controls.parameter("at_risk")
-    settings = controls.settings()
-    if not STUDY.wanted(settings):
-        st.caption(
-            "Switch it on to measure how many records a client may hold, and how much noise it "
-            "takes: the first cells at once, all of them in under a minute."
-        )
-        return None, None
-    found: Swept | None = jobs.study(
-        STUDY, settings, lambda s: draw(s, "records per client", RECORDS)
-    ).result
-    noisy: Swept | None = jobs.study(
-        NOISE, settings, lambda s: draw(s, "relative noise on uploads", NOISES)
-    ).result
-    st.caption(
-        f"{ATTACKED} of {CLIENTS} clients each; the work for each is limited. In the first map "
-        f"their matrix is known exactly; in the second it is read off two noisy messages of SSI, "
-        f"{NOISY_RECORDS} records a client. An empty cell was not run: not yet, or because this "
-        "machine does not have the data or the data not so many records."
-    )
-    return found, noisy
+def at_risk(swept: Swept, settings: AttackSettings) -> Parts:
+    """By records a client."""
+    return shares(swept, "records per client", RECORDS)
 
 
-def draw(swept: Swept, varied: str, varying: Sequence[float]) -> None:
+def noise_at_risk(swept: Swept, settings: AttackSettings) -> Parts:
+    """By noise on uploads."""
+    return shares(swept, "relative noise on uploads", NOISE)
+
+
+def shares(swept: Swept, varied: str, varying: Sequence[float]) -> Parts:
     """Share of clients whose records are certified, and why it ends where it ends.
 
     The map has all its cells from the beginning, so that nothing moves while they fill.
@@ -74,9 +50,9 @@ def draw(swept: Swept, varied: str, varying: Sequence[float]) -> None:
     values = np.full((len(names), len(columns)), np.nan)
     for row, band in zip(values, bands, strict=True):
         row[np.searchsorted(columns, band.x)] = band.middle
-    chart(
-        key=f"at_risk_{swept.parameter}",
-        panels=[
+    yield Chart(
+        f"at_risk_{swept.parameter}",
+        [
             Heat(
                 key=f"at_risk_{swept.parameter}",
                 title=f"Share of clients whose records are all certified, by {varied}",
@@ -93,7 +69,7 @@ def draw(swept: Swept, varied: str, varying: Sequence[float]) -> None:
             )
         ],
     )
-    st.markdown("\n".join(f"- {boundary(swept, name, varied)}" for name in swept.series))
+    yield "\n".join(f"- {boundary(swept, name, varied)}" for name in swept.series)
 
 
 def boundary(swept: Swept, name: str, varied: str) -> str:

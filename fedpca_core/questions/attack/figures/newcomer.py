@@ -1,4 +1,4 @@
-"""The section of the Attack page where one record joins and two runs are subtracted."""
+"""What two runs tell of the record that joined between them."""
 
 from __future__ import annotations
 
@@ -6,59 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
-from dashboard.player import Curve, Images, Panel, replay
-from dashboard.shell import jobs, layout
-from dashboard.shell.controls import Controls
-from dashboard.views import pictures
 from fedpca_core.algorithms.registry import METHODS, replayable
-from fedpca_core.questions.attack.differencing import Joined, OneMoreRecord, Read
+from fedpca_core.questions.attack.differencing import Joined, Read
 from fedpca_core.settings import short
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import refusals
+from fedpca_core.study import pictures
+from fedpca_core.study.panels import Curve, Images, Panel
+from fedpca_core.study.parts import Chart, Note, Parts, refusals
 from fedpca_core.study.pca_settings import AttackSettings
 
-STUDY = OneMoreRecord()
 #: Angles below this are rounding.
 _SMALLEST = 1e-12
 
 
-def show(controls: Controls[AttackSettings], data: OwnData | None) -> Joined | None:
-    """Draw the parameters and, once switched on, the job and what it found."""
-    layout.section(
-        "One more record",
-        "Models are trained again when somebody joins or asks to be forgotten. Whoever knows the "
-        "covariance before and after can subtract: what is left is that one record. Neither "
-        "FAPS's masking nor secure aggregation is made for this; differential privacy is.",
-    )
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        controls.draw("differencing", "record")
-    settings = controls.settings()
-    if not STUDY.wanted(settings):
-        st.caption("Switch it on to run every method under attack a second time.")
-        return None
-    found: Joined | None = jobs.study(STUDY, settings, draw, data=data).result
-    return found
-
-
-def draw(joined: Joined) -> None:
+def joined_record(joined: Joined, settings: AttackSettings) -> Parts:
     """The record beside what the server reads, how near it is, and how sure the server can be."""
     for refusal in refusals(joined.refusals):
-        layout.sentence(refusal, kind="note")
+        yield Note(refusal)
     if not joined.found:
         return
-    st.markdown(sentence(joined))
+    yield sentence(joined)
     panels = [_angle_panel(joined), _purity_panel(joined)]
     if joined.pictures is None:
         panels.insert(0, _record_panel(joined))
     rounds = max(len(read.sines) for read in joined.found.values()) - 1
-    replay(
-        key="newcomer_view",
-        rounds=rounds,
-        images=rows(joined, rounds),
-        panels=panels,
-    )
+    yield Chart("newcomer_view", panels, rows(joined, rounds), rounds=rounds)
 
 
 def sentence(joined: Joined) -> str:

@@ -1,20 +1,26 @@
-"""Drawing what the server reconstructs: pictures, errors and a verdict on one round axis."""
+"""What a server makes of a client's covariance: pictures, errors, the finding, the messages."""
 
 from __future__ import annotations
 
 import numpy as np
-import streamlit as st
 
-from dashboard.player import Baseline, Curve, Images, Panel, replay
-from dashboard.shell import guarantee, layout
-from dashboard.views import pictures
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.attack.reconstruction import Reconstructed
 from fedpca_core.questions.home.words import angle
 from fedpca_core.settings import short
+from fedpca_core.study import pictures
 from fedpca_core.study.facts import data_note
-from fedpca_core.study.panels import ROUNDING
-from fedpca_core.study.parts import refusals
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Panel
+from fedpca_core.study.parts import (
+    Caption,
+    Chart,
+    FactsCard,
+    Guarantee,
+    Note,
+    Parts,
+    Rows,
+    refusals,
+)
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
 
@@ -22,18 +28,18 @@ from fedpca_core.study.pictures import Pictures
 EXACT = 1e-9
 
 
-def draw(found: Reconstructed) -> None:
+def reconstructed(found: Reconstructed, settings: AttackSettings) -> Parts:
     """Pictures, curves and the verdict."""
     for sentence in filter(None, [found.by.note, *refusals(found.refusals)]):
-        layout.sentence(sentence, kind="note")
+        yield Note(sentence)
     if not found.recoveries:
         return
-    st.markdown(verdict(found))
-    replay(
-        key="attack_view",
+    yield verdict(found)
+    yield Chart(
+        "attack_view",
+        [error_panel(found), progress_panel(found), angle_panel(found)],
+        rows(found),
         rounds=found.rounds,
-        images=rows(found),
-        panels=[error_panel(found), progress_panel(found), angle_panel(found)],
     )
 
 
@@ -187,39 +193,34 @@ def verdict(found: Reconstructed) -> str:
     return "  \n".join(parts)
 
 
-def card(found: Reconstructed, settings: AttackSettings) -> None:
+def card(found: Reconstructed, settings: AttackSettings) -> Parts:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
-    st.caption(data_note(found.facts.note, found.facts))
+    yield Caption(data_note(found.facts.note, found.facts))
     secure = settings.secure_aggregation
-    by = found.by
     gets = [
         f"error {short(recovery.last, 2)} from {METHODS[method].title}"
         for method, recovery in found.recoveries.items()
     ]
     masked = secure or settings.upload_noise > 0 or settings.dtype == "float32"
-    layout.facts_card(
+    yield FactsCard(
         "An honest-but-curious server",
         {
             "Sees": "every broadcast and "
             + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-            "Knows": by.knows,
-            "Does": by.does,
+            "Knows": found.by.knows,
+            "Does": found.by.does,
             "Gets": ", ".join(gets) or "nothing: every chosen method refused to run, see above",
         },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",
     )
-    guarantee.card(found.facts)
+    yield Guarantee(found.facts)
 
 
-def messages(found: Reconstructed) -> None:
-    """Round by round what crossed the wire, folded away."""
-    wire = st.expander("What crossed the wire", key="wire", on_change="rerun")
-    if not wire.open:
-        return
+def messages(found: Reconstructed) -> Parts:
+    """Round by round what crossed the wire."""
     for method, recovery in found.recoveries.items():
-        wire.markdown(f"**{METHODS[method].title}**")
-        rows = recovery.messages.rename(columns=lambda name: _WIRE.get(name, name))
-        wire.dataframe(rows, hide_index=True, width="stretch", height=280)
+        yield f"**{METHODS[method].title}**"
+        yield Rows(recovery.messages.rename(columns=lambda name: _WIRE.get(name, name)))
 
 
 #: Columns of the messages as the page calls them.

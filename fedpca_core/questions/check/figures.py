@@ -1,18 +1,17 @@
-"""Drawing the leak check: what is known of every target, and what stops it at which cost."""
+"""What the leak check shows: what is known of every target, and what stops it at which cost."""
 
 from __future__ import annotations
 
 import pandas as pd
-import streamlit as st
 
-from dashboard.shell import layout
-from dashboard.views import findings
 from fedpca_core.findings import Status, Target
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import Checked
 from fedpca_core.questions.check.trial import meant
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
+from fedpca_core.study import said
+from fedpca_core.study.parts import Caption, Note, Parts, Section, Table
 
 #: Targets as the columns of the table of defences.
 SHORT = {
@@ -24,18 +23,18 @@ SHORT = {
 }
 
 
-def draw(found: Checked, settings: CheckSettings) -> None:
+def checked(found: Checked, settings: CheckSettings) -> Parts:
     """The answer in a sentence, target by target, and the defences."""
-    leaks = findings.leaks(found.findings)
-    layout.sentence(findings.sentence(found.findings), kind="remedy" if leaks else "note")
-    findings.table(found.findings, "What is known of every target")
+    leaks = said.leaks(found.findings)
+    yield Note(said.sentence(found.findings), kind="remedy" if leaks else "note")
+    yield said.table(found.findings, "What is known of every target")
     if not found.draws:
-        st.caption(
+        yield Caption(
             "Too large to be run here: what counting does not decide is not tried, and is to be "
             "taken for open. The seconds are those of one run's attacks on a core of yours."
         )
     else:
-        st.caption(
+        yield Caption(
             f"Attacked on {found.draws} random sets of records of these sizes, never on your data: "
             "real records may be easier or harder. **Open**: in at least nine sets of ten an "
             "attack gets the better part; **partly**: it gets something in some. In brackets is "
@@ -45,21 +44,19 @@ def draw(found: Checked, settings: CheckSettings) -> None:
             "chance, half of the time. How often the check is right: `python -m bench check`."
         )
     if settings.formal:
-        st.caption(
+        yield Caption(
             "With noise at the source the server may hold the noisy matrix and even be close to "
             "the true one when there are many records; what ε protects is every single record."
         )
     if len(found.defences):
-        layout.section(
+        yield Section(
             "What stops it, at which cost",
             "The same deployment with one thing changed, attacked again in every way; how far its "
             "own answer is off (sine of the largest angle), and what a client sends and receives.",
         )
-        layout.small_table(
-            _defences(found.defences), label="Defences", numbers=["Off by", "Each client"]
-        )
+        yield Table(_defences(found.defences), "Defences", ["Off by", "Each client"])
     if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
-        st.caption(meant(settings))
+        yield Caption(meant(settings))
 
 
 def _defences(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,175 @@
+"""The sections of the Attack page: their dials, their jobs, and what is said where none runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.shell import jobs, layout
+from dashboard.shell.controls import Controls, packed
+from dashboard.shell.parts import drawing, lay_out
+from dashboard.views.findings import offer
+from fedpca_core.algorithms.registry import replayable
+from fedpca_core.questions.attack.defences import Defences
+from fedpca_core.questions.attack.differencing import OneMoreRecord
+from fedpca_core.questions.attack.figures import covariance, newcomer, replay, risk
+from fedpca_core.questions.attack.figures import records as of_records
+from fedpca_core.questions.attack.reconstruction import Reconstructed
+from fedpca_core.questions.attack.records.at_risk import (
+    ATTACKED,
+    CLIENTS,
+    NOISY_RECORDS,
+    AtRisk,
+    NoiseAtRisk,
+)
+from fedpca_core.questions.attack.records.study import ClientRecords, Recovered, stand_in
+from fedpca_core.questions.attack.replay import ReplayAttack
+from fedpca_core.settings import short
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import FINER, AttackSettings
+
+RECORDS, REPLAY, DEFENCES, NEWCOMER = ClientRecords(), ReplayAttack(), Defences(), OneMoreRecord()
+RISK, NOISE = AtRisk(), NoiseAtRisk()
+#: Results of the sections that are switched on, by study.
+Results = dict[Any, Any]
+
+
+def records(
+    place: DeltaGenerator,
+    settings: AttackSettings,
+    controls: Controls[AttackSettings],
+    data: OwnData | None = None,
+) -> jobs.Job:
+    """The records: the job, the verdict, the rounds to play, and what was not tried."""
+
+    def shown(result: Recovered) -> None:
+        lay_out(of_records.records(result, settings))
+        last = (one for method in result.found.values() for one in method.findings[-1])
+        offer(last, settings, controls)
+
+    with place:
+        if stand_in(settings) is not settings:
+            _stood_in(stand_in(settings))
+        return jobs.study(RECORDS, settings, shown, data=data, parts=["taken"])
+
+
+def dials(controls: Controls[AttackSettings]) -> None:
+    """What decides about the records and stands in no sidebar, and how it works."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        if controls.values["problem"] != "table":
+            controls.parameter("records_per_client")
+        if controls.values["problem"] in FINER:
+            controls.parameter("fine")
+        controls.draw("joined", "mean_known", "grid_known")
+        controls.parameter("once")
+        if any(map(replayable, controls.values["attacked"])):
+            controls.parameter("unmask")
+    st.caption("ε, noise on uploads, precision and secure aggregation are in the sidebar.")
+    layout.about(
+        "How records follow from a matrix",
+        "A second-moment matrix fixes a client's records up to a rotation. Whole numbers fix the "
+        "rotation, as long as the client holds fewer records than features: the rotated records "
+        "generate a lattice, whose shortest vectors show the axes. Whether the result is right is "
+        "decided without the truth, by its distance to the grid over all features. The parts are "
+        "known (lattice reduction; hidden subset sums); we know of no published attack of this "
+        "kind.",
+        source="Lenstra, Lenstra and Lovász (1982); Nguyen and Stern (1999); Coron and Gini "
+        "(2020).",
+    )
+
+
+def _stood_in(chosen: AttackSettings) -> None:
+    """Say that digits are shown, and lead to the page on them."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            f"Shown on digits: {chosen.clients} clients, {short(chosen.records_per_client)} each",
+            width="content",
+            help="A synthetic spectrum has no records on a grid, so this is the same server on "
+            f"digits, with {chosen.components} components and everything else as set on this page.",
+        )
+        st.page_link(
+            "../pages/attack.py",
+            label="The whole page on digits",
+            icon=":material/visibility:",
+            query_params=packed(chosen),
+        )
+
+
+def replayed(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
+    """The adversary who reruns the update, and the study of every defence."""
+    layout.section(
+        "The adversary who replays",
+        "FAPS's uploads are not products with Sᵢ, so solving linear equations fails. But the "
+        "update itself is public: the server can run it with any candidate covariance and keep "
+        "the one whose uploads match.",
+    )
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        controls.draw("replay", "seeded", "defences")
+        controls.parameter("budget")
+    settings, results = controls.settings(), Results()
+    if REPLAY.wanted(settings):
+        draw = drawing(replay.replayed, settings)
+        results[REPLAY] = jobs.study(REPLAY, settings, draw, data=data).result
+    elif settings.replay:
+        layout.sentence(REPLAY.obstacle(settings), kind="note")
+    if DEFENCES.wanted(settings):
+        draw = drawing(replay.defended, settings)
+        results[DEFENCES] = jobs.study(DEFENCES, settings, draw, data=data).result
+    if not (settings.replay or settings.defences):
+        st.caption(
+            "Switch it on to start the search. Up to about 20 features, or where the client holds "
+            "few records, it takes seconds; at 50 it can take the better part of a minute."
+        )
+    return results
+
+
+def joined(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
+    """Two runs, and the record between them."""
+    layout.section(
+        "One more record",
+        "Models are trained again when somebody joins or asks to be forgotten. Whoever knows the "
+        "covariance before and after can subtract: what is left is that one record. Neither "
+        "FAPS's masking nor secure aggregation is made for this; differential privacy is.",
+    )
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        controls.draw("differencing", "record")
+    settings = controls.settings()
+    if not NEWCOMER.wanted(settings):
+        st.caption("Switch it on to run every method under attack a second time.")
+        return {}
+    draw = drawing(newcomer.joined_record, settings)
+    return {NEWCOMER: jobs.study(NEWCOMER, settings, draw, data=data).result}
+
+
+def at_risk(controls: Controls[AttackSettings]) -> Results:
+    """The maps of how many records a client may hold, and how much noise it takes."""
+    layout.section("What is at risk?")
+    controls.parameter("at_risk")
+    settings = controls.settings()
+    if not RISK.wanted(settings):
+        st.caption(
+            "Switch it on to measure how many records a client may hold, and how much noise it "
+            "takes: the first cells at once, all of them in under a minute."
+        )
+        return {}
+    results: Results = {
+        RISK: jobs.study(RISK, settings, drawing(risk.at_risk, settings)).result,
+        NOISE: jobs.study(NOISE, settings, drawing(risk.noise_at_risk, settings)).result,
+    }
+    st.caption(
+        f"{ATTACKED} of {CLIENTS} clients each; the work for each is limited. In the first map "
+        f"their matrix is known exactly; in the second it is read off two noisy messages of SSI, "
+        f"{NOISY_RECORDS} records a client. An empty cell was not run: not yet, or because this "
+        "machine does not have the data or the data not so many records."
+    )
+    return results
+
+
+def messages(found: Reconstructed) -> None:
+    """Round by round what crossed the wire, folded away."""
+    wire = st.expander("What crossed the wire", key="wire", on_change="rerun")
+    if wire.open:
+        with wire:
+            lay_out(covariance.messages(found))

@@ -1,0 +1,61 @@
+"""Findings as a page prints them: the same words, in the same order, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from fedpca_core.attacks.registry import ATTACKS
+from fedpca_core.findings import TARGETS, Finding, Status, in_short
+from fedpca_core.study.parts import Table
+
+#: How the sentence begins that names targets of a status, the worst first.
+LEADS = {
+    Status.OPEN: "Open",
+    Status.PARTLY: "Open in part",
+    Status.NOT_OPENED: "Not opened by our attacks, which proves nothing",
+    Status.NOT_TRIED: "Not tried",
+    Status.PROVED_CLOSED: "Proved closed",
+}
+
+
+def sentence(findings: Sequence[Finding]) -> str:
+    """All findings in a line, by status."""
+    said = []
+    for status, lead in LEADS.items():
+        names = [TARGETS[one.target].lower() for one in findings if one.status is status]
+        if names:
+            said.append(f"{lead}: {'; '.join(names)}.")
+    return " ".join(said)
+
+
+def table(findings: Sequence[Finding], label: str) -> Table:
+    """One row a target: its status, the words of the finding, the attack behind it."""
+    rows = [
+        {
+            "What": TARGETS[one.target],
+            "Status": str(one.status),
+            "The server": one.words,
+            "Attack": ATTACKS[one.attack].title if one.attack else "–",
+        }
+        for one in findings
+    ]
+    return Table(pd.DataFrame(rows), label)
+
+
+def leaks(findings: Sequence[Finding]) -> bool:
+    """Whether any target is open, whole or in part."""
+    return any(one.status in (Status.OPEN, Status.PARTLY) for one in findings)
+
+
+def caption(matrix: Finding, records: Finding) -> str:
+    """What a picture of the server's belief shows, from the findings of matrix and records."""
+    if records.status is Status.OPEN and records.figure is not None:
+        return f"certified: all {records.figure}"
+    if matrix.status is Status.PROVED_CLOSED:
+        return "nothing has been sent"
+    if matrix.figure is not None:
+        directions = f"{matrix.figure.value:.0f} directions, drawn as pictures"
+        return f"{directions}; records: {in_short(records)}"
+    return f"read as products: a mask; records: {in_short(records)}"
