@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -187,7 +187,7 @@ def _readings(entry: Entry, results: Results) -> tuple[tuple[Tried, ...], tuple[
     return tuple(tried), tuple(untried)
 
 
-def together(row: Mapping[str, Verdict]) -> dict[str, Verdict]:
+def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[str, Verdict]:
     """Verdicts on the numbers of one row of a table, which come from one run.
 
     One reading decides on the whole row: that which gives most of them, the stated one or the first
@@ -198,21 +198,24 @@ def together(row: Mapping[str, Verdict]) -> dict[str, Verdict]:
     ----------
     row : mapping
         Verdicts by the name of their entry.
+    again : collection of str
+        Names of those that quote a number of the row once more, which count nothing.
     """
+    once = {name: found for name, found in row.items() if name not in again}
     given: dict[str, int] = {}
-    for found in row.values():
+    for found in once.values():
         for one in found.tried:
             given[one.reading] = given.get(one.reading, 0) + one.agrees
-    if len(row) < 2 or not any(given.values()):
+    if len(once) < 2 or not any(given.values()):
         return dict(row)
     best = max(given, key=lambda name: (given[name], name == STATED))
-    says = f"“{best}” gives {given[best]} of the {len(row)} numbers of this row"
+    says = f"“{best}” gives {given[best]} of the {len(once)} numbers of this row"
     decided = {}
     for name, found in row.items():
         tried = tuple(sorted(found.tried, key=lambda one: one.reading != best))
         found = replace(found, tried=tried)
         if found.word in ("reproduced", "reproduced under a reading"):
-            agrees = tried[0].reading == best and tried[0].agrees and 2 * given[best] >= len(row)
+            agrees = tried[0].reading == best and tried[0].agrees and 2 * given[best] >= len(once)
             word: Word = "reproduced under a reading" if agrees else "undetermined"
             if agrees and best == STATED:
                 word = "reproduced"

@@ -173,15 +173,20 @@ def verdict(entry: Entry, tables: Tables | None = None) -> Verdict:
 
 
 def verdicts_of(entries: Sequence[Entry], tables: Tables | None = None) -> Mapping[str, Verdict]:
-    """Verdicts by the name of their entry; numbers of one row of a table are judged together."""
+    """Verdicts by the name of their entry.
+
+    Numbers of one row of a table are judged together, wherever the text quotes them again.
+    """
     found = {entry.name: verdict(entry, tables) for entry in entries}
-    rows: dict[tuple[str, ...], dict[str, Verdict]] = {}
+    rows: dict[tuple[object, ...], dict[str, Verdict]] = {}
     for entry in entries:
         if entry.kind == "number" and entry.readings and not entry.out_of_scope:
-            at = entry.paper, entry.place, entry.experiment, entry.part, entry.method
+            readings = tuple(one.name for one in entry.readings)
+            at = entry.paper, entry.experiment, entry.part, entry.method, readings
             rows.setdefault(at, {})[entry.name] = found[entry.name]
     for row in rows.values():
-        found |= together(row)
+        first = {ENTRIES[name].measure: name for name in reversed(row)}
+        found |= together(row, row.keys() - set(first.values()))
     return found
 
 

@@ -132,6 +132,10 @@ def test_numbers_of_a_row_come_from_one_reading():
     poor = {"a": one(1, 10, 1), "b": one(1, 1, 1), "c": one(1, 1, 1)}
     assert together(poor)["a"].word == "undetermined"
     assert "gives 1 of the 3" in together(poor)["a"].why
+    # What is quoted once more does not make a reading better.
+    twice = {"a": one(1, 10, 1), "b": one(1, 1, 10), "c": one(1, 1, 10), "d": one(1, 10, 1)}
+    assert together(twice)["b"].word == "undetermined"
+    assert together(twice, {"d"})["b"].word == under
     whole = {"a": one(10, 10, 1), "b": one(10, 10, 10)}
     assert {verdict.word for verdict in together(whole).values()} == {"reproduced"}
 
@@ -223,6 +227,14 @@ def test_a_cause_is_counted_once():
     causes = {(e.paper, v.word, e.cause) for e, v in found.rows if e.cause}
     lonely = sum(not e.cause for e, _ in found.rows)
     assert found.counts.to_numpy().sum() == len(causes) + lonely
+
+
+def test_a_number_that_is_quoted_again_has_one_verdict():
+    found = verdicts()
+    for data, quoted in (("unsw", "accuracy"), ("unsw", "fnr-unsw"), ("ton", "fnr-ton")):
+        rate = quoted.partition("-")[0]
+        table, again = found[f"iot/table-1/{data}/fedpg/{rate}"], found[f"iot/quoted/{quoted}"]
+        assert (table.word, table.shown) == (again.word, again.shown)
 
 
 def test_demonstrated_verdicts_have_their_demonstration():
