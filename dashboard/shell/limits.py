@@ -54,8 +54,9 @@ LIMITS = Limits(
 WORKERS = number("FEDPCA_WORKERS", 2, least=0)
 #: Jobs that compute at the same time; the others wait their turn.
 AT_ONCE = number("FEDPCA_JOBS", WORKERS or 2)
-#: Jobs that may wait for their turn; whoever comes then is asked to try again.
-WAITING = number("FEDPCA_WAITING", 40, least=0)
+#: Jobs that may wait for their turn, several times what a lecture hall asks for: each holds a few
+#: threads. Whoever comes then is asked to try again.
+WAITING = number("FEDPCA_WAITING", 1000, least=0)
 #: Megabytes of finished results that are kept for the next visitor.
 CACHE_MB = number("FEDPCA_CACHE_MB", 256)
 #: Megabytes of one's own file: server.maxUploadSize in .streamlit/config.toml, or

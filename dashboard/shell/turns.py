@@ -70,6 +70,11 @@ class Turns:
                     self._waiting.remove(ticket)
                 self._call()
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place."""
+        return len(self._waiting)
+
     def _call(self) -> None:
         """Wake whose turn it is."""
         if self._free > 0 and self._waiting:

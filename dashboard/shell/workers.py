@@ -34,7 +34,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import RUNNABLE
 from fedpca_core.remembered import forget_everything
 from fedpca_core.settings import Settings
-from fedpca_core.steps import Run, Step, outcome
+from fedpca_core.steps import Run, Step, changed, outcome
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pieces import InPieces
 from fedpca_core.study.study import Study
@@ -52,6 +52,8 @@ LOOK_SECONDS = 0.2
 WAIT_SECONDS = 0.5
 #: How long a worker that was asked to stop may take to do so.
 GRACE_SECONDS = 0.3
+#: Where so many wait for each worker, a first look comes before the first piece.
+CROWD = 4
 #: How long a study may be silent before whoever waits for it is asked whether to go on.
 SILENCE_SECONDS = 0.2
 
@@ -236,6 +238,10 @@ class Pool:
                         worker = None
                     self._free[long].append(worker)
 
+    def crowded(self, long: bool) -> bool:
+        """Whether so many wait that outlines for all go before whole pictures for some."""
+        return self._turns[long].waiting >= CROWD * self.size
+
     def _next(self, long: bool) -> Worker:
         with self._lock:
             worker = self._free[long].popleft()
@@ -343,8 +349,16 @@ def together(
 
     A worker is given back after every piece, so that what somebody else asks for waits no longer
     than for one of them; and who has nothing to show yet goes before the second piece of others.
+    Where many wait, there is a first look before all pieces, which then count as second ones.
     """
     pieces = study.pieces(settings)
+    look = study.first_look(settings) if workers.crowded(long) else None
+    if look is not None and PIECES.find(study.piece_identity(settings, pieces[0], data)) is None:
+        outlines = yield from changed(
+            workers.run(study, look, data, long, False, pieces[:1]),
+            lambda step: step if step.result is None else replace(step, result=None),
+        )
+        yield Step(0.0, "A first look; the rest follows", study.outlined(settings, outlines))
     heard: list[Step[Any]] = [WAITING for _ in pieces]
     left = threading.Event()
 
@@ -359,7 +373,8 @@ def together(
         key = study.piece_identity(settings, which, data)
         found = PIECES.find(key)
         if found is None:
-            run = workers.run(study, settings, data, long, number > 0, [which])
+            again = number > 0 or look is not None
+            run = workers.run(study, settings, data, long, again, [which])
             found = outcome(run, watch)
             if not left.is_set():  # what was left halfway is not kept
                 PIECES.keep(key, found)

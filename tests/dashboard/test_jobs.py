@@ -236,3 +236,11 @@ def test_a_want_of_memory_is_told_to_who_met_it_and_tried_again_for_the_next() -
     assert second.wait(10)
     assert second.result == "done"
     assert registry.submit("key", work, 10) is second
+
+
+def test_a_lecture_hall_that_asks_at_once_is_not_refused():
+    registry, done = jobs.Registry(), threading.Event()
+    asked = [registry.submit(key, lambda job: done.wait(30), 60) for key in range(150)]
+    assert not any(job.refusal for job in asked)
+    done.set()
+    assert all(job.wait(30) for job in asked)

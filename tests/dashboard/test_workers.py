@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import pytest
 
 from dashboard.shell import workers
 from dashboard.shell.limits import LIMITS
+from dashboard.shell.turns import Turns
 from dashboard.shell.workers import Pieces, Pool, Worker, together
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import STUDIES
@@ -186,6 +188,59 @@ def test_three_starts_at_once_never_hang_and_leave_the_main_module_alone():
         asked = [threads.submit(lambda: outcome(pool.run(STUDY, TINY, None))) for _ in range(3)]
         assert all(one.result(timeout=90).complete for one in asked)
     assert sys.modules["__main__"] is before
+    pool.close()
+
+
+class Crowd:
+    """A pool of one worker that computes here, for which many wait."""
+
+    size = 1
+
+    def __init__(self, crowded: bool) -> None:
+        self.asked: list[tuple[int, bool]] = []
+        self._crowded = crowded
+
+    def crowded(self, long: bool) -> bool:
+        return self._crowded
+
+    def run(self, study, settings, data, long=False, again=False, which=()):
+        self.asked.append((settings.rounds, again))
+        return study.run_piece(settings, which[0], data)
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_where_many_wait_the_outlines_come_first_and_the_whole_is_the_same(crowded):
+    chosen = replace(TINY, rounds=50, starts=2, methods=("block_krylov", "ssi"))
+    pool, shown = Crowd(crowded), []
+
+    def watch(step: Step) -> bool:
+        if step.result is not None:
+            shown.append(step.result)
+        return True
+
+    whole = outcome(workers.together(pool, STUDY, chosen, None), watch)
+    assert pool.asked == [(20, False)] * crowded + [(50, crowded), (50, True)]
+    if crowded:
+        assert not shown[0].complete and shown[0].rounds == 20
+        assert set(shown[0].tables) == set(whole.tables)
+    alone = outcome(STUDY.run(chosen))
+    left_out = "seconds"
+    for method, tables in alone.tables.items():
+        for here, there in zip(tables, whole.tables[method], strict=True):
+            pd.testing.assert_frame_equal(here.drop(columns=left_out), there.drop(columns=left_out))
+    assert whole.complete
+
+
+def test_a_pool_is_crowded_where_many_wait_for_each_worker():
+    turns, pool = Turns(0), Pool(2)
+    pool._turns[False] = turns
+    with ExitStack() as hall:
+        for _ in range(workers.CROWD * 2 - 1):
+            hall.enter_context(turns.asked())
+        assert not pool.crowded(False)
+        hall.enter_context(turns.asked())
+        assert pool.crowded(False) and not pool.crowded(True)
+    assert not pool.crowded(False)
     pool.close()
 
 

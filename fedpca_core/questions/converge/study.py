@@ -31,6 +31,8 @@ T = TypeVar("T")
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
 PARTIAL_SECONDS = 1.0
+#: Rounds of a first look, while many wait.
+LOOK_ROUNDS = 20
 
 #: What progress can be charged for, from the columns of a metrics frame.
 COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
@@ -354,6 +356,13 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
             except InvalidInput as refusal:
                 unpredicted[method] = str(refusal)
         return result()
+
+    def first_look(self, settings: ConvergeSettings) -> ConvergeSettings | None:
+        """The first rounds from the first start."""
+        return replace(settings, rounds=LOOK_ROUNDS) if settings.rounds > LOOK_ROUNDS else None
+
+    def outlined(self, settings: ConvergeSettings, outlines: Comparison) -> Comparison:
+        return replace(self.gathered(settings, [outlines]), complete=False)
 
     def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
         tables: dict[str, tuple[pd.DataFrame, ...]] = {}
