@@ -17,7 +17,7 @@ install  = $(BIN)/python -m uv pip install --quiet --python $(1)/bin/python $(2)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help peers app other test test-core test-browser flower lint format bench shots wander posters thumbnails docs package browser clean distclean
+.PHONY: help peers app other test test-core test-browser flower lint format bench shots wander soak posters thumbnails docs package browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dar
 
 wander: $(VENV)/.dev $(VENV)/.browser ## Visitors who do anything anywhere, in a browser, and what goes wrong then (ARGS="--visits 100")
 	$(BIN)/python -m scripts.wander $(ARGS)
+
+soak: $(VENV)/.dev ## An hour of visitors, hostile links and killed workers together (ARGS="--seconds 600")
+	$(BIN)/python -m scripts.soak $(ARGS)
 
 posters: $(VENV)/.app ## Every preset and story step as one HTML file that plays offline, and a gallery, into posters/
 	$(BIN)/python -m scripts.posters $(ARGS)

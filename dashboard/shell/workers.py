@@ -78,6 +78,10 @@ class Unlucky(InvalidInput):
     """Refused for what the same settings may not meet another time: no memory, a process gone."""
 
 
+class Gone(Unlucky):
+    """The process of a computation ended before it was done."""
+
+
 #: One process is started at a time: `_plain_main` puts something where all threads look.
 _STARTING = threading.Lock()
 
@@ -143,7 +147,7 @@ class Worker:
         except (EOFError, OSError) as error:
             finished = True
             self.end()
-            raise Unlucky(self._obituary()) from error
+            raise Gone(self._obituary()) from error
         finally:
             if not finished:
                 self._end()
@@ -222,21 +226,34 @@ class Pool:
         """Run a study on the next free worker; while there is none, steps say so.
 
         ``which`` holds the piece of it, if it is for one. ``again`` says that pieces of the same
-        result came before: those who have none go first.
+        result came before: those who have none go first. Where a process ends amid its work,
+        another one does it; where that ends too, nobody tries a third time.
         """
         with self._turns[long].asked(again) as mine:
             while not mine(WAIT_SECONDS):
                 yield WAITING
-            worker = None  # its place is free again, too, where no process can be started
-            try:
-                worker = self._next(long)
-                return (yield from worker.run(study.key, settings, data, which))
-            finally:
-                with self._lock:
-                    if worker is not None and not worker.alive:
-                        self._all.discard(worker)
-                        worker = None
-                    self._free[long].append(worker)
+            with suppress(Gone):
+                return (yield from self._once(study, settings, data, long, which))
+            return (yield from self._once(study, settings, data, long, which))
+
+    def _once(
+        self,
+        study: Study[Any, Any],
+        settings: Settings,
+        data: OwnData | None,
+        long: bool,
+        which: Sequence[Any],
+    ) -> Run[Any]:
+        worker = None  # its place is free again, too, where no process can be started
+        try:
+            worker = self._next(long)
+            return (yield from worker.run(study.key, settings, data, which))
+        finally:
+            with self._lock:
+                if worker is not None and not worker.alive:
+                    self._all.discard(worker)
+                    worker = None
+                self._free[long].append(worker)
 
     def crowded(self, long: bool) -> bool:
         """Whether so many wait that outlines for all go before whole pictures for some."""

@@ -161,24 +161,31 @@ def test_stopping_takes_a_moment_and_leaves_a_worker(pool):
     assert outcome(pool.run(STUDY, TINY, None)).complete
 
 
-def test_a_worker_that_dies_is_a_sentence_and_is_replaced(pool):
-    run = pool.run(STUDY, LONG, None)
+def killed(pool: Pool, run: Iterator[Step], how: signal.Signals) -> None:
+    """End the process that works on a study, as the system would."""
     next(run)
     (worker,) = pool._all
-    os.kill(worker._process.pid, signal.SIGKILL)
-    with pytest.raises(workers.Unlucky, match="and left no reason"):
-        outcome(run)
+    before = worker._process.pid
+    os.kill(before, how)
+    while any(one._process.pid == before for one in pool._all):
+        next(run)
+
+
+def test_what_a_worker_was_at_when_it_died_is_done_by_another(pool):
+    run = pool.run(STUDY, LONG, None)
+    killed(pool, run, signal.SIGKILL)
+    assert next(run).result is None
+    run.close()
     assert outcome(pool.run(STUDY, TINY, None)).complete
 
 
-def test_a_process_that_ends_by_itself_is_not_said_to_lack_memory(pool):
+def test_where_the_second_dies_too_it_says_what_is_known_and_does_not_guess(pool):
     run = pool.run(STUDY, LONG, None)
-    next(run)
-    (worker,) = pool._all
-    os.kill(worker._process.pid, signal.SIGTERM)
+    killed(pool, run, signal.SIGKILL)
     with pytest.raises(workers.Unlucky, match="SIGTERM") as told:
-        outcome(run)
-    assert "memory" not in str(told.value)
+        killed(pool, run, signal.SIGTERM)
+    assert "left no reason" in str(told.value) and "memory" not in str(told.value)
+    assert outcome(pool.run(STUDY, TINY, None)).complete
 
 
 def test_three_starts_at_once_never_hang_and_leave_the_main_module_alone():

@@ -1,0 +1,132 @@
+"""A long day in a short one: visitors, hostile links and killed workers together (``make soak``).
+
+Thirty visitors turn dials (``bench load``), others come with links that nobody means well by, look
+and go, and every now and then a worker is killed. The last lines say what was lost, which
+exceptions pages showed, and the server's memory over the time; the exit status is 0 where nothing
+was lost, no page showed an exception, and the memory is flat in
+the last half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlencode
+
+from bench.visitor import Visitor
+from fedpca_core.questions.catalogue import PAGES
+from tests.browser.tools import ROOT, serve
+
+#: Values of links that nobody means well by.
+NASTY = ("", "nan", "-1", "9" * 400, "\x00", "<script>", "∞", "true", "[]", "a" * 3000, "1e400")
+#: Memory may grow so much from the third quarter of the time to the last.
+FLAT = 0.05
+
+
+def children(process: int) -> list[int]:
+    """All processes below one, the nearest first."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = folder.joinpath("stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == process:
+                found += [int(folder.name), *children(int(folder.name))]
+    return found
+
+
+def megabytes(process: int) -> float:
+    """Memory of a process; 0 where it is gone."""
+    with suppress(OSError):
+        pages = int(Path("/proc", str(process), "statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return 0.0
+
+
+async def strangers(address: str, end: float, drawn: random.Random, errors: list[str]) -> None:
+    """Come with a hostile link, look, go, and come again."""
+    loop = asyncio.get_running_loop()
+    while loop.time() < end:
+        page = drawn.choice(PAGES)
+        keys = [one.key for one in page.parameters().values()]
+        query = urlencode({key: drawn.choice(NASTY) for key in drawn.sample(keys, 5)})
+        name = "" if page.kind == "scene" else page.kind
+        async with Visitor(address, name, query) as visitor:
+            await visitor.picture(drawn.uniform(1, 10))
+            errors += visitor.errors
+
+
+async def killer(server: int, end: float, every: float, drawn: random.Random) -> int:
+    """Kill a worker now and then; how many."""
+    loop, killed = asyncio.get_running_loop(), 0
+    while loop.time() + every < end:
+        await asyncio.sleep(every)
+        below = children(server)
+        workers = [one for one in below if not children(one)]
+        if workers:
+            with suppress(ProcessLookupError):
+                os.kill(drawn.choice(workers), signal.SIGKILL)
+                killed += 1
+    return killed
+
+
+async def watch(server: int, end: float) -> list[float]:
+    """Memory of the server's own process every ten seconds."""
+    loop, found = asyncio.get_running_loop(), list[float]()
+    while loop.time() < end:
+        found.append(megabytes(server))
+        await asyncio.sleep(10)
+    return found
+
+
+async def soak(address: str, server: int, chosen: argparse.Namespace) -> bool:
+    """All of it at once; whether it held."""
+    drawn, errors = random.Random(chosen.seed), list[str]()
+    end = asyncio.get_running_loop().time() + chosen.seconds
+    command = [sys.executable, "-m", "bench", "load", "--address", address]
+    command += ["--visitors", str(chosen.visitors), "--seconds", str(chosen.seconds)]
+    load = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    async with asyncio.TaskGroup() as group:
+        for _ in range(chosen.strangers):
+            group.create_task(strangers(address, end, drawn, errors))
+        fell = group.create_task(killer(server, end, chosen.kill, drawn))
+        memory_of = group.create_task(watch(server, end))
+        told = (await load.communicate())[0].decode()
+    memory = memory_of.result()
+    quarter = max(1, len(memory) // 4)
+    before = sum(memory[-2 * quarter : -quarter] or memory[:1]) / quarter
+    after = sum(memory[-quarter:]) / quarter
+    print(told)
+    print(f"{fell.result()} workers killed; exceptions on pages: {sorted(set(errors)) or 'none'}")
+    print(f"server {before:.0f} MB in the third quarter of the time, {after:.0f} MB in the last")
+    return " lost 0, errors 0 " in told and not errors and after <= (1 + FLAT) * before
+
+
+def main() -> None:
+    """Start a server, let everybody at it, and say what came of it."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--visitors", type=int, default=30)
+    parser.add_argument("--strangers", type=int, default=5)
+    parser.add_argument("--kill", type=float, default=60, help="seconds between two killed workers")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    os.environ["FEDPCA_STATUS"] = "here"
+    with serve(ROOT / "app.py", ROOT, "2") as server:
+        assert server.process is not None
+        address = str(server).removeprefix("http://")
+        held = asyncio.run(soak(address, server.process.pid, chosen))
+    print("It held." if held else "It did not hold.")
+    sys.exit(not held)
+
+
+if __name__ == "__main__":
+    main()
