@@ -54,6 +54,9 @@ def test_parameters_of_its_own_come_along(table):
     assert "method=fp.LocalPower(2, local_steps=3)" in code
     exec(code, found := {})
     assert found["model"].trace_.algorithm.local_steps == 3
+    other = use("local_power_decay", False, local_steps=3)
+    exec(other.estimator(), found)
+    assert found["model"].trace_.algorithm == METHODS["local_power_decay"].make(other.settings)
 
 
 def test_shared_noise_is_the_estimators_and_not_a_networks():

@@ -146,10 +146,11 @@ class Use:
         )
         if made == usual:
             return repr(self.method)
+        bare = type(made)(self.settings.components)
         changed = {
             one.name: getattr(made, one.name)
             for one in fields(made)
-            if getattr(made, one.name) != getattr(usual, one.name)
+            if getattr(made, one.name) != getattr(bare, one.name)
         }
         plain = all(isinstance(value, int | float | str | bool) for value in changed.values())
         name = type(made).__name__
