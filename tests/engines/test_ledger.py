@@ -19,6 +19,7 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace_file import load_trace, save_trace
 from fedpca_flower import own
 from fedpca_flower.job import Job
+from fedpca_flower.journal import Journal
 from fedpca_flower.ledger import Ledger, Offer
 from fedpca_flower.records import opened
 from fedpca_flower.server_app import run
@@ -45,8 +46,15 @@ def released(folder, number=1, run_config=None, budget=BUDGET, lost=lambda messa
     """What every client sends of itself in a run: its whole matrix."""
     job = Job(fp.Centralized(3), CLIENTS, rounds=1, budget=budget, timeout=0.01, patience=0.0)
     federation = LocalGrid(nodes(folder, **terms), run_config or {}, lost, number=number)
-    sent = run(federation, job).transcript.exchanges[0].uploads["covariance"]
+    sent = run(federation, job, numbered(job, number)).transcript.exchanges[0].uploads["covariance"]
     return [unpacked(one, FEATURES) for one in sent]
+
+
+def numbered(job, number):
+    """A journal of a job that has this number; the server draws one."""
+    journal = Journal(job)
+    journal.number = f"{number:016x}"
+    return journal
 
 
 def ledger(folder, client=0):
@@ -111,7 +119,7 @@ def test_the_same_records_on_the_same_terms_are_released_once(tmp_path):
     first = released(tmp_path, number=1, epsilon=1.0)
     second = released(tmp_path, number=2, epsilon=1.0)
     np.testing.assert_array_equal(first, second)
-    assert [one["run"] for one in ledger(tmp_path)] == [1]
+    assert [one["run"] for one in ledger(tmp_path)] == [f"{1:016x}"]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +145,7 @@ def test_other_columns_are_another_release_and_a_run_cannot_change_them(tmp_path
 
     def sent(columns, number):
         asked = LocalGrid(files, {"columns": ",".join(columns)}, number=number)
-        return run(asked, job).transcript.exchanges[0].uploads["covariance"]
+        return run(asked, job, numbered(job, number)).transcript.exchanges[0].uploads["covariance"]
 
     first = sent(names, 1)
     np.testing.assert_array_equal(sent(names[::-1], 1), first)  # what it was told first stays
@@ -236,7 +244,7 @@ def test_a_run_without_noise_is_never_forgotten(tmp_path):
     written(tmp_path)
     job = Job(fp.SSI(3), CLIENTS, rounds=2)
     for _ in range(2):
-        run(LocalGrid(nodes(tmp_path), {}, number=7), job)
+        run(LocalGrid(nodes(tmp_path), {}), job, numbered(job, 7))
     assert [one["mu"] for one in ledger(tmp_path)] == [None]
     assert Ledger(0, tmp_path / "memory-0").spent() == np.inf
     with pytest.raises(InvalidInput, match="inf are spent"):

@@ -144,6 +144,22 @@ def test_clients_may_fall_silent_before_and_after_their_upload(absent, kind, act
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_a_client_that_masks_and_never_opens_stops_nobody(kind, tmp_path, caplog):
+    """Its round would be asked for again for ever; after two it goes on without that client."""
+    problem, algorithm = written(tmp_path), fp.FAPS(3)
+
+    def lost(message):
+        opens = message.metadata.message_type == "query.unmask"
+        return kind if opens and message.metadata.dst_node_id == 1003 else ""
+
+    options = {"rounds": 3, "seed": 3, "channel": SECURE}
+    expected = in_process(problem, algorithm, {r: {3} for r in range(1, 4)}, **options)
+    trace = over_a_grid(tmp_path, algorithm, lost, **options)
+    np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
+    assert "Client 3 is left out: it masked its upload 2 times" in caplog.text
+
+
 def test_who_is_waited_for_is_not_asked_alone(tmp_path):
     """Block Krylov would ask the late client alone, and a sum of one is an upload."""
     problem, times = written(tmp_path), []

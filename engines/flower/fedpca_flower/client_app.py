@@ -18,9 +18,15 @@ app = ClientApp()
 def handle(message: Message, context: Context) -> Message:
     """Answer one message; what the client refuses goes back as a sentence, never as an upload."""
     action = message.metadata.message_type.removeprefix("query.")
-    told, groups = opened(message.content)
     try:
-        answer = ANSWERS[action](Member(context), told, groups)
+        told, groups = opened(message.content)
+        me = Member(context, told.pop("job", None))
+        require(
+            action in ("hello", "hear") or bool(me.memory.told),
+            "This client knows nothing of the run, because it has no folder to remember it in "
+            "(memory); it has to be greeted again.",
+        )
+        answer = ANSWERS[action](me, told, groups)
     except InvalidInput as refusal:
         answer = packed({"refused": str(refusal)})
     return Message(answer, reply_to=message)

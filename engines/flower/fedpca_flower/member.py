@@ -33,9 +33,9 @@ _PLAN = ("round", "weight", "local_steps", "extra")
 class Member:
     """One client while it answers one message; what lasts is in its memory."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, job: object) -> None:
         self.node, self.run = context.node_config, context.run_config
-        self.memory = Memory(context)
+        self.memory = Memory(context, job)
         self.client = position(self.node)
         #: Whether a simulation hands out the data; with records of its own a node obeys itself.
         self.simulated = not self.node.get("data")
@@ -69,8 +69,8 @@ class Member:
             "the source; run with a finite ε.",
         )
         if self.budget is None and memory.on_disk and not self.simulated:
-            about = {"run": memory.run, "noise": "none at the source"}
-            Ledger.of(self.client, self.node).unbounded(f"run {memory.run}", about)
+            about = {"run": memory.job, "noise": "none at the source"}
+            Ledger.of(self.client, self.node).unbounded(f"run {memory.job}", about)
         memory.keep()
 
     def facts(self) -> Told:
@@ -143,7 +143,7 @@ class Member:
             return own.client_data(self.source, named)
         if self.simulated:
             return own.client_data(self.source, named, self.budget, self.streams)
-        about = {"run": self.memory.run}
+        about = {"run": self.memory.job}
         ledger = Ledger.of(self.client, self.node)
         return own.node_release(self.source, seen["digest"], named, self.budget, ledger, about)
 

@@ -7,40 +7,53 @@ at all, after the step and before the reply leaves.
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from flwr.app import Context
 
 from fedpca_core.arrays import AnyArray
-from fedpca_flower.records import opened, packed, whole
+from fedpca_core.errors import require
+from fedpca_flower.records import load_arrays, opened, packed, save_arrays
 
 
 class Memory:
-    """Plain values and named arrays of one run of one client.
+    """Plain values and named arrays of one client in one job.
+
+    Parameters
+    ----------
+    context : Context
+    job : str
+        The job's number, which is that of a run that was resumed, too; the server gives it.
 
     Attributes
     ----------
-    run : int
-        Flower's number of the run.
     told : dict
         Plain values, ready for JSON.
     arrays : dict of dicts of arrays
         ``state``, ``pending`` (a step whose upload is not known to have counted), ``agreed``.
+
+    Raises
+    ------
+    InvalidInput
+        A number that is none, which would be part of a file's name.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context, self.run = context, int(context.run_id)
+    def __init__(self, context: Context, job: object) -> None:
+        require(
+            isinstance(job, str) and bool(re.fullmatch("[0-9a-f]{16}", job)),
+            "A job's number has 16 hexadecimal digits; the client refuses any other.",
+        )
+        self._context, self.job = context, str(job)
         folder = context.node_config.get("memory")
-        self._file = Path(str(folder)) / f"run-{context.run_id}.npz" if folder else None
+        self._file = Path(str(folder)) / f"run-{job}.npz" if folder else None
         self.told: dict[str, Any] = {}
         self.arrays: dict[str, dict[str, AnyArray]] = {}
         if context.state:
             self.told, self.arrays = opened(context.state)
         elif self._file is not None and self._file.exists():
-            self._read(self._file)
+            self.told, self.arrays = load_arrays(self._file)
 
     @property
     def on_disk(self) -> bool:
@@ -50,23 +63,5 @@ class Memory:
     def keep(self) -> None:
         """Write down what is remembered."""
         self._context.state = packed(self.told, **self.arrays)
-        if self._file is not None:
-            self._write(self._file)
-
-    def _read(self, file: Path) -> None:
-        with np.load(file, allow_pickle=False) as stored:
-            self.told = json.loads(bytes(stored["told"]).decode())
-            for name in stored.files:
-                group, slash, key = name.partition("/")
-                if slash:
-                    self.arrays.setdefault(group, {})[key] = stored[name]
-
-    def _write(self, file: Path) -> None:
-        entries: dict[str, Any] = {
-            f"{group}/{key}": array
-            for group, arrays in self.arrays.items()
-            for key, array in arrays.items()
-        }
-        entries["told"] = np.frombuffer(json.dumps(self.told).encode(), dtype=np.uint8)
-        with whole(file, private=True) as written:  # it holds the client's secrets
-            np.savez(written, **entries)
+        if self._file is not None:  # it holds the client's secrets
+            save_arrays(self._file, self.told, self.arrays)

@@ -48,7 +48,7 @@ class Questions:
         #: A client's state, which the server knows from simulations, and whether it sees it.
         self.states: dict[str, tuple[tuple[int, ...], str]] = {}
         self.shown = False
-        self._started: set[int] = set()
+        self._started: set[tuple[str, int]] = set()
         self._counted = dict.fromkeys(range(setting.clients), 0)
         self._owed: dict[int, Arrays] = {}
 
@@ -89,8 +89,9 @@ class Questions:
 
     def start(self) -> Answers:
         """Tell nodes that have come of the setting; who knows it already keeps its state."""
-        self._started &= set(self.roster.nodes.values())
-        new = {c: node for c, node in self.roster.nodes.items() if node not in self._started}
+        here = {c: self._here(c) for c in self.roster.nodes}
+        self._started &= set(here.values())
+        new = {c: node for c, node in here.items() if node not in self._started}
         if not new:
             return {}
         setting = self.setting
@@ -202,6 +203,10 @@ class Questions:
         self.mailbox.bytes_up = self.roster.bytes_up
         self.mailbox.bytes_down = self.roster.bytes_down
 
+    def _here(self, client: int) -> tuple[str, int]:
+        """A client's node, as one process of the server has met it."""
+        return self.roster.journal.session, self.roster.nodes[client]
+
     def _ask(self, plan: Plan, terms: dict[str, Any], declared: Declared) -> Answers:
         scalar = bool | int | float | str | None
         extra = {key: value for key, value in plan.extra.items() if isinstance(value, scalar)}
@@ -221,7 +226,7 @@ class Questions:
         known = {
             c: {**said, "counted": self._counted[c]}
             for c, said in told.items()
-            if self.roster.nodes.get(c) in self._started
+            if c in self.roster.nodes and self._here(c) in self._started
         }
         answers = self.roster.ask(action, known, declared, self._owed, down=down)
         for client in answers:

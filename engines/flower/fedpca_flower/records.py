@@ -90,6 +90,30 @@ def whole(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
     os.close(folder)
 
 
+def save_arrays(file: Path, told: Mapping[str, Any], groups: Groups) -> None:
+    """Write plain values and groups of arrays into one private file."""
+    entries: dict[str, Any] = {
+        f"{group}/{name}": array
+        for group, arrays in groups.items()
+        for name, array in arrays.items()
+    }
+    entries[_TOLD] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
+    with whole(file, private=True) as written:
+        np.savez(written, **entries)
+
+
+def load_arrays(file: Path) -> tuple[Told, Groups]:
+    """Read what `save_arrays` wrote."""
+    groups: Groups = {}
+    with np.load(file, allow_pickle=False) as stored:
+        told: Told = json.loads(bytes(stored[_TOLD]).decode())
+        for entry in stored.files:
+            group, slash, name = entry.rpartition("/")
+            if slash:
+                groups.setdefault(group, {})[name] = stored[entry]
+    return told, groups
+
+
 def _bare(array: AnyArray) -> Array:
     little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return Array(str(array.dtype), tuple(array.shape), BARE, little.tobytes())

@@ -14,6 +14,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_flower import secure
 from fedpca_flower.declared import FLAG, KEY, SCHEMA, Declared, quoted, size, whole
 from fedpca_flower.job import Job
+from fedpca_flower.journal import Journal
 from fedpca_flower.records import Groups, Told, opened, packed, payload
 
 #: Flower's own waiting loop looks every three seconds.
@@ -39,18 +40,19 @@ class Roster:
         records.
     """
 
-    def __init__(self, grid: Grid, job: Job) -> None:
-        self.grid, self.job = grid, job
+    def __init__(self, grid: Grid, job: Job, journal: Journal) -> None:
+        self.grid, self.job, self.journal = grid, job, journal
         self.nodes: dict[int, int] = {}
         self.facts: dict[int, Told] = {}
         self.left_out: dict[int, str] = {}
         self.bytes_up = self.bytes_down = 0
         self._refusals: list[str] = []
         self._greeted: set[int] = set()
+        self._awake = False
 
     # ------------------------------------------------------------------ who is there
     @classmethod
-    def gathered(cls, grid: Grid, job: Job) -> Roster:
+    def gathered(cls, grid: Grid, job: Job, journal: Journal) -> Roster:
         """Wait until every client has said hello.
 
         Raises
@@ -58,7 +60,7 @@ class Roster:
         InvalidInput
             Some did not within the job's patience, or one refuses the run.
         """
-        roster, end = cls(grid, job), time.monotonic() + job.patience
+        roster, end = cls(grid, job, journal), time.monotonic() + job.patience
         while True:
             roster.refresh()
             require(not roster._refusals, roster.refusal())
@@ -75,16 +77,42 @@ class Roster:
 
     def refresh(self) -> None:
         """Greet nodes that are new, which are clients that come or come back."""
+        if entry := self.journal.next("roster"):
+            self._recall(entry[0])
+        if self.journal.replays:
+            return
+        if not self._awake:  # who was there in an earlier process is greeted again
+            self._awake, self.nodes = True, {}
+        before = dict(self.nodes), dict(self.facts)
         online = set(self.grid.get_node_ids())
         self._greeted &= online
         self.nodes = {client: node for client, node in self.nodes.items() if node in online}
-        hello = dict.fromkeys(online - self._greeted, packed(self.job.public()))
+        hello = dict.fromkeys(online - self._greeted, self._packed(self.job.public()))
         for node, (told, _) in self._exchange("hello", hello, self._facts()).items():
             self._greeted.add(node)
             try:
                 self._enter(node, told)
             except InvalidInput as refusal:
                 self._note(str(refusal))
+        if (self.nodes, self.facts) != before:
+            facts = {str(client): told for client, told in self.facts.items()}
+            self.journal.add({"kind": "roster", "facts": facts, **self._known()}, {})
+
+    def _known(self) -> Told:
+        return {
+            "nodes": {str(client): node for client, node in self.nodes.items()},
+            "left_out": {str(client): why for client, why in self.left_out.items()},
+            "bytes": [self.bytes_up, self.bytes_down],
+        }
+
+    def _recall(self, told: Told) -> None:
+        self.nodes = {int(client): node for client, node in told["nodes"].items()}
+        self.left_out.update({int(client): why for client, why in told["left_out"].items()})
+        self.bytes_up, self.bytes_down = told["bytes"]
+        self.facts |= {int(client): facts for client, facts in told.get("facts", {}).items()}
+
+    def _packed(self, told: Told, **groups: Arrays | None) -> RecordDict:
+        return packed({**told, "job": self.journal.number}, **groups)
 
     def refusal(self) -> str:
         """The latest sentence of a client that refused, or about one; empty without any."""
@@ -123,12 +151,9 @@ class Roster:
         )
         self.nodes[client], self.facts[client] = node, told
 
-    def _blame(self, node: int, action: str, why: str) -> None:
-        """Leave out who gave an answer that is none; before it has a number, its node is named."""
-        told = (
-            f"{self._name(node)} is left out: in its answer to “{action}” {why}. Its operator must "
-            "see what runs there."
-        )
+    def leave_out(self, node: int, why: str) -> None:
+        """Ask a node nothing any more."""
+        told = f"{self._name(node)} is left out: {why}. Its operator must see what runs there."
         for client in [c for c, known in self.nodes.items() if known == node]:
             del self.nodes[client]
             self.left_out[client] = told
@@ -157,17 +182,34 @@ class Roster:
         ``told`` and ``owed`` are each client's own; the other groups of arrays are the same for
         all. Who is not there is not asked.
         """
+        if entry := self.journal.next(action):
+            said, groups_ = entry
+            self._recall(said)
+            return {
+                int(client): (plain, _of(client, groups_))
+                for client, plain in said["answers"].items()
+            }
         client_of = {self.nodes[client]: client for client in told if client in self.nodes}
         contents = {
-            node: packed(told[client], owed=(owed or {}).get(client), **groups)
+            node: self._packed(told[client], owed=(owed or {}).get(client), **groups)
             for node, client in client_of.items()
         }
         answers = self._exchange(action, contents, declared)
-        return dict(sorted((client_of[node], answer) for node, answer in answers.items()))
+        found = dict(sorted((client_of[node], answer) for node, answer in answers.items()))
+        plain = {str(client): told for client, (told, _) in found.items()}
+        kept = {
+            f"{client}/{group}": arrays
+            for client, (_, groups_) in found.items()
+            for group, arrays in groups_.items()
+        }
+        self.journal.add({"kind": action, "answers": plain, **self._known()}, kept)
+        return found
 
     def tell(self, action: str, clients: list[int], **groups: Arrays) -> None:
         """Send some clients arrays and do not wait."""
-        self._push(action, dict.fromkeys((self.nodes[c] for c in clients), packed({}, **groups)))
+        if not self.journal.replays:
+            content = self._packed({}, **groups)
+            self._push(action, dict.fromkeys((self.nodes[c] for c in clients), content))
 
     def _exchange(
         self,
@@ -197,7 +239,7 @@ class Roster:
                         continue
                     declared.check(said, groups)
                 except InvalidInput as lie:
-                    self._blame(node, action, str(lie))
+                    self.leave_out(node, f"in its answer to “{action}” {lie}")
                 else:
                     answers[node] = said, groups
             if waiting and time.monotonic() >= end:
@@ -216,3 +258,12 @@ class Roster:
                 waiting[identifier] = node
                 self.bytes_down += payload(content, "down") + payload(content, "owed")
         return waiting
+
+
+def _of(client: str, groups: Groups) -> Groups:
+    """One client's groups among all of an entry."""
+    return {
+        group.removeprefix(f"{client}/"): arrays
+        for group, arrays in groups.items()
+        if group.startswith(f"{client}/")
+    }

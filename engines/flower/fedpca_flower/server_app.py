@@ -21,6 +21,7 @@ from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_flower.declared import of_one
 from fedpca_flower.job import Job
+from fedpca_flower.journal import Journal
 from fedpca_flower.questions import Questions
 from fedpca_flower.records import whole
 from fedpca_flower.roster import Answers, Roster
@@ -75,7 +76,12 @@ class Deployment(Run):
             self.clients = put(self.clients, np.array(list(answers), dtype=np.int64), rows)
 
 
-def run(grid: Grid, job: Job, heard: Callable[[Deployment], None] = lambda _: None) -> Trace:
+def run(
+    grid: Grid,
+    job: Job,
+    journal: Journal | None = None,
+    heard: Callable[[Deployment], None] = lambda _: None,
+) -> Trace:
     """Run a job on the clients of a grid; ``heard`` is called after every round.
 
     Raises
@@ -83,7 +89,7 @@ def run(grid: Grid, job: Job, heard: Callable[[Deployment], None] = lambda _: No
     InvalidInput
         The run cannot be finished.
     """
-    deployment = Deployment(job, Roster.gathered(grid, job))
+    deployment = Deployment(job, Roster.gathered(grid, job, journal or Journal(job)))
     for _ in deployment:
         heard(deployment)
     deployment.ask.settle(range(job.clients))
@@ -96,6 +102,7 @@ def main(grid: Grid, context: Context) -> None:
 
     A run that cannot be finished ends with a sentence, not with an exception: it is in
     ``….result.json`` with who was left out and why, and the rounds so far are in ``….so-far.npz``.
+    With ``resume`` a run that was stopped goes on from ``….journal``.
     """
     out = Path(str(context.run_config.get("out", "trace.npz")))
     so_far = out.with_suffix(".so-far.npz")
@@ -108,8 +115,11 @@ def main(grid: Grid, context: Context) -> None:
         told.update({"rounds": trace.rounds, "left out": deployment.ask.roster.left_out})
 
     try:
-        run(grid, Job.of(context.run_config), heard)
+        job, resume = Job.of(context.run_config), bool(context.run_config.get("resume"))
+        journal = Journal(job, out.with_suffix(".journal"), resume=resume)
+        run(grid, job, journal, heard)
         so_far.replace(out)
+        journal.close()
         told |= {"finished": True, "said": f"All rounds are done; the trace is {out}."}
     except InvalidInput as refusal:
         told["said"] = str(refusal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from fedpca_flower import secure
 from fedpca_flower.declared import KEY, Declared, one_for_each
 from fedpca_flower.roster import Answers, Roster
 
+#: How often in a row a client may leave a sum unopened that holds its upload.
+_TRIES = 2
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -26,11 +29,13 @@ class SecureSums:
         self.roster, self.mailbox, self.bound = roster, mailbox, bound
         self.point = secure.FixedPoint(bound, roster.job.clients)
         self._occasion, self._there = "", list[int]()
+        self._unopened: Counter[int] = Counter()
         self._total: secure.Words | None = None
 
     def terms(self, plan: Plan, attempt: int) -> dict[str, Any]:
         """What the participants of a round are told: with whom, and for which occasion."""
-        self._occasion = f"{plan.round}/{attempt}"
+        # Another process may have asked before; a mask is used once.
+        self._occasion = f"{plan.round}/{attempt}/{self.roster.journal.session}"
         there = [client for client in plan.participants.tolist() if client in self.roster.nodes]
         self._there = there
         return {
@@ -46,6 +51,12 @@ class SecureSums:
         lost = one_for_each(set(self._there) - set(answers), KEY)
         declared = Declared({"own": KEY, "lost": lost})
         replies = self.roster.ask("unmask", dict.fromkeys(answers, told), declared)
+        for client in answers:
+            self._unopened[client] = 0 if client in replies else self._unopened[client] + 1
+            node = self.roster.nodes.get(client)
+            if replies and self._unopened[client] == _TRIES and node is not None:
+                why = f"it masked its upload {_TRIES} times and did not help to open the sum"
+                self.roster.leave_out(node, why)
         if set(replies) != set(answers):
             return None
         openings = {
