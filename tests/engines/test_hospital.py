@@ -1,5 +1,6 @@
 """What a hospital's roles refuse before they start, and which apps a node lets in."""
 
+import contextlib
 import http.client
 import importlib.util
 import json
@@ -236,6 +237,7 @@ def test_no_path_leads_around_the_proxy(tmp_path):
         proxy.terminate()
         proxy.wait(timeout=30)
         behind.shutdown()
+        behind.server_close()
     assert all(path.startswith("/v1/fleet/") and "/../" not in path for path in reached), reached
 
 
@@ -245,9 +247,12 @@ def asked(port, path):
     for _ in range(200):
         try:
             connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
-            connection.putrequest("POST", path, skip_accept_encoding=True)
-            connection.endheaders()
-            return connection.getresponse().status
+            with contextlib.closing(connection):
+                connection.putrequest("POST", path, skip_accept_encoding=True)
+                connection.putheader("Connection", "close")
+                connection.endheaders()
+                with connection.getresponse() as answer:
+                    return answer.status
         except ConnectionRefusedError:
             time.sleep(0.1)
     return 0

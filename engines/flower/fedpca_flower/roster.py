@@ -82,7 +82,7 @@ class Roster:
         if self.journal.replays:
             return
         if not self._awake:  # who was there in an earlier process is greeted again
-            self._awake, self.nodes = True, {}
+            self._awake, self.nodes, self._greeted = True, {}, set()
         before = dict(self.nodes), dict(self.facts)
         online = set(self.grid.get_node_ids())
         self._greeted &= online
