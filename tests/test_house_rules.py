@@ -314,7 +314,7 @@ ASKING = (
     "fedpca_core/privacy/", "fedpca_core/questions/anomaly/", "fedpca_core/questions/privacy/",
     "fedpca_core/questions/which/",
 )  # fmt: skip
-PLACES = 60
+PLACES = 58
 
 
 def kinds_of_methods() -> set[str]:
