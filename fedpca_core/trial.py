@@ -586,7 +586,7 @@ def _covariance(trial: Trial) -> Finding:
     if not states or not trial.heard:
         return Finding(target, Status.PROVED_CLOSED, basis="nothing has been sent")
     last, rank = states[-1], trial.deployment.rank(trial.client)
-    if last.whole is not None and not last.sure:
+    if last.whole is not None and not last.sure and last.read:
         if not trial.deployment.sums and any(one.whole is not None for one in trial.taken.values()):
             figure = Figure(float(last.whole.rank), "directions", float(last.whole.rank))
             return Finding(target, Status.OPEN, key, figure, "its certified records give it")
@@ -594,7 +594,7 @@ def _covariance(trial: Trial) -> Finding:
         figure = Figure(float(last.read), unit, float(rank))
         unchecked = "whether no other does was not checked"
         return Finding(target, Status.PARTLY, key, figure, unchecked)
-    if last.whole is not None:
+    if last.whole is not None and last.sure:
         noisy = trial.deployment.upload_noise > 0 or trial.deployment.guarantee is not None
         if noisy and last.whole.rank < rank:
             figure = Figure(float(last.whole.rank), "directions", float(rank))

@@ -193,6 +193,7 @@ def _sums(
 ) -> Part[list[Belief]]:
     """Sums of answers: the pooled matrix, or each client's where the participants change."""
     samples = deployment.held(client)
+    rounding_only = deployment.dtype == "float64" and deployment.upload_noise == 0
 
     def states() -> Iterator[Belief]:
         yield Belief.nothing(view.features)
@@ -200,16 +201,19 @@ def _sums(
         next(rounds)
         for count, (estimate, rank) in enumerate(rounds, 1):
             if changing(view):
-                if rank < view.features:  # other matrices explain the sums as well
-                    yield Belief(estimate, rank, dense=True)
+                found = factor_of(estimate, int(view.samples[client]))
+                if rank < view.features:  # others explain the sums too; its records may decide
+                    yield Belief(estimate, rank, found, sure=False, dense=True)
                 else:
-                    yield Belief.of_factor(factor_of(estimate, int(view.samples[client])))
+                    yield Belief.of_factor(found)
                 continue
-            system = mean_system(view, client, count)
-            read = from_answers(system, samples, noise=deployment.upload_noise)
-            if read.complete:
+            determined, read = rank >= view.features, None
+            if not (determined and rounding_only):
+                system = mean_system(view, client, count)
+                read = from_answers(system, samples, noise=deployment.upload_noise)
+            if read is not None and read.complete:
                 yield Belief.of_factor(read)
-            elif rank >= view.features:
+            elif determined:  # solved, more exactly than a factor of rounded answers is
                 yield Belief.of_factor(factor_of(estimate, samples))
             else:
                 yield Belief(estimate, rank, dense=True)
