@@ -34,8 +34,7 @@ def experiment() -> None:
                 if chapter is None
                 else chapter.title
             )
-    if chapter is None:
-        opening = st.container(key="opening_line")
+    opening = st.container(key="opening_line")
     if chapter is None:  # in a step all of it hangs on the parameters
         controls.runs = ("picture", "opening", "taken", "known")
     controls.show_notes()

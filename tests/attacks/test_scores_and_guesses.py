@@ -11,8 +11,10 @@ import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import baselines, scores, simulation_only
+from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.questions.attack.client_trial import Adversary
 from fedpca_core.study.pca_settings import AttackSettings
 from tests.attacks.runs import problem, relative, transcript, truth
 
@@ -140,9 +142,7 @@ def test_membership_needs_noise():
         attacks.membership_score(run, *neighbours(), noise=0.0)
 
 
-def test_every_adversary_names_an_attack_that_exists():
-    assert set(attacks.ADVERSARIES) == set(AttackSettings.parameters()["attack"].choices)
-    for name in attacks.ADVERSARIES:
-        assert callable(getattr(attacks, name))
-    stopped = {name for name, one in attacks.ADVERSARIES.items() if one.needs_single_uploads}
-    assert stopped == {"linear", "symmetric", "ridge"}
+def test_every_adversary_is_an_attack_of_the_registry():
+    for key in AttackSettings.parameters()["attack"].choices:
+        one = Adversary(key)
+        assert one.attack.key in ON_MATRICES and one.knows and one.does

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import kstest
 
 import fedpca_core as fp
+from fedpca_core.algorithms.decoupled import DecoupledPCA
 from fedpca_core.algorithms.registry import METHODS as REGISTRY
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import mu_of
@@ -44,6 +45,7 @@ METHODS: list[Algorithm] = [
     fp.FedPE(COMPONENTS),
     fp.FedPG(COMPONENTS),
     fp.PersonalizedPCA(COMPONENTS),
+    DecoupledPCA(COMPONENTS),
     fp.GlobalAveraging(COMPONENTS),
     fp.LocalTraining(COMPONENTS),
     fp.Centralized(COMPONENTS),
@@ -54,7 +56,12 @@ SHARED_TARGET = [
     for method in METHODS
     if not isinstance(
         method,
-        fp.OneShot | fp.PersonalizedPCA | fp.LocalTraining | fp.FedPower | fp.GlobalAveraging,
+        fp.OneShot
+        | fp.PersonalizedPCA
+        | fp.LocalTraining
+        | fp.FedPower
+        | fp.GlobalAveraging
+        | DecoupledPCA,
     )
     and not (isinstance(method, fp.FAPS) and method.private_start)
     and not isinstance(method, fp.DistributedPower)

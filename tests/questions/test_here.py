@@ -70,8 +70,8 @@ def test_the_command_refuses_before_it_runs_anything(tmp_path, capsys, monkeypat
     ("name", "size", "key"),
     [
         ("images", "paper", "cifar10"),
-        ("iot-table-1-ton", "paper", "ton"),
-        ("iot-recall-unsw", "paper", "unsw"),
+        ("iot-readings-ton", "paper", "ton"),
+        ("iot-readings-unsw", "paper", "unsw"),
         ("iot-learning", "paper", "ton"),
         ("iot-rank", "paper", "ton"),
     ],

@@ -233,7 +233,7 @@ def test_what_a_dial_asks_for_begins_before_the_widgets_are_drawn(monkeypatch):
     assert len(asked) == 1, "what was asked for already is asked for by the page alone"
     # Where no other widget hangs on it only the picture runs: nothing is drawn before it.
     turned = (("clients", 4, 1), ("heterogeneity", 0.5, 1), ("epsilon", 1.0, 2))
-    for key, value, times in (*turned, ("epsilon", 2.0, 1), ("algorithm", "faps", 2)):
+    for key, value, times in (*turned, ("epsilon", 2.0, 1), ("algorithm", "local_power", 2)):
         at_rest(app)  # the tree of such a run has nothing but the picture
         asked.clear()
         boxes = [*app.slider, *app.select_slider, *app.selectbox, *app.segmented_control]

@@ -42,16 +42,16 @@ def said(app: AppTest) -> str:
     return " ".join(text.value for text in app.markdown).replace("\\", "")
 
 
-def test_500_features_are_not_answered_for_16(asked: list[Any]) -> None:
-    app = opened("which", features="500", components="4")
-    assert "Features cannot be “500”: it must be a whole number from 4 to 300" in said(app)
+def test_5000_features_are_not_answered_for_16(asked: list[Any]) -> None:
+    app = opened("which", features="5000", components="4")
+    assert "Features cannot be “5000”: it must be a whole number from 4 to 1000" in said(app)
     assert not asked
     app.run()
     assert not asked and "Features cannot be" in said(app)  # not dismissed by coming again
     (fits,) = [button for button in app.button if button.key == "link_fits_which"]
-    assert fits.label == "Use Features: 300"
+    assert fits.label == "Use Features: 1000"
     fits.click().run()
-    assert asked and {one.features for one in asked} == {300}
+    assert asked and {one.features for one in asked} == {1000}
     assert {one.components for one in asked} == {4}  # what fitted stays
     assert "Features cannot be" not in said(app)
 
@@ -101,7 +101,7 @@ def test_an_end_that_depends_on_another_dial_is_one_too(asked: list[Any]) -> Non
 
 
 def test_a_link_from_another_page_is_read_alike(asked: list[Any]) -> None:
-    app = opened("which", settings="features=500&components=4")
-    assert not asked and "Features cannot be “500”" in said(app)
+    app = opened("which", settings="features=5000&components=4")
+    assert not asked and "Features cannot be “5000”" in said(app)
     app.button(key="link_fits_which").click().run()
-    assert {(one.features, one.components) for one in asked} == {(300, 4)}
+    assert {(one.features, one.components) for one in asked} == {(1000, 4)}

@@ -97,6 +97,7 @@ class DuelView {
       this.stamp(this.view.pictures[at + 1], side, round);
     }
     this.invitation.hidden = !(left && !right && stage.invitation);
+    this.invitation.parentElement?.classList.toggle("fp-inviting", !this.invitation.hidden);
     if (forward && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.send(present);
   }
 
