@@ -7,6 +7,7 @@ columns that are analysed, and `handled` says what becomes of cells that hold no
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,7 @@ def _plain(cells: pd.Series) -> pd.Series | None:
         cells = cells.astype(object)
     kind = types.infer_dtype(cells, skipna=True)
     if kind in _NUMBERS:
-        return cells.map(float, na_action="ignore").astype("float64")
+        return cells.map(_number, na_action="ignore").astype("float64")
     if kind in ("date", "datetime", "datetime64"):
         return pd.to_datetime(cells, utc=True, errors="coerce")
     if kind == "string":
@@ -69,6 +70,14 @@ def _plain(cells: pd.Series) -> pd.Series | None:
     if any(isinstance(cell, list | dict | tuple | set | np.ndarray) for cell in cells):
         return None
     return cells.map(str, na_action="ignore")  # times of a day, bytes, and what is mixed
+
+
+def _number(cell: Any) -> float:
+    """The cell as float64; infinite, which is refused by name, where it is too large for one."""
+    try:
+        return float(cell)
+    except OverflowError:
+        return float("inf") if cell > 0 else float("-inf")
 
 
 def features(

@@ -89,12 +89,12 @@ def test_sentences_in_a_small_table_break_into_lines():
 
 
 def cards_and_threats() -> None:
-    from dashboard.shell.layout import Card, about, heading, metric_cards, threat_card
+    from dashboard.shell.layout import Card, about, facts_card, heading, metric_cards
 
     heading("Title", "A lead.")
     metric_cards([Card("Error", "0.1", note="after 3 rounds"), Card("Bytes", "1 MB")])
     for protection in ("none", "heuristic", "formal"):
-        threat_card("Server", sees="s", does="d", outcome="o", protection=protection)
+        facts_card("Server", {"Sees": "s", "Does": "d"}, protection=protection)
     about("How to read it", "Words.", formula="x^2", source="A paper, eq. 1")
 
 
@@ -132,7 +132,12 @@ def test_files_are_complete(monkeypatch):
         lambda label, data, file_name, **options: offered.update({file_name: data()}),
     )
     table = pd.DataFrame({"round": [0, 1], "ε": [1.5, None]})
-    share.download_tables(lambda: {"curve": table}, name="page")
+    share.download_archive(
+        lambda: {"curve.csv": table.to_csv(index=False)},
+        name="page-tables",
+        label="Download tables",
+        told="All numbers.",
+    )
     share.download_json({"seed": 3, "name": "ρ"}, name="settings")
     with zipfile.ZipFile(io.BytesIO(offered["page-tables.zip"])) as archive:
         assert archive.namelist() == ["curve.csv"]
