@@ -20,7 +20,7 @@ from fedpca_core.questions.which.figures import (
     panel,
     protection,
 )
-from fedpca_core.questions.which.frontier import Front, Frontier, pareto, shown
+from fedpca_core.questions.which.frontier import Front, Frontier, pareto, seeds_of, shown
 from fedpca_core.questions.which.links import destinations, point
 from fedpca_core.questions.which.rules import size
 from fedpca_core.questions.which.settings import FrontierSettings
@@ -64,6 +64,8 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
 
     chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
     notes = floors(settings.across, settings.upward)
+    if len(seeds_of(settings)) < settings.seeds:
+        notes.append(f"At this size a run is long: the picture is of seed {settings.seed} alone.")
     if "leak" in (settings.across, settings.upward):
         notes.append("An attack that errs more leaks less, so up and right is better there.")
     st.caption(" ".join(["Click a point to see it closely.", *notes]))

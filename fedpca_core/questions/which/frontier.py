@@ -277,11 +277,11 @@ class Strip(Frontier):
             (name, float(value), replace(base, **{name: value}, seed=seed))  # type: ignore[arg-type]
             for name, values in STRIPS.items()
             for value in values
-            for seed in _seeds(settings)[:STRIP_SEEDS]
+            for seed in seeds_of(settings)[:STRIP_SEEDS]
         ]
 
 
-def _seeds(settings: FrontierSettings) -> list[int]:
+def seeds_of(settings: FrontierSettings) -> list[int]:
     """The seeds of the picture; where every run is long, the first."""
     if settings.features**2 * settings.clients > MANY:
         return [settings.seed]
@@ -303,7 +303,7 @@ def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
         (here, tuple(m for m in settings.candidates if here is base or varies(m, base, here)))
         for here in places
     ]
-    for seed in _seeds(settings):
+    for seed in seeds_of(settings):
         for here, some in along:
             if some:
                 yield replace(here, candidates=some, seed=seed, searches=False)
