@@ -131,14 +131,6 @@ def test_a_file_of_ones_own_is_read_or_refused_in_a_sentence(open_page):
     assert "Nobody says which" in text and "good.csv" not in text
 
 
-def test_a_link_of_the_first_version_opens_the_same_page(open_page):
-    old = {"data": "Synthetic traffic", "scaling": "Pooled", "components": 6, "rounds": 100}
-    page = open_page("/anomaly", old)
-    expect(page).to_have_url(re.compile("problem=synthetic", re.IGNORECASE))
-    assert "ranks an attack above a normal flow" in main_text(page)
-    assert page.locator(".st-key-link_notes_anomaly").count() == 0
-
-
 def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):
     page = open_page("/anomaly", {**QUICK, "components": 30})
     assert "30 components do not fit 24 features" in main_text(page)

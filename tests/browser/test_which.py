@@ -12,8 +12,11 @@ QUICK = {
 }
 #: Where a marker of a curve is on the screen, and what the curve's own text there begins with.
 _PLACE = """([title, at]) => {
-  const plot = document.querySelector('.st-key-frontier .js-plotly-plot, .js-plotly-plot');
-  const curve = plot._fullData.findIndex((one) => one.meta === title);
+  const named = (one) => one.meta === title && one.text;
+  const plots = [...document.querySelectorAll(".js-plotly-plot")];
+  const plot = plots.find((one) => one._fullData?.some(named));
+  plot.scrollIntoView({ block: "center" });
+  const curve = plot._fullData.findIndex(named);
   const { xaxis, yaxis, _size: size } = plot._fullLayout, box = plot.getBoundingClientRect();
   const { x, y, text } = plot._fullData[curve];
   return { x: box.left + size.l + xaxis.d2p(x[at]), y: box.top + size.t + yaxis.d2p(y[at]),
@@ -48,7 +51,6 @@ def test_a_click_on_the_front_chooses_what_stands_there(open_page):
 
 def click(page, title: str, at: int = 0, beside: float = 0) -> None:
     """Click a point of a curve, so many pixels off, and wait for its configuration."""
-    page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
     place = page.evaluate(_PLACE, [title, at])
     page.mouse.move(place["x"] + beside, place["y"] + beside)
     page.wait_for_timeout(200)

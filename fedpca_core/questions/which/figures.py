@@ -280,7 +280,7 @@ def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
+                "Place": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
                 "Configuration": named(row),
                 "First in": f"{round(row['first'] * found.seeds)} of {found.seeds}",
                 "Loses": share(row["unexplained"]),
