@@ -150,7 +150,8 @@ def look_while_computing(page, below: str) -> None:
           const mark = [...document.querySelectorAll('h2, summary')].find(
             (node) => node.textContent.includes(below));
           const top = () => mark.getBoundingClientRect().top;
-          const seen = window.seen = {start: top(), moved: 0, charts: 99, busy: 0};
+          const seen = window.seen = {start: top(), moved: 0, busy: 0,
+            charts: document.querySelectorAll('.fp-plot').length};
           setInterval(() => {
             if (!document.querySelector('[data-testid=stProgress]')) return;
             seen.busy += 1;
