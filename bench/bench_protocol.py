@@ -17,6 +17,7 @@ import numpy as np
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Finding
+from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.metrics import frame
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.simulate import simulate
@@ -53,12 +54,12 @@ class Outcome:
     attacked: object
 
 
-def once(chosen: Trial, clean: Problem, seed: int) -> Outcome:
-    """Run one way and attack client 0 in it."""
+def once(chosen: Trial, clean: Problem, components: int, seed: int) -> Outcome:
+    """Run one way, which may carry more columns than are sought, and attack client 0 in it."""
     wire = replace(chosen.channel, record="full")
     run = simulate(chosen.problem, chosen.algorithm, rounds=chosen.rounds, seed=seed, channel=wire)
     table = frame(run, clean)
-    errors = table["sin_theta"].to_numpy()
+    errors = largest_sine(run.estimates, clean.target(components))
     away = np.flatnonzero(errors > ARRIVED * errors[-1])
     there = int(away[-1]) + 1 if len(away) else 0
     public = SimpleNamespace(
@@ -93,7 +94,10 @@ def main() -> None:
         for key, way in WAYS.items():
             title = way.title(settings)
             try:
-                runs = [once(way.trial(settings, clean, seed, None), clean, seed) for seed in SEEDS]
+                runs = [
+                    once(way.trial(settings, clean, seed, None), clean, settings.components, seed)
+                    for seed in SEEDS
+                ]
             except InvalidInput as refusal:
                 print(f"{title:<46} {refusal}")
                 continue
