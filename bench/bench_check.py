@@ -68,18 +68,11 @@ def random_deployment(generator: np.random.Generator) -> CheckSettings:
 
 @dataclass(frozen=True)
 class Statement:
-    """One share that the check states, and what as many fresh attacks gave.
-
-    Attributes
-    ----------
-    finding : Finding
-    stated : Share
-    fresh : float
-        The same share of draws that the check never saw.
-    """
+    """One share that the check states, and what as many fresh attacks gave."""
 
     finding: Finding
     stated: Share
+    #: The same share of draws that the check never saw.
     fresh: float
 
     @property
@@ -90,18 +83,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class Compared:
-    """What the check says of a deployment, beside attacks on records it never saw.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    statements : tuple of Statement
-    refuted : tuple of str
-        Targets that a theorem calls closed and an attack opened, or calls open and none did.
-    """
+    """What the check says of a deployment, beside attacks on records it never saw."""
 
     findings: tuple[Finding, ...]
     statements: tuple[Statement, ...]
+    #: Targets that a theorem calls closed and an attack opened, or calls open and none did.
     refuted: tuple[str, ...]
 
 

@@ -39,25 +39,18 @@ GIANT = "features=80&replay=true&evaluations=2000"
 
 @dataclass
 class Waits:
-    """What the visitors saw.
+    """What the visitors saw."""
 
-    Attributes
-    ----------
-    opening, repaint : list of float
-        Seconds.
-    lost : int
-        Pictures that never came.
-    errors : list of str
-    memory : list of (seconds, servers' MB, workers' MB)
-    cpu : list of (servers' seconds, workers' seconds)
-        What the status says; a worker that was ended takes its seconds with it.
-    """
-
+    #: opening, repaint: Seconds.
     opening: list[float] = field(default_factory=list)
     repaint: list[float] = field(default_factory=list)
+    #: Pictures that never came.
     lost: int = 0
     errors: list[str] = field(default_factory=list)
+    #: list of (seconds, servers' MB, workers' MB).
     memory: list[tuple[float, float, float]] = field(default_factory=list)
+    #: list of (servers' seconds, workers' seconds): What the status says; a worker that was ended
+    #: takes its seconds with it.
     cpu: list[tuple[float, float]] = field(default_factory=list)
 
     def note(self, waits: list[float], seconds: float | None) -> None:

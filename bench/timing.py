@@ -22,21 +22,14 @@ from threadpoolctl import threadpool_info
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call.
-
-    Attributes
-    ----------
-    median, minimum, maximum : float
-    repeat : int
-        How many calls were timed.
-    threads : int
-        Most threads a linear-algebra library could use.
-    """
+    """Seconds of one call."""
 
     median: float
     minimum: float
     maximum: float
+    #: How many calls were timed.
     repeat: int
+    #: Most threads a linear-algebra library could use.
     threads: int
 
     def ratio(self, reference: Timing) -> float:

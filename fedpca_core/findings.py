@@ -60,28 +60,19 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that an attack reached.
+    """A number that an attack reached."""
 
-    Attributes
-    ----------
-    value : float
-        Median over the draws.
-    unit : str
-        What it counts, in words that can follow the number: "records", "relative error",
-        "degrees", "of pairs ranked right".
-    of : float or None
-        What there was to get; None where the number is no count.
-    low, high : float or None
-        Least and largest over the draws.
-    draws : int
-        Runs that the number is over.
-    """
-
+    #: Median over the draws.
     value: float
+    #: What it counts, in words that can follow the number: "records", "relative error", "degrees",
+    #: "of pairs ranked right".
     unit: str
+    #: What there was to get; None where the number is no count.
     of: float | None = None
+    #: low, high: Least and largest over the draws.
     low: float | None = None
     high: float | None = None
+    #: Runs that the number is over.
     draws: int = 1
 
     def __str__(self) -> str:

@@ -51,14 +51,9 @@ FROM_THE_SYSTEM = (
 
 @dataclass(frozen=True)
 class Unit:
-    """What an adversary cannot tell apart.
+    """What an adversary cannot tell apart."""
 
-    Attributes
-    ----------
-    records : int or None
-        How many of one client's records the unit replaces; None: all of them.
-    """
-
+    #: How many of one client's records the unit replaces; None: all of them.
     records: int | None = 1
 
     def __post_init__(self) -> None:
@@ -108,62 +103,42 @@ def given(public: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class PaidMean:
-    """A noisy mean that every client released before the run, to centre the records on.
+    """A noisy mean that every client released before the run, to centre the records on."""
 
-    Attributes
-    ----------
-    mu : float
-        What it cost, for one record, in Gaussian differential privacy.
-    clip_norm : float
-        Norm at which the records that entered it were clipped.
-    """
-
+    #: What it cost, for one record, in Gaussian differential privacy.
     mu: float
+    #: Norm at which the records that entered it were clipped.
     clip_norm: float
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """(epsilon, delta)-differential privacy of one client's data.
+    """(epsilon, delta)-differential privacy of one client's data."""
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        Totals over the run. epsilon is infinite when the noise is off.
-    releases : int
-        Noisy answers about the client's data (hidden local products count).
-    sensitivity, noise : float
-        Largest change of one release when the unit changes, and the standard deviation added to
-        every entry of it.
-    clip_norm : float
-        Bound on the norm of every record, enforced before the second moments are formed.
-    composition : float
-        Releases that count at full sensitivity; fewer than ``releases`` where probes are mutually
-        orthogonal and share one sensitivity.
-    unit, sampling, accountant : str
-    released : str
-        What is released and how it is counted.
-    towards : str
-        Against whom the guarantee holds.
-    public : tuple of str
-        What was used and is not covered, because it is public, the clients' sizes first.
-    drawn : str
-        Where the noise comes from.
-    """
-
+    #: epsilon, delta: Totals over the run. epsilon is infinite when the noise is off.
     epsilon: float
     delta: float
+    #: Noisy answers about the client's data (hidden local products count).
     releases: int
+    #: sensitivity, noise: Largest change of one release when the unit changes, and the standard
+    #: deviation added to every entry of it.
     sensitivity: float
     noise: float
+    #: Bound on the norm of every record, enforced before the second moments are formed.
     clip_norm: float
+    #: Releases that count at full sensitivity; fewer than ``releases`` where probes are mutually
+    #: orthogonal and share one sensitivity.
     composition: float
     unit: str = str(RECORD)
     sampling: str = FULL
     accountant: str = ACCOUNTANT
+    #: What is released and how it is counted.
     released: str = EACH_IN_FULL
+    #: Against whom the guarantee holds.
     towards: str = CHECKED
+    #: What was used and is not covered, because it is public, the clients' sizes first.
     public: tuple[str, ...] = (SIZES,)
+    #: Where the noise comes from.
     drawn: str = FROM_THE_SEED
 
     @property

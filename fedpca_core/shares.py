@@ -20,21 +20,14 @@ CHANCE = 0.5
 
 @dataclass(frozen=True)
 class Share:
-    """A share, as stated.
+    """A share, as stated."""
 
-    Attributes
-    ----------
-    of : str
-        "draws" in which something happened, or "pairs" of a member and a stranger that are ranked
-        right.
-    seen : float
-        In the draws that were attacked.
-    low, high : float
-        Where the same share of as many further draws is said to lie.
-    """
-
+    #: "draws" in which something happened, or "pairs" of a member and a stranger that are ranked
+    #: right.
     of: str
+    #: In the draws that were attacked.
     seen: float
+    #: low, high: Where the same share of as many further draws is said to lie.
     low: float
     high: float
 

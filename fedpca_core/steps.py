@@ -16,20 +16,13 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Step(Generic[R]):
-    """How far a study has come.
+    """How far a study has come."""
 
-    Attributes
-    ----------
-    fraction : float
-        Of the work done, between 0 and 1.
-    text : str
-        What is being done, for the progress bar.
-    result : R or None
-        The result so far, where a partial one can be shown; None keeps the one before.
-    """
-
+    #: Of the work done, between 0 and 1.
     fraction: float
+    #: What is being done, for the progress bar.
     text: str
+    #: The result so far, where a partial one can be shown; None keeps the one before.
     result: R | None = None
 
 

@@ -60,46 +60,32 @@ Leave = Callable[[Attack, float], bool]
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What only a simulation knows of the attacked client.
+    """What only a simulation knows of the attacked client."""
 
-    Attributes
-    ----------
-    matrix : (features, features) float64
-        S_i without noise.
-    components : int
-        Leading directions that are compared.
-    records : (features, records) float64 or None
-        Before anything was subtracted, on their grid; None where they are not kept.
-    members, strangers : (features, many) float64 or None
-        Records as they are in the data, and records of the same kind that nobody holds.
-    newcomer : (features,) float64 or None
-        The record that joined between two runs.
-    """
-
+    #: (features, features) float64: S_i without noise.
     matrix: Array
+    #: Leading directions that are compared.
     components: int
+    #: (features, records) float64 or None: Before anything was subtracted, on their grid; None
+    #: where they are not kept.
     records: Array | None = None
+    #: members, strangers: (features, many) float64 or None: Records as they are in the data, and
+    #: records of the same kind that nobody holds.
     members: Array | None = None
     strangers: Array | None = None
+    #: (features,) float64 or None: The record that joined between two runs.
     newcomer: Array | None = None
 
 
 @dataclass(frozen=True)
 class Got:
-    """What the best attack got of a target (simulation only).
+    """What the best attack got of a target (simulation only)."""
 
-    Attributes
-    ----------
-    attack : str
-        Key in the registry; empty where none got anything.
-    figure : float
-        In the unit of the target; NaN where nothing was read.
-    place : float
-        Where it lies between clearly got (0 and below) and clearly not (1 and above).
-    """
-
+    #: Key in the registry; empty where none got anything.
     attack: str
+    #: In the unit of the target; NaN where nothing was read.
     figure: float
+    #: Where it lies between clearly got (0 and below) and clearly not (1 and above).
     place: float
 
     @classmethod
@@ -117,39 +103,25 @@ class Got:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What came of attacking one client in one run.
-
-    Attributes
-    ----------
-    deployment : Deployment
-    client : int
-    beliefs : mapping of key to beliefs round by round
-        Of every attack on the matrix that was run.
-    taken : mapping of key to Taken
-        Of every attack on the records that was run.
-    waiting : mapping of key to seconds
-        Attacks that fit and were not run.
-    refused : mapping of key to a sentence
-        Attacks that fit and whose messages were missing.
-    newcomers : mapping of key to Taken
-        Records that joined since an earlier run, of every attack on them.
-    got : mapping of Target to Got
-        With the truth only.
-    since : int or None
-        The round of the client's first message, or of the first sum that it is in.
-    rounds : int
-        Rounds that were read.
-    """
+    """What came of attacking one client in one run."""
 
     deployment: Deployment
     client: int
+    #: mapping of key to beliefs round by round: Of every attack on the matrix that was run.
     beliefs: Mapping[str, Sequence[Belief]] = field(default_factory=dict)
+    #: Of every attack on the records that was run.
     taken: Mapping[str, Taken] = field(default_factory=dict)
+    #: Attacks that fit and were not run.
     waiting: Mapping[str, float] = field(default_factory=dict)
+    #: Attacks that fit and whose messages were missing.
     refused: Mapping[str, str] = field(default_factory=dict)
+    #: Records that joined since an earlier run, of every attack on them.
     newcomers: Mapping[str, Taken] = field(default_factory=dict)
+    #: With the truth only.
     got: Mapping[Target, Got] = field(default_factory=dict)
+    #: The round of the client's first message, or of the first sum that it is in.
     since: int | None = None
+    #: Rounds that were read.
     rounds: int = 0
 
     @property

@@ -22,121 +22,84 @@ class Run:
 
 @dataclass(frozen=True)
 class Lecture:
-    """How a scene is shown to a room, or by a link.
+    """How a scene is shown to a room, or by a link."""
 
-    Attributes
-    ----------
-    on : bool
-        Keys act wherever the focus is: space plays, arrows step, n and p press the buttons with
-        the keys ``story_next`` and ``story_back``.
-    hide : sequence of str
-        What is left out: clients, truth, held, error, bytes, sentence, bar, and keys of curves.
-    section : str
-        The part of the page (a container with the key ``section_…``) to bring into sight.
-    curves : mapping of str to sequence of str
-        The names of the curves that a link can hide, by what ``hide`` calls them.
-    """
-
+    #: Keys act wherever the focus is: space plays, arrows step, n and p press the buttons with the
+    #: keys ``story_next`` and ``story_back``.
     on: bool = False
+    #: What is left out: clients, truth, held, error, bytes, sentence, bar, and keys of curves.
     hide: Sequence[str] = ()
+    #: The part of the page (a container with the key ``section_…``) to bring into sight.
     section: str = ""
+    #: The names of the curves that a link can hide, by what ``hide`` calls them.
     curves: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two methods that are compared: what it sends, and what its answer is.
+    """One of two methods that are compared: what it sends, and what its answer is."""
 
-    Attributes
-    ----------
-    title, colour : str
-        Its name, and its key in the palette.
-    kind, size : str
-        What its message is, and how large ("masked message", "64 × 10 numbers").
-    help : str
-        What shows when the pointer rests on that.
-    protection : str
-        As of the stage.
-    message, components : ndarray of uint8
-        (rounds + 1, rows, columns): the message of the attacked client, and what is learnt.
-    places : ndarray of uint8
-        (rounds + 1, records, 2): records of all clients along the first two of these.
-    off : sequence of str
-        How far off the answer is, for each round.
-    stamp, note : str
-        What is stamped on the records that the server has from round ``since`` on.
-    since : int or None
-    attack : str
-        What it takes to run an attack that was left waiting; empty where none was.
-    """
-
+    #: title, colour: Its name, and its key in the palette.
     title: str
     colour: str
+    #: kind, size: What its message is, and how large ("masked message", "64 × 10 numbers").
     kind: str
     size: str
+    #: What shows when the pointer rests on that.
     help: str
+    #: As of the stage.
     protection: str
+    #: message, components: (rounds + 1, rows, columns): the message of the attacked client, and
+    #: what is learnt.
     message: NDArray[np.uint8]
     components: NDArray[np.uint8]
+    #: (rounds + 1, records, 2): records of all clients along the first two of these.
     places: NDArray[np.uint8]
+    #: How far off the answer is, for each round.
     off: Sequence[str]
+    #: stamp, note: What is stamped on the records that the server has from round ``since`` on.
     stamp: str = ""
     note: str = ""
     since: int | None = None
+    #: What it takes to run an attack that was left waiting; empty where none was.
     attack: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What happens in each round, as a scene above the charts.
+    """What happens in each round, as a scene above the charts."""
 
-    Attributes
-    ----------
-    thumbnails : ndarray of uint8
-        (clients, rows, columns): a picture of each client's private records (simulation only).
-    names : sequence of str
-        One for each client.
-    present : ndarray of bool
-        (rounds + 1, clients): who sends a message in a round; nobody in round 0.
-    attacked : int
-        The client whose data the server is after.
-    message : str
-        What the clients send ("messages of 5.12 kB →").
-    answer : str
-        What the server sends them; empty where it sends nothing.
-    summed : bool
-        Whether only the sum of the messages arrives.
-    protection : {"", "sums", "noise", "mask"}
-        What lies between clients and server: nothing, secure aggregation, accounted noise, or
-        masking by the method. They are told apart by shape and word, not by colour alone.
-    protection_label, protection_help : str
-        Its name on the scene, and what shows when the pointer rests on it.
-    server : sequence of str
-        What the server holds in each round, a line break where a new line is to begin.
-    sides : sequence of Side
-        Two of them make a duel: their messages stand in the place of the server.
-    owners : ndarray of uint8, or None
-        Whose the records of their places are.
-    tile : pair of int
-        Rows and columns of one record in the pictures below, a line between them included.
-    invitation : str
-        What is said on the right once the left has its stamp and the right has none.
-    """
-
+    #: (clients, rows, columns): a picture of each client's private records (simulation only).
     thumbnails: NDArray[np.uint8]
+    #: One for each client.
     names: Sequence[str]
+    #: (rounds + 1, clients): who sends a message in a round; nobody in round 0.
     present: NDArray[np.bool_]
+    #: The client whose data the server is after.
     attacked: int
+    #: What the clients send ("messages of 5.12 kB →").
     message: str
+    #: What the server holds in each round, a line break where a new line is to begin.
     server: Sequence[str]
+    #: What the server sends them; empty where it sends nothing.
     answer: str = ""
+    #: Whether only the sum of the messages arrives.
     summed: bool = False
+    #: {"", "sums", "noise", "mask"}: What lies between clients and server: nothing, secure
+    #: aggregation, accounted noise, or masking by the method. They are told apart by shape and
+    #: word, not by colour alone.
     protection: str = ""
+    #: protection_label, protection_help: Its name on the scene, and what shows when the pointer
+    #: rests on it.
     protection_label: str = ""
     protection_help: str = ""
+    #: Two of them make a duel: their messages stand in the place of the server.
     sides: Sequence[Side] = ()
+    #: Whose the records of their places are.
     owners: NDArray[np.uint8] | None = None
+    #: What is said on the right once the left has its stamp and the right has none.
     invitation: str = ""
+    #: Rows and columns of one record in the pictures below, a line between them included.
     tile: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:

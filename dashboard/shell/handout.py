@@ -58,25 +58,15 @@ footer, pre { font-size: .75rem; color: #555; white-space: pre-wrap; overflow-wr
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """What is on the sheet.
-
-    Attributes
-    ----------
-    question : str
-    answer : list of str
-        Paragraphs, in Markdown's bold.
-    picture : bytes or None
-        PNG of the figure.
-    tables : mapping of label to DataFrame of texts
-    small : list of str
-        Remarks, and the guarantee.
-    settings, link, citation : str
-    """
+    """What is on the sheet."""
 
     question: str
+    #: Paragraphs, in Markdown's bold.
     answer: list[str] = field(default_factory=list)
+    #: PNG of the figure.
     picture: bytes | None = None
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: Remarks, and the guarantee.
     small: list[str] = field(default_factory=list)
     settings: str = ""
     link: str = ""

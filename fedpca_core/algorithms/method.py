@@ -25,39 +25,26 @@ class Look:
 
 @dataclass(frozen=True)
 class Method:
-    """One entry of the registry.
+    """One entry of the registry."""
 
-    Attributes
-    ----------
-    key : str
-        In links, files and tables; never changes.
-    title : str
-        In legends.
-    algorithm : type of Algorithm
-    make : callable
-        The algorithm for settings that have the shared parameters (components, penalty_factor,
-        local_steps, ...); it reads only those it needs.
-    look : Look
-    compared : bool
-        Whether it seeks the pooled subspace, so that Converge can put it beside the others.
-    attacks : tuple of str
-        Attacks that read its uploads: "linear" where they answer a known frame with a product,
-        "replay", "stationary" (FedPE, FedPG), "personal" (PerPCA).
-    accounts : str
-        How noise on its products is accounted: "products" (each is a release), "orthogonal" (all
-        of a run count as one), or "" where only noise at the source gives an ε.
-    refusal : str
-        Where ``accounts`` is empty: why noise on its uploads gives no ε.
-    """
-
+    #: In links, files and tables; never changes.
     key: str
+    #: In legends.
     title: str
     algorithm: type[Algorithm]
+    #: The algorithm for settings that have the shared parameters (components, penalty_factor,
+    #: local_steps, ...); it reads only those it needs.
     make: Callable[[Any], Algorithm]
     look: Look
+    #: Whether it seeks the pooled subspace, so that Converge can put it beside the others.
     compared: bool = True
+    #: Attacks that read its uploads: "linear" where they answer a known frame with a product,
+    #: "replay", "stationary" (FedPE, FedPG), "personal" (PerPCA).
     attacks: tuple[str, ...] = ()
+    #: How noise on its products is accounted: "products" (each is a release), "orthogonal" (all of
+    #: a run count as one), or "" where only noise at the source gives an ε.
     accounts: str = ""
+    #: Where ``accounts`` is empty: why noise on its uploads gives no ε.
     refusal: str = ""
 
     @property

@@ -37,26 +37,17 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Autoencoder:
-    """A trained model.
+    """A trained model."""
 
-    Attributes
-    ----------
-    layers : tuple of int
-        Widths from input to output.
-    weights : (parameters,) float64
-        All matrices and offsets, flattened in order.
-    bytes_up, bytes_down : int
-        Over all clients and rounds, float32.
-    seconds : float
-    losses : (rounds,) float64
-        Mean training loss of the participants' last epoch.
-    """
-
+    #: Widths from input to output.
     layers: tuple[int, ...]
+    #: (parameters,) float64: All matrices and offsets, flattened in order.
     weights: Array
+    #: bytes_up, bytes_down: Over all clients and rounds, float32.
     bytes_up: int
     bytes_down: int
     seconds: float
+    #: (rounds,) float64: Mean training loss of the participants' last epoch.
     losses: Array
 
     @property

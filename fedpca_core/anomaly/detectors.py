@@ -22,31 +22,21 @@ from fedpca_core.streams import Streams
 
 @dataclass(frozen=True, eq=False)
 class Detector:
-    """A method that has been trained, and its scores.
-
-    Attributes
-    ----------
-    name : str
-    scores : (tested,) float64
-        Scores of the test records.
-    training_scores : (records,) float64
-        Scores of the clients' normal training records.
-    frame : (features, components) float64, or None
-        The subspace, for methods that have one.
-    upload_floats : int
-        Numbers one participant sends in a round (once, for one-shot methods).
-    bytes_total : int
-        Bytes up and down over all clients and rounds.
-    training_seconds, microseconds_per_record : float
-        Measured here: training of all clients together, and scoring in batches.
-    """
+    """A method that has been trained, and its scores."""
 
     name: str
+    #: (tested,) float64: Scores of the test records.
     scores: Array
+    #: (records,) float64: Scores of the clients' normal training records.
     training_scores: Array
+    #: (features, components) float64, or None: The subspace, for methods that have one.
     frame: Array | None
+    #: Numbers one participant sends in a round (once, for one-shot methods).
     upload_floats: int
+    #: Bytes up and down over all clients and rounds.
     bytes_total: int
+    #: training_seconds, microseconds_per_record: Measured here: training of all clients together,
+    #: and scoring in batches.
     training_seconds: float
     microseconds_per_record: float
 
@@ -161,23 +151,15 @@ def autoencoder_detector(
 
 @dataclass(frozen=True)
 class SelfLearning:
-    """Local PCA of every client, judged on the common test set; averages over clients.
-
-    Attributes
-    ----------
-    auc, average_precision : float
-    oracle : mapping of str to float
-        accuracy, precision, recall, f1, fnr, fpr at each client's label-chosen threshold.
-    own_quantile : mapping of str to float
-        The same at each client's own quantile of its own training scores.
-    false_alarms : (clients,) float64
-        FPR of every client at its own quantile.
-    """
+    """Local PCA of every client, judged on the common test set; averages over clients."""
 
     auc: float
     average_precision: float
+    #: accuracy, precision, recall, f1, fnr, fpr at each client's label-chosen threshold.
     oracle: dict[str, float]
+    #: The same at each client's own quantile of its own training scores.
     own_quantile: dict[str, float]
+    #: (clients,) float64: FPR of every client at its own quantile.
     false_alarms: Array
 
 

@@ -19,23 +19,17 @@ from fedpca_core.errors import require
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Counts and rates at one threshold, and the areas that need none.
+    """Counts and rates at one threshold, and the areas that need none."""
 
-    Attributes
-    ----------
-    threshold : float
-        An alarm is a score above it.
-    caught, missed, false_alarms, quiet : int
-        Attacks above and below the threshold, normal records above and below it.
-    auc, average_precision : float
-        Area under the ROC curve; average precision.
-    """
-
+    #: An alarm is a score above it.
     threshold: float
+    #: caught, missed, false_alarms, quiet: Attacks above and below the threshold, normal records
+    #: above and below it.
     caught: int
     missed: int
     false_alarms: int
     quiet: int
+    #: auc, average_precision: Area under the ROC curve; average precision.
     auc: float
     average_precision: float
 
@@ -149,16 +143,12 @@ def area_pair(attack: np.ndarray, scores: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """ROC and precision-recall curves, thinned for drawing.
+    """ROC and precision-recall curves, thinned for drawing."""
 
-    Attributes
-    ----------
-    false_positive_rate, true_positive_rate : (points,) float64
-    recall, precision : (points,) float64
-    """
-
+    #: false_positive_rate, true_positive_rate: (points,) float64.
     false_positive_rate: Array
     true_positive_rate: Array
+    #: recall, precision: (points,) float64.
     recall: Array
     precision: Array
 

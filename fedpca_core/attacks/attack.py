@@ -26,23 +26,15 @@ Seconds = Callable[[Deployment, int], float]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a search may do: counts and not seconds, so that it ends alike everywhere.
+    """How much work a search may do: counts and not seconds, so that it ends alike everywhere."""
 
-    Attributes
-    ----------
-    evaluations : int
-        Of a replay; one that succeeds takes 15 to 150, one that fails gets no nearer.
-    seeded : bool
-        Whether a replay starts from what round 1 leaks.
-    work : float
-        Of one lattice, in units of which the library does about 10^9 a second.
-    path : bool
-        Whether what was believed after every round is wanted, and not the last belief alone.
-    """
-
+    #: Of a replay; one that succeeds takes 15 to 150, one that fails gets no nearer.
     evaluations: int = 200
+    #: Whether a replay starts from what round 1 leaks.
     seeded: bool = True
+    #: Of one lattice, in units of which the library does about 10^9 a second.
     work: float = BUDGET
+    #: Whether what was believed after every round is wanted, and not the last belief alone.
     path: bool = False
 
 
@@ -52,54 +44,37 @@ USUAL = Effort()
 
 @dataclass(frozen=True)
 class MatrixAttack:
-    """An attack on a second-moment matrix.
+    """An attack on a second-moment matrix."""
 
-    Attributes
-    ----------
-    key, title : str
-        ``key`` is in links and tables; ``title`` completes "… reads it".
-    knows, does : str
-        What the server knows beyond the messages, and what it makes of that, a line each.
-    fits : callable
-        Of a deployment and the attacked client: why not, or nothing.
-    seconds : callable
-        Of the same.
-    read : callable
-        Of a transcript, the deployment, the client and the effort: the belief after every round,
-        the start first. It may raise `InvalidInput` where messages are missing.
-    target : Target
-        The client's covariance, the record that joined between two runs, or the sum.
-    searches : bool
-        Whether it searches, which takes seconds and may end nowhere.
-    """
-
+    #: key, title: ``key`` is in links and tables; ``title`` completes "… reads it".
     key: str
     title: str
+    #: knows, does: What the server knows beyond the messages, and what it makes of that, a line
+    #: each.
     knows: str
     does: str
+    #: Of a deployment and the attacked client: why not, or nothing.
     fits: Fits
+    #: Of the same.
     seconds: Seconds
+    #: Of a transcript, the deployment, the client and the effort: the belief after every round, the
+    #: start first. It may raise `InvalidInput` where messages are missing.
     read: Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
+    #: The client's covariance, the record that joined between two runs, or the sum.
     target: Target = Target.COVARIANCE
+    #: Whether it searches, which takes seconds and may end nowhere.
     searches: bool = False
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Records that an attack took, or how it ended.
+    """Records that an attack took, or how it ended."""
 
-    Attributes
-    ----------
-    found : Records or Differences or None
-        None where nothing was to be tried.
-    round : int or None
-        The round after whose messages the records are certified; None where they are not.
-    step : float or None
-        The guessed step that led there, where no grid was announced.
-    """
-
+    #: None where nothing was to be tried.
     found: Records | Differences | None = None
+    #: The round after whose messages the records are certified; None where they are not.
     round: int | None = None
+    #: The guessed step that led there, where no grid was announced.
     step: float | None = None
 
     @property

@@ -14,27 +14,18 @@ from fedpca_core.linalg.stiefel import symmetric_part
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """A matrix, as an attack has it after some rounds.
+    """A matrix, as an attack has it after some rounds."""
 
-    Attributes
-    ----------
-    given : (features, many) float64
-        Directions with their sizes, whose product with their transpose is the matrix; or, with
-        ``dense``, the matrix itself, which need not be symmetric.
-    read : int
-        How many directions of the matrix in question the messages tell. Of a mask read as if it
-        were a product none is the client's.
-    whole : Factor or None
-        The matrix as a factor where the messages determine it, so that records can follow.
-    sure : bool
-        Whether the messages are known to determine it; False where a matrix explains them and
-        others might. The certificate of its records tells then.
-    dense : bool
-    """
-
+    #: (features, many) float64: Directions with their sizes, whose product with their transpose is
+    #: the matrix; or, with ``dense``, the matrix itself, which need not be symmetric.
     given: Array
+    #: How many directions of the matrix in question the messages tell. Of a mask read as if it were
+    #: a product none is the client's.
     read: int = 0
+    #: The matrix as a factor where the messages determine it, so that records can follow.
     whole: Factor | None = None
+    #: Whether the messages are known to determine it; False where a matrix explains them and others
+    #: might. The certificate of its records tells then.
     sure: bool = True
     dense: bool = False
 

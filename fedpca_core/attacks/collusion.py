@@ -20,15 +20,10 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 
 @dataclass(frozen=True)
 class Testimony:
-    """What one colluding client kept of its own uploads.
-
-    Attributes
-    ----------
-    client : int
-    uploads : mapping of round to mapping of (features, ...) arrays
-    """
+    """What one colluding client kept of its own uploads."""
 
     client: int
+    #: mapping of round to mapping of (features, ...) arrays.
     uploads: Mapping[int, Arrays]
 
 

@@ -20,18 +20,14 @@ from fedpca_core.protocol.transcript import Transcript
 
 
 class Differencing(NamedTuple):
-    """The record that came or went, as the server reads it.
+    """The record that came or went, as the server reads it."""
 
-    Attributes
-    ----------
-    records : (..., features) float64
-        The record; its sign is chosen so that the entries sum to no negative number.
-    purity : (...) float64
-        Share of the leading eigenvalue in the difference (sum of magnitudes), between 0 and 1. A
-        difference of exactly one record has 1, so the server sees for itself whether to believe it.
-    """
-
+    #: (..., features) float64: The record; its sign is chosen so that the entries sum to no
+    #: negative number.
     records: Array
+    #: (...) float64: Share of the leading eigenvalue in the difference (sum of magnitudes), between
+    #: 0 and 1. A difference of exactly one record has 1, so the server sees for itself whether to
+    #: believe it.
     purity: Array
 
 

@@ -28,17 +28,13 @@ Estimate = tuple[Array, int]
 
 
 class AttackPath(NamedTuple):
-    """An attack repeated after every round.
+    """An attack repeated after every round."""
 
-    Attributes
-    ----------
-    estimates : (rounds + 1, features, features) float64
-        Row k is what the server believes after round k; row 0 is its belief before any message.
-    ranks : (rounds + 1,) int64
-        Directions of the feature space probed so far ("the server knows 35 of 50 directions").
-    """
-
+    #: (rounds + 1, features, features) float64: Row k is what the server believes after round k;
+    #: row 0 is its belief before any message.
     estimates: Array
+    #: (rounds + 1,) int64: Directions of the feature space probed so far ("the server knows 35 of
+    #: 50 directions").
     ranks: IntArray
 
     @classmethod

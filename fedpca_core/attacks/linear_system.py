@@ -33,31 +33,21 @@ class Decomposition:
     """Singular value decomposition of the stacked probes, with the answers in its coordinates.
 
     With ``probes = U diag(sigma) V^T`` and residual answers ``E = answers - prior @ probes``.
-
-    Attributes
-    ----------
-    left : (features, rank) float64
-        U, an orthonormal basis of what was probed.
-    sigma : (rank,) float64
-        Positive, largest first.
-    inner : (rank, rank) float64
-        ``U^T E V``: answers inside the probed space.
-    outer : (features, rank) float64
-        ``(I - U U^T) E V``: answers outside it.
-    equations : int
-        Scalar equations behind the stack, before any compression.
-    unexplained : float
-        Squared Frobenius norm of the answers that no matrix, symmetric or not, can produce.
-    cutoff : float
-        Absolute threshold below which a singular value counts as zero.
     """
 
+    #: (features, rank) float64: U, an orthonormal basis of what was probed.
     left: Array
+    #: (rank,) float64: Positive, largest first.
     sigma: Array
+    #: (rank, rank) float64: ``U^T E V``: answers inside the probed space.
     inner: Array
+    #: (features, rank) float64: ``(I - U U^T) E V``: answers outside it.
     outer: Array
+    #: Scalar equations behind the stack, before any compression.
     equations: int
+    #: Squared Frobenius norm of the answers that no matrix, symmetric or not, can produce.
     unexplained: float
+    #: Absolute threshold below which a singular value counts as zero.
     cutoff: float
 
     @property
@@ -68,25 +58,18 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class LinearSystem:
-    """Pairs of a client stacked side by side.
+    """Pairs of a client stacked side by side."""
 
-    Attributes
-    ----------
-    probes, answers : (features, columns) float64
-        Answers are S_i times probes if the client answers with plain products.
-    equations : int
-        Scalar equations stacked so far; ``columns`` may be smaller after compression.
-    lost : float
-        Squared norm of the part of the answers that compression removed because no matrix
-        explains it (rounding or noise).
-    single_precision : bool
-        Whether all messages so far travelled as float32, which the server sees from the values.
-    """
-
+    #: probes, answers: (features, columns) float64: Answers are S_i times probes if the client
+    #: answers with plain products.
     probes: Array
     answers: Array
+    #: Scalar equations stacked so far; ``columns`` may be smaller after compression.
     equations: int = 0
+    #: Squared norm of the part of the answers that compression removed because no matrix explains
+    #: it (rounding or noise).
     lost: float = 0.0
+    #: Whether all messages so far travelled as float32, which the server sees from the values.
     single_precision: bool = True
 
     @classmethod

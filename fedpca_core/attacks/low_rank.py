@@ -36,51 +36,33 @@ _SYMMETRIC = 1e4
 
 
 class Reading(NamedTuple):
-    """What the answers told after a round.
-
-    Attributes
-    ----------
-    round : int
-    columns : int
-        Directions asked so far.
-    rank : int
-        Directions in which the answers differ from zero.
-    complete : bool
-        Whether they determine S_i.
-    """
+    """What the answers told after a round."""
 
     round: int
+    #: Directions asked so far.
     columns: int
+    #: Directions in which the answers differ from zero.
     rank: int
+    #: Whether they determine S_i.
     complete: bool
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A second-moment matrix as ``S = F F^T``.
+    """A second-moment matrix as ``S = F F^T``."""
 
-    Attributes
-    ----------
-    matrix : (features, rank) float64
-        F, known up to an orthogonal matrix on the right.
-    samples : int
-        Records behind S, which is public: ``F sqrt(samples)`` are the records, rotated.
-    error : float
-        Expected size of rounding and stated noise in an entry of F.
-    complete : bool
-        Whether the messages determine S.
-    asymmetry : float
-        ``||K - K^T|| / ||K||``: rounding where the answers belong to one symmetric matrix, large
-        where they do not (uploads that are no plain products).
-    path : tuple of Reading
-        Round by round; empty where the factor comes from a matrix.
-    """
-
+    #: (features, rank) float64: F, known up to an orthogonal matrix on the right.
     matrix: Array
+    #: Records behind S, which is public: ``F sqrt(samples)`` are the records, rotated.
     samples: int
+    #: Expected size of rounding and stated noise in an entry of F.
     error: float = 0.0
+    #: Whether the messages determine S.
     complete: bool = True
+    #: ``||K - K^T|| / ||K||``: rounding where the answers belong to one symmetric matrix, large
+    #: where they do not (uploads that are no plain products).
     asymmetry: float = 0.0
+    #: Round by round; empty where the factor comes from a matrix.
     path: tuple[Reading, ...] = ()
 
     @property

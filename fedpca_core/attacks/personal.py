@@ -37,19 +37,13 @@ _DIFFERENCE = 1e-6
 
 @dataclass(frozen=True)
 class Recovered:
-    """A frame recovered from one upload.
-
-    Attributes
-    ----------
-    round : int
-    frame : (features, components) float64, orthonormal
-    residual : float
-        Largest departure from orthonormality before rounding to a frame: 0 up to round-off when
-        the message is explained exactly.
-    """
+    """A frame recovered from one upload."""
 
     round: int
+    #: (features, components) float64, orthonormal.
     frame: Array
+    #: Largest departure from orthonormality before rounding to a frame: 0 up to round-off when the
+    #: message is explained exactly.
     residual: float
 
     @property
@@ -60,26 +54,18 @@ class Recovered:
 
 @dataclass(frozen=True)
 class SecondMoment:
-    """A client's S_i as recovered from its frames.
+    """A client's S_i as recovered from its frames."""
 
-    Attributes
-    ----------
-    matrix : (features, features) float64
-    misfit : float
-        Relative residual of the equations: far above round-off when the frames do not belong to
-        one S_i, that is, when a wrong branch was followed or messages were disturbed.
-    error : float
-        Standard error of an entry, from the residual.
-    rounds : int
-        Pairs of consecutive frames used.
-    probed : int
-        Directions of the feature space the frames covered.
-    """
-
+    #: (features, features) float64.
     matrix: Array
+    #: Relative residual of the equations: far above round-off when the frames do not belong to one
+    #: S_i, that is, when a wrong branch was followed or messages were disturbed.
     misfit: float
+    #: Standard error of an entry, from the residual.
     error: float
+    #: Pairs of consecutive frames used.
     rounds: int
+    #: Directions of the feature space the frames covered.
     probed: int
 
 

@@ -13,17 +13,11 @@ from fedpca_core.linalg import stiefel
 
 
 class ImageScore(NamedTuple):
-    """Likeness of a reconstructed picture.
+    """Likeness of a reconstructed picture."""
 
-    Attributes
-    ----------
-    psnr : float
-        Peak signal-to-noise ratio in dB; infinite for identical pictures.
-    ssim : float
-        Structural similarity, 1 for identical pictures.
-    """
-
+    #: Peak signal-to-noise ratio in dB; infinite for identical pictures.
     psnr: float
+    #: Structural similarity, 1 for identical pictures.
     ssim: float
 
 

@@ -28,28 +28,19 @@ _ENTRIES = 40_000_000
 
 @dataclass(frozen=True)
 class Participation:
-    """One local run of a client, as the server can replay it.
-
-    Attributes
-    ----------
-    round : int
-    begin, end : (features, components) float64
-        Local frame before and after the local steps.
-    consensus : (features, components) float64
-        Z that the client was sent.
-    dual, multiplier : (features, components), (components, components) float64
-        Y_i and T_i during the local steps.
-    dual_after, average : (features, components) float64
-        Y_i and Z after the round.
-    penalty : float
-    """
+    """One local run of a client, as the server can replay it."""
 
     round: int
+    #: begin, end: (features, components) float64: Local frame before and after the local steps.
     begin: Array
     end: Array
+    #: (features, components) float64: Z that the client was sent.
     consensus: Array
+    #: dual, multiplier: (features, components), (components, components) float64: Y_i and T_i
+    #: during the local steps.
     dual: Array
     multiplier: Array
+    #: dual_after, average: (features, components) float64: Y_i and Z after the round.
     dual_after: Array
     average: Array
     penalty: float
@@ -141,16 +132,11 @@ def outside_path(
 
 
 class Fitted(NamedTuple):
-    """A matrix that was fitted to messages.
+    """A matrix that was fitted to messages."""
 
-    Attributes
-    ----------
-    matrix : (features, features) float64, symmetric
-    error : float
-        Standard error of an entry, from what the fit leaves.
-    """
-
+    #: (features, features) float64, symmetric.
     matrix: Array
+    #: Standard error of an entry, from what the fit leaves.
     error: float
 
 

@@ -28,15 +28,10 @@ class State:
 
 
 class Method(ABC):
-    """One method with its parameters.
+    """One method with its parameters."""
 
-    Attributes
-    ----------
-    dual_step : float
-        omega, which is also the weight of the norm its factors are stated in (0: no multipliers,
-        progress is measured by the average alone).
-    """
-
+    #: omega, which is also the weight of the norm its factors are stated in (0: no multipliers,
+    #: progress is measured by the average alone).
     dual_step: float
 
     @abstractmethod

@@ -21,24 +21,18 @@ DIVERGED = 1e12
 
 @dataclass(frozen=True, eq=False)
 class ConsensusTrace:
-    """A whole run; row 0 is the start.
-
-    Attributes
-    ----------
-    points, multipliers : (rounds + 1, clients, features) float64
-    averages : (rounds + 1, features) float64
-    communications : (rounds + 1,) int64
-        Averages formed so far (every round except for ProxSkip).
-    diverged : bool
-        The run stopped early because the average grew without bound.
-    """
+    """A whole run; row 0 is the start."""
 
     problem: ConsensusProblem
     method: Method
+    #: points, multipliers: (rounds + 1, clients, features) float64.
     points: Array
     multipliers: Array
+    #: (rounds + 1, features) float64.
     averages: Array
+    #: (rounds + 1,) int64: Averages formed so far (every round except for ProxSkip).
     communications: IntArray
+    #: The run stopped early because the average grew without bound.
     diverged: bool
 
     @property

@@ -39,21 +39,13 @@ class Course:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """All methods on one set of clients.
+    """All methods on one set of clients."""
 
-    Attributes
-    ----------
-    convex : bool
-        Whether the shift exceeds every client's own largest eigenvalue.
-    excess : float
-        max_i lambda_1(S_i) / lambda_1(S).
-    gap : float
-        (lambda_1 - lambda_2)/lambda_1 of S.
-    courses : mapping of method to Course
-    """
-
+    #: Whether the shift exceeds every client's own largest eigenvalue.
     convex: bool
+    #: max_i lambda_1(S_i) / lambda_1(S).
     excess: float
+    #: (lambda_1 - lambda_2)/lambda_1 of S.
     gap: float
     courses: Mapping[str, Course]
 

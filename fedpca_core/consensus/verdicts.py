@@ -24,29 +24,19 @@ CONDITIONS = (1.5, 4.0, 10.0, 30.0, 100.0, 1000.0)
 
 @dataclass(frozen=True)
 class Verdict:
-    """A row of the table.
-
-    Attributes
-    ----------
-    theorem, setting, claim : str
-    cases : int
-        Comparisons where the claim says something (factor below 1).
-    vacuous : int
-        Comparisons where it says nothing.
-    violated : int
-    worst : float
-        Largest measured/claimed over the non-vacuous cases (NaN without any).
-    printed : bool
-        Whether the row is the claim as printed, or corrected here.
-    """
+    """A row of the table."""
 
     theorem: str
     setting: str
     claim: str
+    #: Comparisons where the claim says something (factor below 1).
     cases: int
+    #: Comparisons where it says nothing.
     vacuous: int
     violated: int
+    #: Largest measured/claimed over the non-vacuous cases (NaN without any).
     worst: float
+    #: Whether the row is the claim as printed, or corrected here.
     printed: bool
 
     @property

@@ -22,23 +22,15 @@ from fedpca_core.settings import short
 
 @dataclass(frozen=True)
 class Audit:
-    """A lower bound on epsilon.
+    """A lower bound on epsilon."""
 
-    Attributes
-    ----------
-    epsilon : float
-        At least this, with the stated confidence.
-    delta, confidence : float
-    runs : int
-        Runs it rests on.
-    way : str
-        How the bound was found.
-    """
-
+    #: At least this, with the stated confidence.
     epsilon: float
     delta: float
     confidence: float
+    #: Runs it rests on.
     runs: int
+    #: How the bound was found.
     way: str
 
     def sentence(self) -> str:

@@ -19,31 +19,23 @@ FINE = 2**20
 
 @dataclass(frozen=True, eq=False)
 class PublicFacts:
-    """Public facts about the records as they stand in the blocks.
+    """Public facts about the records as they stand in the blocks."""
 
-    Attributes
-    ----------
-    grid : (features,) float64
-        Step of every feature, in the units of the blocks.
-    mean : (features,) float64 or None
-        What was subtracted from every record, in the units of the blocks; None for nothing.
-    records_total : int
-        Records behind the mean, which make it a fraction; `FINE` where it is none.
-    divisor : (features,) float64 or None
-        What every feature was divided by (public deviations); None for nothing.
-    bounds : (features, 2) float64 or None
-        Least and largest value that a record can have, in the units of the blocks and before
-        anything was subtracted; infinite where the schema sets no bound.
-    read_off : bool
-        Whether grid and bounds were read off the records in the place of a schema, so that no
-        epsilon covers them: a private problem announces none.
-    """
-
+    #: (features,) float64: Step of every feature, in the units of the blocks.
     grid: Array
+    #: (features,) float64 or None: What was subtracted from every record, in the units of the
+    #: blocks; None for nothing.
     mean: Array | None
+    #: Records behind the mean, which make it a fraction; `FINE` where it is none.
     records_total: int
+    #: (features,) float64 or None: What every feature was divided by (public deviations); None for
+    #: nothing.
     divisor: Array | None = None
+    #: (features, 2) float64 or None: Least and largest value that a record can have, in the units
+    #: of the blocks and before anything was subtracted; infinite where the schema sets no bound.
     bounds: Array | None = None
+    #: Whether grid and bounds were read off the records in the place of a schema, so that no
+    #: epsilon covers them: a private problem announces none.
     read_off: bool = False
 
     def scaled(self, divisor: Array) -> PublicFacts:

@@ -27,17 +27,10 @@ _READERS = {
 
 @dataclass(frozen=True)
 class Promise:
-    """What the header of a stored array says of it.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    by_columns : bool
-        Whether the first index runs fastest.
-    dtype : numpy.dtype
-    """
+    """What the header of a stored array says of it."""
 
     shape: tuple[int, ...]
+    #: Whether the first index runs fastest.
     by_columns: bool
     dtype: np.dtype[Any]
 

@@ -31,29 +31,21 @@ _DENSE_FEATURES = 200
 
 @dataclass(frozen=True)
 class ClientData:
-    """All clients' data behind products with S_i.
+    """All clients' data behind products with S_i."""
 
-    Attributes
-    ----------
-    features : int
-        Rows of every block.
-    samples : (clients,) int64
-        Columns m_i of every block; public.
-    weights : (clients,) float64
-        w_i, positive, summing to one; public.
-    grams : (clients, features, features) float64 or None
-        S_i, held when that makes products cheaper than two passes over the blocks.
-    factors : tuple of (features, m_i) float64, or None
-        A_i / sqrt(m_i), held otherwise.
-    products : (clients,) int64
-        Products with S_i asked of each client so far (a meter shared by the views of one run).
-    """
-
+    #: Rows of every block.
     features: int
+    #: (clients,) int64: Columns m_i of every block; public.
     samples: IntArray
+    #: (clients,) float64: w_i, positive, summing to one; public.
     weights: Array
+    #: (clients, features, features) float64 or None: S_i, held when that makes products cheaper
+    #: than two passes over the blocks.
     grams: Array | None
+    #: tuple of (features, m_i) float64, or None: A_i / sqrt(m_i), held otherwise.
     factors: tuple[Array, ...] | None
+    #: (clients,) int64: Products with S_i asked of each client so far (a meter shared by the views
+    #: of one run).
     products: IntArray = field(repr=False, compare=False)
     #: Positions of this view's clients in the whole client_data.
     members: IntArray = field(repr=False, compare=False)

@@ -25,64 +25,42 @@ _OURS = "federated-pca-laboratory"
 
 @dataclass(frozen=True)
 class Original:
-    """One file as its publisher gives it out.
+    """One file as its publisher gives it out."""
 
-    Attributes
-    ----------
-    name : str
-        How it is called there.
-    address : str
-        Where it is; empty where the publisher gives it out through a page, a form or a login.
-    sha256 : str
-        Its checksum; empty where none is known.
-    megabytes : float
-    """
-
+    #: How it is called there.
     name: str
+    #: Where it is; empty where the publisher gives it out through a page, a form or a login.
     address: str = ""
+    #: Its checksum; empty where none is known.
     sha256: str = ""
     megabytes: float = 0.0
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set.
+    """One data set."""
 
-    Attributes
-    ----------
-    key, name, title : str
-        In settings and links; for the command; on screen.
-    purpose : str
-        What it is for here.
-    holds : str
-        What is kept of it.
-    licence, citation : str
-    page : str
-        The publisher's page about it.
-    files : tuple of str
-        As they are called in the folder of data files; none: another package brings the data.
-    bundled : mapping of str to str
-        Files of the package that stand for them, by the checksums (SHA-256) of their content.
-    sample : str
-        What the bundled files hold, where that is less than the files in the folder.
-    originals : tuple of Original
-        What it is made of.
-    instead : str
-        Key of a data set that comes with the laboratory and serves the same purpose.
-    """
-
+    #: key, name, title: In settings and links; for the command; on screen.
     key: str
     name: str
     title: str
+    #: What it is for here.
     purpose: str
+    #: What is kept of it.
     holds: str
     licence: str
     citation: str
+    #: The publisher's page about it.
     page: str
+    #: As they are called in the folder of data files; none: another package brings the data.
     files: tuple[str, ...] = ()
+    #: Files of the package that stand for them, by the checksums (SHA-256) of their content.
     bundled: Mapping[str, str] = field(default_factory=dict)
+    #: What the bundled files hold, where that is less than the files in the folder.
     sample: str = ""
+    #: What it is made of.
     originals: tuple[Original, ...] = ()
+    #: Key of a data set that comes with the laboratory and serves the same purpose.
     instead: str = ""
 
     @property

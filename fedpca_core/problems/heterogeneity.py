@@ -53,17 +53,12 @@ def check_heterogeneity(value: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """How records come home as the parameter goes from 0 to 1.
+    """How records come home as the parameter goes from 0 to 1."""
 
-    Attributes
-    ----------
-    marks : (records,) float64
-        The position of the parameter from which on a position holds its own record, in [0, 1).
-    ring : (records,) int64
-        The order in which the other positions pass their records on.
-    """
-
+    #: (records,) float64: The position of the parameter from which on a position holds its own
+    #: record, in [0, 1).
     marks: Array
+    #: (records,) int64: The order in which the other positions pass their records on.
     ring: IntArray
 
     @classmethod

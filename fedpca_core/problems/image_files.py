@@ -18,26 +18,17 @@ from fedpca_core.problems.data_sets import DATA_SETS, files_of, find
 
 @dataclass(frozen=True)
 class ImageSource:
-    """One data set of images, as its file holds it.
+    """One data set of images, as its file holds it."""
 
-    Attributes
-    ----------
-    title : str
-        Its name on screen.
-    side : int
-        Pixels along each side of its square images.
-    white : float
-        Value of a white pixel.
-    arrays : tuple of str
-        Names of the images and the classes in its file.
-    channels : int
-        3 for colour images stored channel last in the file.
-    """
-
+    #: Its name on screen.
     title: str
+    #: Pixels along each side of its square images.
     side: int
+    #: Value of a white pixel.
     white: float = 255.0
+    #: Names of the images and the classes in its file.
     arrays: tuple[str, str] = ("X_train", "y_train")
+    #: 3 for colour images stored channel last in the file.
     channels: int = 1
 
     @property

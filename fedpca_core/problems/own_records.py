@@ -113,20 +113,13 @@ def read_whole_moments(
 
 @dataclass(frozen=True)
 class Column:
-    """What a file says of one feature; empty where it does not say it.
+    """What a file says of one feature; empty where it does not say it."""
 
-    Attributes
-    ----------
-    name : str
-        NPY files have none.
-    kind : str
-        "number" or "yes or no", from the type that the file declares; CSV files declare none.
-    unit : str
-        From the field's metadata ``unit`` of a Parquet file. In a name it is part of the name.
-    """
-
+    #: NPY files have none.
     name: str = ""
+    #: "number" or "yes or no", from the type that the file declares; CSV files declare none.
     kind: str = ""
+    #: From the field's metadata ``unit`` of a Parquet file. In a name it is part of the name.
     unit: str = ""
 
     def differs(self, other: Column) -> bool:

@@ -22,23 +22,17 @@ READINGS = ("std", "literal")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PersonalProblem(Problem):
-    """A problem whose clients each have a frame of their own.
+    """A problem whose clients each have a frame of their own."""
 
-    Attributes
-    ----------
-    frames : (clients, features, components) float64
-        The true U_i, or the leading directions of all records of a client (simulation only).
-    centre : (features, components) float64, or None
-        The frame V they scatter around (simulation only), where they were drawn.
-    noise_variance : float
-        Variance of the measurement noise; the data have variance 1.
-    fresh : ClientData or None
-        Records that no method sees, where models cannot be judged in closed form.
-    """
-
+    #: (clients, features, components) float64: The true U_i, or the leading directions of all
+    #: records of a client (simulation only).
     frames: Array
+    #: (features, components) float64, or None: The frame V they scatter around (simulation only),
+    #: where they were drawn.
     centre: Array | None
+    #: Variance of the measurement noise; the data have variance 1.
     noise_variance: float
+    #: Records that no method sees, where models cannot be judged in closed form.
     fresh: ClientData | None = None
 
 

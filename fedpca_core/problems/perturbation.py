@@ -50,17 +50,12 @@ class Trust:
 
     Each client adds only a share of the noise; secure aggregation hides the single uploads and the
     shares add up. h clients are assumed honest *and* present, and their noise alone is enough.
-
-    Attributes
-    ----------
-    colluding : int
-        Clients that tell the adversary their share of the noise. A client that is curious itself
-        knows its own, so 1 is needed for a guarantee towards other clients.
-    dropouts : int
-        Clients that may be missing from the sums.
     """
 
+    #: Clients that tell the adversary their share of the noise. A client that is curious itself
+    #: knows its own, so 1 is needed for a guarantee towards other clients.
     colluding: int = 1
+    #: Clients that may be missing from the sums.
     dropouts: int = 0
 
     def __post_init__(self) -> None:
@@ -206,31 +201,21 @@ def noisy_mean(
 
 @dataclass(frozen=True)
 class Budget:
-    """What a release at the source may cost, and how it is spent.
+    """What a release at the source may cost, and how it is spent."""
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        Totals.
-    clip : float
-        Norm C at which every record is clipped.
-    unit : Unit
-    trust : Trust or None
-        Who shares the noise; None: each client adds its noise in full.
-    mean_share : float
-        Share of the squared GDP budget that pays for a noisy mean to centre the records on; 0:
-        the records are used as they are.
-    mean_clip : float or None
-        Norm at which records are clipped for that mean, before they are centred; None: ``clip``.
-        Records far from the origin need more room there than around their mean, or it is biased.
-    """
-
+    #: epsilon, delta: Totals.
     epsilon: float
     delta: float
+    #: Norm C at which every record is clipped.
     clip: float
     unit: Unit = RECORD
+    #: Who shares the noise; None: each client adds its noise in full.
     trust: Trust | None = None
+    #: Share of the squared GDP budget that pays for a noisy mean to centre the records on; 0: the
+    #: records are used as they are.
     mean_share: float = 0.0
+    #: Norm at which records are clipped for that mean, before they are centred; None: ``clip``.
+    #: Records far from the origin need more room there than around their mean, or it is biased.
     mean_clip: float | None = None
 
     def __post_init__(self) -> None:
@@ -279,46 +264,29 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """Clients' data with every record clipped, and centred where a noisy mean was paid for.
+    """Clients' data with every record clipped, and centred where a noisy mean was paid for."""
 
-    Attributes
-    ----------
-    data : ClientData
-        Holds S_i of these records.
-    mean : (features,) float64 or None
-        The noisy mean.
-    paid : PaidMean or None
-        What it cost.
-    """
-
+    #: Holds S_i of these records.
     data: ClientData
+    #: (features,) float64 or None: The noisy mean.
     mean: Array | None = None
+    #: What it cost.
     paid: PaidMean | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class SourceRelease:
-    """What the clients released once, and what it guarantees.
+    """What the clients released once, and what it guarantees."""
 
-    Attributes
-    ----------
-    data : ClientData
-        Holds the M_i; all that a method sees.
-    clipped : ClientData
-        Holds the S_i without noise, of clipped (and re-centred) records (simulation only).
-    noise : (clients,) float64
-        nu_i, standard deviation on the diagonal of E_i.
-    guarantee : Guarantee
-    trust : Trust or None
-    mean : (features,) float64 or None
-        The noisy mean, where one was paid for.
-    """
-
+    #: Holds the M_i; all that a method sees.
     data: ClientData
+    #: Holds the S_i without noise, of clipped (and re-centred) records (simulation only).
     clipped: ClientData
+    #: (clients,) float64: nu_i, standard deviation on the diagonal of E_i.
     noise: Array
     guarantee: Guarantee
     trust: Trust | None
+    #: (features,) float64 or None: The noisy mean, where one was paid for.
     mean: Array | None
 
 

@@ -30,24 +30,15 @@ _known: Remembered[tuple[Array, ...]] = Remembered(64)
 
 @dataclass(frozen=True)
 class Turns:
-    """One smooth family of rotations for each client, reproducible from a seed.
+    """One smooth family of rotations for each client, reproducible from a seed."""
 
-    Attributes
-    ----------
-    roots : (features,) float64
-        D^(1/2), largest first.
-    clients : int
-    seed : int
-    attempt : int
-        Which draw of the stream ``"heterogeneity"``.
-    sign : {1, -1}
-        The sense in which all clients turn.
-    """
-
+    #: (features,) float64: D^(1/2), largest first.
     roots: Array
     clients: int
     seed: int
+    #: Which draw of the stream ``"heterogeneity"``.
     attempt: int = 0
+    #: {1, -1}: The sense in which all clients turn.
     sign: int = 1
 
     @property

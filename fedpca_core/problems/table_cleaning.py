@@ -30,34 +30,23 @@ SMALLEST = 1e-100
 
 @dataclass(frozen=True)
 class TableReport:
-    """What became of a table.
-
-    Attributes
-    ----------
-    rows_read, rows_used : int
-    features : tuple of str
-        Columns that became features.
-    text_columns, constant_columns, empty_columns : tuple of str
-        Columns left out, and why.
-    missing : mapping of str to int
-        Missing or infinite values in each feature (and client column) that has any.
-    counts : mapping of str to int
-        Records of each natural client; empty for a split that is not natural.
-    clients_lost : tuple of str
-        Natural clients of whose rows none was complete.
-    reading : str
-        How the file was understood, where that is not plain.
-    """
+    """What became of a table."""
 
     rows_read: int
     rows_used: int
+    #: Columns that became features.
     features: tuple[str, ...]
+    #: text_columns, constant_columns, empty_columns: Columns left out, and why.
     text_columns: tuple[str, ...] = ()
     constant_columns: tuple[str, ...] = ()
     empty_columns: tuple[str, ...] = ()
+    #: Missing or infinite values in each feature (and client column) that has any.
     missing: Mapping[str, int] = field(default_factory=dict)
+    #: Records of each natural client; empty for a split that is not natural.
     counts: Mapping[str, int] = field(default_factory=dict)
+    #: Natural clients of whose rows none was complete.
     clients_lost: tuple[str, ...] = ()
+    #: How the file was understood, where that is not plain.
     reading: str = ""
 
     def sentences(self) -> str:
@@ -84,18 +73,11 @@ class TableReport:
 
 @dataclass(frozen=True, eq=False)
 class CleanTable:
-    """The usable part of a table.
+    """The usable part of a table."""
 
-    Attributes
-    ----------
-    records : (records, features) float64
-        Unscaled.
-    clients : (records,) int64, or None
-        Position in ``report.counts`` of each record's natural client.
-    report : TableReport
-    """
-
+    #: (records, features) float64: Unscaled.
     records: Array
+    #: (records,) int64, or None: Position in ``report.counts`` of each record's natural client.
     clients: IntArray | None
     report: TableReport
 

@@ -29,29 +29,20 @@ _LOOKED = "constant features were left out by looking at the records"
 
 @dataclass(frozen=True, eq=False)
 class DetectionTask:
-    """A detection task: training normals over clients, and labelled test records.
+    """A detection task: training normals over clients, and labelled test records."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Each client's standardised normal records, weighted by their number.
-    records : (tested, features) float64
-        Standardised test records, one a row.
-    attack : (tested,) bool
-        True where a record is an attack.
-    types : (tested,) object
-        Attack type as text, "normal" for normal records, "unlabelled" where nobody says.
-    source : Traffic
-        The records before transform and standardisation.
-    dropped : tuple of str
-        Features left out because they are constant over the training records.
-    """
-
+    #: Each client's standardised normal records, weighted by their number.
     problem: Problem
+    #: (tested, features) float64: Standardised test records, one a row.
     records: Array
+    #: (tested,) bool: True where a record is an attack.
     attack: np.ndarray
+    #: (tested,) object: Attack type as text, "normal" for normal records, "unlabelled" where nobody
+    #: says.
     types: np.ndarray
+    #: The records before transform and standardisation.
     source: Traffic
+    #: Features left out because they are constant over the training records.
     dropped: tuple[str, ...]
 
     def private(

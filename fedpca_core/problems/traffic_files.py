@@ -31,44 +31,30 @@ _NOTES = {
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Raw traffic: normal records to train on, labelled records to test.
+    """Raw traffic: normal records to train on, labelled records to test."""
 
-    Attributes
-    ----------
-    name : str
-        Data set's title.
-    feature_names : tuple of str
-    normal : (records, features) float64
-        Normal training records.
-    split_key : str
-        Feature by which records are sorted for the non-iid split.
-    test : (records, features) float64
-    attack : (records,) bool
-        Labels of the test records.
-    types : (records,) object
-        Attack type as text, "normal" for normal records, "unlabelled" where nobody says.
-    synthetic : bool
-    labelled : bool
-        False where nobody knows which records are attacks: ``attack`` is then False throughout.
-    note : str
-        Where the records come from and how they were split.
-    owners : (records,) object, optional
-        Whose normal training record each is, where the records say so.
-    looked : str
-        What was decided by looking at the records, as in `Problem`.
-    """
-
+    #: Data set's title.
     name: str
     feature_names: tuple[str, ...]
+    #: (records, features) float64: Normal training records.
     normal: Array
+    #: Feature by which records are sorted for the non-iid split.
     split_key: str
+    #: (records, features) float64.
     test: Array
+    #: (records,) bool: Labels of the test records.
     attack: np.ndarray
+    #: (records,) object: Attack type as text, "normal" for normal records, "unlabelled" where
+    #: nobody says.
     types: np.ndarray
     synthetic: bool = False
+    #: False where nobody knows which records are attacks: ``attack`` is then False throughout.
     labelled: bool = True
+    #: Where the records come from and how they were split.
     note: str = ""
+    #: (records,) object, optional: Whose normal training record each is, where the records say so.
     owners: np.ndarray | None = None
+    #: What was decided by looking at the records, as in `Problem`.
     looked: str = ""
 
     def __post_init__(self) -> None:

@@ -59,34 +59,24 @@ def _distinct(cells: pd.Series) -> tuple[IntArray, list[str]]:
 
 @dataclass(frozen=True)
 class Schema:
-    """Columns of one data set.
+    """Columns of one data set."""
 
-    Attributes
-    ----------
-    key, title : str
-        Short name in configurations, and name on screen.
-    numeric : tuple of str
-        Numeric features in order.
-    categories : mapping of column to levels
-        One indicator feature for each level.
-    split_key : str
-        Feature by which the paper sorts records before cutting them into clients.
-    label_columns, type_columns : tuple of str
-        Where the label (normal or attack) and the attack's type stand; the first found counts.
-    tokens : mapping of str to float
-        Texts that stand for a number in any numeric column.
-    flags : tuple of str
-        Columns in which a dash means "does not apply" (-1) rather than 0.
-    """
-
+    #: key, title: Short name in configurations, and name on screen.
     key: str
     title: str
+    #: Numeric features in order.
     numeric: tuple[str, ...]
+    #: Feature by which the paper sorts records before cutting them into clients.
     split_key: str
+    #: label_columns, type_columns: Where the label (normal or attack) and the attack's type stand;
+    #: the first found counts.
     label_columns: tuple[str, ...]
     type_columns: tuple[str, ...]
+    #: mapping of column to levels: One indicator feature for each level.
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Texts that stand for a number in any numeric column.
     tokens: Mapping[str, float] = field(default_factory=dict)
+    #: Columns in which a dash means "does not apply" (-1) rather than 0.
     flags: tuple[str, ...] = ()
 
     @cached_property

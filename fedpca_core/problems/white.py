@@ -23,21 +23,14 @@ _WIDE, _LARGE_BYTES = 16, 32 * 1024**2
 
 @dataclass
 class WhiteShares:
-    """Blocks W_i with ``sum_i W_i W_i^T = m I``: data without any principal direction.
-
-    Attributes
-    ----------
-    samples : tuple of int
-    blocks : list of (features, m_i) float64, or None
-    moments : (clients, features, features) float64, or None
-        W_i W_i^T / m_i.
-    remembered : bool
-        Whether others may be given the same arrays later, so that they must not be changed.
-    """
+    """Blocks W_i with ``sum_i W_i W_i^T = m I``: data without any principal direction."""
 
     samples: tuple[int, ...]
+    #: list of (features, m_i) float64, or None.
     blocks: list[Array] | None
+    #: (clients, features, features) float64, or None: W_i W_i^T / m_i.
     moments: Array | None
+    #: Whether others may be given the same arrays later, so that they must not be changed.
     remembered: bool = False
 
 

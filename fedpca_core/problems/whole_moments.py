@@ -36,19 +36,13 @@ def on_grid(records: Array, clip_norm: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class WholeMoments:
-    """The sum of ``x x^T`` over a client's records in whole units.
+    """The sum of ``x x^T`` over a client's records in whole units."""
 
-    Attributes
-    ----------
-    total : (features, features) of whole numbers, int64 or Python's own
-    samples : int
-        m_i.
-    unit : float
-        What one unit is; ``S_i = total unit^2 / samples``.
-    """
-
+    #: (features, features) of whole numbers, int64 or Python's own.
     total: Any
+    #: m_i.
     samples: int
+    #: What one unit is; ``S_i = total unit^2 / samples``.
     unit: float
 
     def with_records(self, records: Array, clip_norm: float) -> WholeMoments:

@@ -50,42 +50,28 @@ class Uploads(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """What everybody knows about a run.
-
-    Attributes
-    ----------
-    features, clients : int
-    samples : (clients,) int64
-        Records m_i of each client.
-    weights : (clients,) float64
-        w_i of the target S = sum_i w_i S_i.
-    participation : float
-        Share of the clients that take part in a round, in (0, 1].
-    absent : {"memory", "present"}
-        What the server does about absent clients: reuse the last upload of each, or sum the
-        present ones only.
-    record_norm : float or None
-        Bound on every record's norm that the clients enforce, if any.
-    own_moments : bool
-        Whether records were centred or scaled by moments of their own, which no ε covers.
-    guarantee : Guarantee or None
-        What the clients' noise at the source guarantees, whatever the method (`Problem.private`).
-    paid_mean : PaidMean or None
-        The noisy mean that the records were centred on, a release of its own (`Problem.bounded`).
-    public : tuple of str
-        What the preparation of the records took as public.
-    """
+    """What everybody knows about a run."""
 
     features: int
     clients: int
+    #: (clients,) int64: Records m_i of each client.
     samples: IntArray
+    #: (clients,) float64: w_i of the target S = sum_i w_i S_i.
     weights: Array
+    #: Share of the clients that take part in a round, in (0, 1].
     participation: float = 1.0
+    #: {"memory", "present"}: What the server does about absent clients: reuse the last upload of
+    #: each, or sum the present ones only.
     absent: str = "memory"
+    #: Bound on every record's norm that the clients enforce, if any.
     record_norm: float | None = None
+    #: Whether records were centred or scaled by moments of their own, which no ε covers.
     own_moments: bool = False
+    #: What the clients' noise at the source guarantees, whatever the method (`Problem.private`).
     guarantee: Guarantee | None = None
+    #: The noisy mean that the records were centred on, a release of its own (`Problem.bounded`).
     paid_mean: PaidMean | None = None
+    #: What the preparation of the records took as public.
     public: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -115,33 +101,22 @@ class Setting:
 
 @dataclass(frozen=True)
 class Plan:
-    """The server's decisions for one round.
+    """The server's decisions for one round."""
 
-    Attributes
-    ----------
-    round : int
-        Counted from 1.
-    participants : (present,) int64
-        Distinct clients that step and upload, in increasing order.
-    weights : (present,) float64
-        Weight of each upload in the server's sum (w_i by default; multiplicity over K for draws
-        with replacement; 0 for a client that uploads only as a reference).
-    downlink : mapping of arrays
-        Broadcast, the same for every recipient; no client axis.
-    recipients : int or None
-        How many clients the downlink is sent to; None means the participants.
-    local_steps : int
-        Products with S_i before the upload.
-    stop : bool
-        True when this is the last round the algorithm needs.
-    """
-
+    #: Counted from 1.
     round: int
+    #: (present,) int64: Distinct clients that step and upload, in increasing order.
     participants: IntArray
+    #: (present,) float64: Weight of each upload in the server's sum (w_i by default; multiplicity
+    #: over K for draws with replacement; 0 for a client that uploads only as a reference).
     weights: Array
+    #: Broadcast, the same for every recipient; no client axis.
     downlink: Arrays
+    #: How many clients the downlink is sent to; None means the participants.
     recipients: int | None = None
+    #: Products with S_i before the upload.
     local_steps: int = 1
+    #: True when this is the last round the algorithm needs.
     stop: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -154,25 +129,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Inbox:
-    """What the server receives in one round.
+    """What the server receives in one round."""
 
-    Attributes
-    ----------
-    participants, weights
-        As in the plan.
-    totals : mapping of arrays
-        Weighted sum of each message over the participants (over everyone heard so far when last
-        uploads are reused).
-    weight : float
-        Sum of the weights in ``totals``.
-    uploads : mapping of arrays or None
-        The single messages, client axis first; None under secure aggregation.
-    """
-
+    #: participants, weights: As in the plan.
     participants: IntArray
     weights: Array
+    #: Weighted sum of each message over the participants (over everyone heard so far when last
+    #: uploads are reused).
     totals: Arrays
+    #: Sum of the weights in ``totals``.
     weight: float
+    #: The single messages, client axis first; None under secure aggregation.
     uploads: Arrays | None
 
     def total(self, name: str) -> Array:

@@ -41,20 +41,16 @@ class Run(ABC):
         False drops every round once it has been yielded, so that long runs of many personal
         models fit in memory; `trace` is then refused.
 
-    Attributes
-    ----------
-    clients : mapping of (clients, ...) arrays
-        The clients' state as far as it is known here, for estimates of personal models.
-    products : int
-        Products with S_i so far, over all clients.
-
     Raises
     ------
     InvalidInput
         Parameters that do not fit the setting or each other.
     """
 
+    #: Products with S_i so far, over all clients.
     products: int
+    #: mapping of (clients, ...) arrays: The clients' state as far as it is known here, for
+    #: estimates of personal models.
     clients: Arrays
 
     def __init__(

@@ -18,28 +18,20 @@ STATE_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Round:
-    """One finished round, as `stream` yields it (round 0 is the start).
-
-    Attributes
-    ----------
-    index : int
-    estimate : (features, components) or (clients, features, components) float64
-    bytes_up, bytes_down : int
-        Bytes of this round, over all clients.
-    local_products : int
-        Products with S_i in this round, over all clients.
-    seconds : float
-        Time of the steps themselves.
-    state : mapping of (clients, ...) arrays
-        What the algorithm exposes of its clients' state (simulation only).
-    """
+    """One finished round, as `stream` yields it (round 0 is the start)."""
 
     index: int
+    #: (features, components) or (clients, features, components) float64.
     estimate: Array
+    #: bytes_up, bytes_down: Bytes of this round, over all clients.
     bytes_up: int
     bytes_down: int
+    #: Products with S_i in this round, over all clients.
     local_products: int
+    #: Time of the steps themselves.
     seconds: float
+    #: mapping of (clients, ...) arrays: What the algorithm exposes of its clients' state
+    #: (simulation only).
     state: Arrays
 
 

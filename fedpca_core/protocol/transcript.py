@@ -13,45 +13,31 @@ from fedpca_core.errors import InvalidInput, require
 
 @dataclass(frozen=True)
 class Exchange:
-    """One round on the wire, as the server sees it.
-
-    Attributes
-    ----------
-    round : int
-    participants : (present,) int64
-    weights : (present,) float64
-        Weights of the uploads in the server's sum.
-    local_steps : int
-    downlink, feedback : mapping of arrays
-        Broadcasts before and after the clients' step.
-    uploads : mapping of (present, ...) arrays, or None
-        Single uploads; None under secure aggregation.
-    sums : mapping of arrays, or None
-        Weighted sums; only under secure aggregation.
-    recorded : bool
-        False when the recording policy or its byte limit left the messages out.
-    sum_weights : (clients,) float64
-        Weight with which each client's latest upload counts in the sums: zero for those left out,
-        not zero for absent clients whose last upload the server reuses.
-    bytes_up, bytes_down : int
-        Bytes on the wire in this round, over all senders and recipients, at the wire's precision.
-        They are counted whether or not the messages are recorded.
-    upload_bytes : int
-        The same of one client's upload.
-    """
+    """One round on the wire, as the server sees it."""
 
     round: int
+    #: (present,) int64.
     participants: IntArray
+    #: (present,) float64: Weights of the uploads in the server's sum.
     weights: Array
     local_steps: int
+    #: downlink, feedback: Broadcasts before and after the clients' step.
     downlink: Arrays
+    #: mapping of (present, ...) arrays, or None: Single uploads; None under secure aggregation.
     uploads: Arrays | None
+    #: Weighted sums; only under secure aggregation.
     sums: Arrays | None
     feedback: Arrays | None
+    #: False when the recording policy or its byte limit left the messages out.
     recorded: bool
+    #: (clients,) float64: Weight with which each client's latest upload counts in the sums: zero
+    #: for those left out, not zero for absent clients whose last upload the server reuses.
     sum_weights: Array
+    #: bytes_up, bytes_down: Bytes on the wire in this round, over all senders and recipients, at
+    #: the wire's precision. They are counted whether or not the messages are recorded.
     bytes_up: int
     bytes_down: int
+    #: The same of one client's upload.
     upload_bytes: int
 
 

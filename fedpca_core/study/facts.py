@@ -15,39 +15,27 @@ FALSE_ALARMS = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Facts about a problem that outlive it.
+    """Facts about a problem that outlive it."""
 
-    Attributes
-    ----------
-    name, note : str
-        Its name, and one sentence on how it was made.
-    features, clients : int
-    least_samples, most_samples : int
-        Records of the smallest and of the largest client.
-    eigenvalues : (features,) float64
-        Of S, largest first (simulation only).
-    heterogeneity : float
-        The measured eta, largest ‖S_i - S‖ / ‖S‖ (simulation only).
-    image_shape : (rows, columns) or None
-    digest : str
-        Of the private data, to tell problems apart.
-    guarantee : Guarantee or None
-        What every method on this problem guarantees its clients; None without noise.
-    client_names : tuple of str
-        What the client column of a table calls them; empty elsewhere.
-    """
-
+    #: name, note: Its name, and one sentence on how it was made.
     name: str
     note: str
     features: int
     clients: int
+    #: least_samples, most_samples: Records of the smallest and of the largest client.
     least_samples: int
     most_samples: int
+    #: (features,) float64: Of S, largest first (simulation only).
     eigenvalues: Array
+    #: The measured eta, largest ‖S_i - S‖ / ‖S‖ (simulation only).
     heterogeneity: float
+    #: (rows, columns) or None.
     image_shape: tuple[int, int] | None
+    #: Of the private data, to tell problems apart.
     digest: str
+    #: What every method on this problem guarantees its clients; None without noise.
     guarantee: Guarantee | None = None
+    #: What the client column of a table calls them; empty elsewhere.
     client_names: tuple[str, ...] = ()
 
     def label(self, client: int) -> str:

@@ -15,17 +15,11 @@ from fedpca_core.settings import Settings
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run will take, within a factor of about three.
+    """What a run will take, within a factor of about three."""
 
-    Attributes
-    ----------
-    megabytes : float
-        At its largest, beyond what the process has before.
-    seconds : float
-        On one core of a plain machine.
-    """
-
+    #: At its largest, beyond what the process has before.
     megabytes: float = 0.0
+    #: On one core of a plain machine.
     seconds: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
@@ -43,25 +37,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may have, whatever a link, a file or an upload asks for.
+    """What one run may have, whatever a link, a file or an upload asks for."""
 
-    Attributes
-    ----------
-    features, clients, rounds : int
-        Largest problem and longest run.
-    seconds : int
-        Of estimated work; a run is ended when it has taken so long.
-    megabytes : int
-        Of memory.
-    columns, cells : int
-        Of a file of one's own, as its header and line ends promise them.
-    """
-
+    #: features, clients, rounds: Largest problem and longest run.
     features: int = 1000
     clients: int = 1000
     rounds: int = 3000
+    #: Of estimated work; a run is ended when it has taken so long.
     seconds: int = 600
+    #: Of memory.
     megabytes: int = 1600
+    #: columns, cells: Of a file of one's own, as its header and line ends promise them.
     columns: int = 5000
     cells: int = 25_000_000
 

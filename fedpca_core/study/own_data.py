@@ -19,15 +19,9 @@ class NoFile(InvalidInput):
 
 @dataclass(frozen=True, eq=False)
 class OwnData:
-    """A file that a link or a configuration cannot carry.
+    """A file that a link or a configuration cannot carry."""
 
-    Attributes
-    ----------
-    name : str
-        The file's name, for sentences.
-    content : bytes
-    """
-
+    #: The file's name, for sentences.
     name: str
     content: bytes
 

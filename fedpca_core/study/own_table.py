@@ -39,35 +39,23 @@ _CLIENTS = re.compile(
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What a file holds.
-
-    Attributes
-    ----------
-    rows, columns : int
-    numeric : tuple of str
-        Columns that are features where nobody chooses: neither text nor constant.
-    further : tuple of str
-        Columns that become features where they are chosen: dates and few texts.
-    clients : tuple of str
-        Columns that could name clients: few distinct values, each on several rows.
-    suggested : str
-        The one that probably does; empty where none looks like it.
-    labels : mapping of str to tuple of str
-        Columns that could hold labels, the likely ones first, and their values.
-    missing : int
-        Empty or infinite cells of the numeric columns.
-    complete_rows, complete_columns : int
-        Rows, and numeric columns, without any.
-    """
+    """What a file holds."""
 
     rows: int
     columns: int
+    #: Columns that are features where nobody chooses: neither text nor constant.
     numeric: tuple[str, ...]
+    #: Columns that become features where they are chosen: dates and few texts.
     further: tuple[str, ...]
+    #: Columns that could name clients: few distinct values, each on several rows.
     clients: tuple[str, ...]
+    #: The one that probably does; empty where none looks like it.
     suggested: str
+    #: Columns that could hold labels, the likely ones first, and their values.
     labels: Mapping[str, tuple[str, ...]]
+    #: Empty or infinite cells of the numeric columns.
     missing: int
+    #: complete_rows, complete_columns: Rows, and numeric columns, without any.
     complete_rows: int
     complete_columns: int
 

@@ -42,48 +42,34 @@ def is_text(values: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One curve; index k along it is round k when its panel follows the rounds.
+    """One curve; index k along it is round k when its panel follows the rounds."""
 
-    Attributes
-    ----------
-    name : str
-        What the legend and the read-out call it. Curves with the same name in several panels are
-        shown and hidden together.
-    x, y : array_like
-        Equal lengths. ``x`` may be rounds, bytes, seconds or products, or texts for bars. NaN or
-        None leaves a gap; a curve may be shorter than the run. ``y`` may be two-dimensional
-        (rounds + 1, points): then round k shows the k-th row (a spectrum per round, say).
-    colour : str, optional
-        A name known to `dashboard.shell.palette.style`; by default the colour of the algorithm
-        called ``name``, or the next free one.
-    dash : str, optional
-        A Plotly dash; by default the one that belongs to the colour ("dash" for a guide).
-    lower, upper : array_like, optional
-        A band around the curve; both or none, as long as ``y``.
-    guide : bool
-        A thin dashed line for orientation (a proved rate, a bound): no dot, no read-out.
-    marker : bool
-        Draw a marker at every point (and always in scatter panels).
-    simulation_only : bool
-        Marked as needing the clients' private data: nobody could draw it in a real deployment.
-    labels : sequence of str
-        A hover text for every point (scatter panels: which client, which sample); lines are parted
-        by ``\n``.
-    whiskers : bool
-        Draw ``lower`` and ``upper`` as whiskers at every point instead of a band.
-    """
-
+    #: What the legend and the read-out call it. Curves with the same name in several panels are
+    #: shown and hidden together.
     name: str
+    #: x, y: Equal lengths. ``x`` may be rounds, bytes, seconds or products, or texts for bars. NaN
+    #: or None leaves a gap; a curve may be shorter than the run. ``y`` may be two-dimensional
+    #: (rounds + 1, points): then round k shows the k-th row (a spectrum per round, say).
     x: Any
     y: Any
+    #: A name known to `dashboard.shell.palette.style`; by default the colour of the algorithm
+    #: called ``name``, or the next free one.
     colour: str | None = None
+    #: A Plotly dash; by default the one that belongs to the colour ("dash" for a guide).
     dash: str | None = None
+    #: lower, upper: A band around the curve; both or none, as long as ``y``.
     lower: Any = None
     upper: Any = None
+    #: A thin dashed line for orientation (a proved rate, a bound): no dot, no read-out.
     guide: bool = False
+    #: Draw a marker at every point (and always in scatter panels).
     marker: bool = False
+    #: Marked as needing the clients' private data: nobody could draw it in a real deployment.
     simulation_only: bool = False
+    #: A hover text for every point (scatter panels: which client, which sample); lines are parted
+    #: by ``\n``.
     labels: Sequence[str] = ()
+    #: Draw ``lower`` and ``upper`` as whiskers at every point instead of a band.
     whiskers: bool = False
 
     def __post_init__(self) -> None:
@@ -196,61 +182,46 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One chart.
+    """One chart."""
 
-    Attributes
-    ----------
-    key : str
-        Unique within one view; the browser finds the plot again by it.
-    curves : tuple of Curve
-        At least one; names differ.
-    description : str
-        One or two sentences for those who cannot see the chart.
-    axes_id : str, optional
-        A reader's zoom is kept while this text is unchanged; by default it is made of the titles
-        and scales of the axes, so a new unit or a log switch starts afresh.
-    kind : {"lines", "area", "bars", "scatter"}
-        "area" stacks the curves; "bars" draws them side by side (or stacked with ``stack``).
-    follows : bool
-        Whether the current round is shown on the curves (a cursor, dots, the read-out). False for
-        a chart without rounds, such as a ROC curve. Bars and scatter panels never show a cursor;
-        two-dimensional ``y`` follows the round in any case.
-    x_range, y_range : (low, high), optional
-        Where the axes start, in data units (also on log axes); default: fitted to the data.
-    stack : bool
-        Stack bars instead of grouping them.
-    integer_x : bool
-        Label x at whole numbers only.
-    height : int
-        CSS pixels of the plot.
-    simulation_only : bool
-        Marks the whole chart: everything in it needs the clients' private data.
-    compact : bool
-        A small chart beside pictures: no titles at the axes, no legend of its own, tools on
-        demand, and the height that its place gives it.
-    marks : tuple of Mark
-        Vertical lines.
-    """
-
+    #: Unique within one view; the browser finds the plot again by it.
     key: str
     title: str
     x_title: str
     y_title: str
+    #: At least one; names differ.
     curves: tuple[Curve, ...]
     baselines: tuple[Baseline, ...] = ()
     log_x: bool = False
     log_y: bool = True
+    #: x_range, y_range: (low, high), optional: Where the axes start, in data units (also on log
+    #: axes); default: fitted to the data.
     x_range: Range | None = None
     y_range: Range | None = None
+    #: One or two sentences for those who cannot see the chart.
     description: str = ""
+    #: A reader's zoom is kept while this text is unchanged; by default it is made of the titles and
+    #: scales of the axes, so a new unit or a log switch starts afresh.
     axes_id: str | None = None
+    #: {"lines", "area", "bars", "scatter"}: "area" stacks the curves; "bars" draws them side by
+    #: side (or stacked with ``stack``).
     kind: Kind = "lines"
+    #: Whether the current round is shown on the curves (a cursor, dots, the read-out). False for a
+    #: chart without rounds, such as a ROC curve. Bars and scatter panels never show a cursor;
+    #: two-dimensional ``y`` follows the round in any case.
     follows: bool = True
+    #: Stack bars instead of grouping them.
     stack: bool = False
+    #: Label x at whole numbers only.
     integer_x: bool = False
+    #: CSS pixels of the plot.
     height: int = 340
+    #: Marks the whole chart: everything in it needs the clients' private data.
     simulation_only: bool = False
+    #: A small chart beside pictures: no titles at the axes, no legend of its own, tools on demand,
+    #: and the height that its place gives it.
     compact: bool = False
+    #: Vertical lines.
     marks: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
@@ -342,36 +313,24 @@ class Heat:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """One replayed (or still) picture: a matrix per round, as bytes.
-
-    Attributes
-    ----------
-    frames : ndarray of uint8
-        (rounds + 1, rows, columns), or (1, rows, columns) for a picture that stays; see
-        `to_uint8`.
-    low, high : float
-        The values that 0 and 255 stand for: the ends of the colour bar.
-    captions : sequence of str
-        One per frame, one for all, or none.
-    simulation_only : bool
-        Marked as needing private data (the true matrix beside the reconstructed one).
-    size : int
-        Largest width in CSS pixels.
-    show_scale : bool
-        Whether to draw the colour bar (a photograph needs none).
-    description : str
-        What the picture shows, for those who cannot see it.
-    """
+    """One replayed (or still) picture: a matrix per round, as bytes."""
 
     title: str
+    #: (rounds + 1, rows, columns), or (1, rows, columns) for a picture that stays; see `to_uint8`.
     frames: NDArray[np.uint8]
+    #: low, high: The values that 0 and 255 stand for: the ends of the colour bar.
     low: float = 0.0
     high: float = 1.0
     palette: ImagePalette = "sequential"
+    #: One per frame, one for all, or none.
     captions: Sequence[str] = ()
+    #: Marked as needing private data (the true matrix beside the reconstructed one).
     simulation_only: bool = False
+    #: Largest width in CSS pixels.
     size: int = 320
+    #: Whether to draw the colour bar (a photograph needs none).
     show_scale: bool = True
+    #: What the picture shows, for those who cannot see it.
     description: str = ""
 
     def __post_init__(self) -> None:

@@ -52,61 +52,39 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Panels and pictures beside each other; with ``rounds`` a run that can be played.
+    """Panels and pictures beside each other; with ``rounds`` a run that can be played."""
 
-    Attributes
-    ----------
-    key : str
-        Unique on the page; keeps a reader's zoom when the data change.
-    rounds : int, optional
-        Of the run: curves and frames have one entry more.
-    round_label : str
-        What one of them is called.
-    plays : bool
-        Whether it plays by itself.
-    """
-
+    #: Unique on the page; keeps a reader's zoom when the data change.
     key: str
     panels: Sequence[Panel | Heat] = ()
     images: Sequence[Sequence[Images]] = ()
+    #: Of the run: curves and frames have one entry more.
     rounds: int | None = None
+    #: What one of them is called.
     round_label: str = "round"
+    #: Whether it plays by itself.
     plays: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of finished texts.
-
-    Attributes
-    ----------
-    rows : pandas.DataFrame
-    label : str
-        What the table holds, for screen readers.
-    numbers : sequence of str, optional
-        Columns to align to the right; by default all but the first.
-    wrapped : sequence of str
-        Columns that break into lines.
-    """
+    """Rows of finished texts."""
 
     rows: pd.DataFrame
+    #: What the table holds, for screen readers.
     label: str
+    #: Columns to align to the right; by default all but the first.
     numbers: Sequence[str] | None = None
+    #: Columns that break into lines.
     wrapped: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table of any size, which scrolls; of numbers, six digits are shown.
-
-    Attributes
-    ----------
-    rows : pandas.DataFrame
-    marked : (rows, columns) bool, optional
-        Cells that are drawn in green.
-    """
+    """A table of any size, which scrolls; of numbers, six digits are shown."""
 
     rows: pd.DataFrame
+    #: (rows, columns) bool, optional: Cells that are drawn in green.
     marked: Any = None
 
 
@@ -195,22 +173,15 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Points in three coordinates, by the name of their group.
-
-    Attributes
-    ----------
-    points : mapping of str to (points, 3) array
-    labels : mapping of str to a sequence of str
-        What each point is.
-    axes : three names
-    highest : float
-        Where the third axis ends.
-    """
+    """Points in three coordinates, by the name of their group."""
 
     key: str
+    #: mapping of str to (points, 3) array.
     points: Mapping[str, Any]
+    #: What each point is.
     labels: Mapping[str, Sequence[str]]
     axes: tuple[str, str, str]
+    #: Where the third axis ends.
     highest: float
     description: str
 

@@ -26,28 +26,21 @@ EIGEN_IMAGES = 3
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """A true picture, and what each of several sources makes of it.
+    """A true picture, and what each of several sources makes of it."""
 
-    Attributes
-    ----------
-    kind : {"covariance", "eigen-images", "record"}
-    truth : (rows, columns) float32
-        Simulation only.
-    found : mapping of source to (rounds + 1, rows, columns) float32
-        One picture, or one after each round.
-    top : float
-        Values are shown from -top to top.
-    errors : mapping of source to (rounds + 1,) float64
-        Relative errors, for captions; empty for eigen-images.
-    record : int
-        Which record it is.
-    """
-
+    #: {"covariance", "eigen-images", "record"}.
     kind: str
+    #: (rows, columns) float32: Simulation only.
     truth: AnyArray
+    #: mapping of source to (rounds + 1, rows, columns) float32: One picture, or one after each
+    #: round.
     found: Mapping[str, AnyArray]
+    #: Values are shown from -top to top.
     top: float
+    #: mapping of source to (rounds + 1,) float64: Relative errors, for captions; empty for
+    #: eigen-images.
     errors: Mapping[str, Array]
+    #: Which record it is.
     record: int = 0
 
 

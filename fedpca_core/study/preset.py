@@ -9,19 +9,12 @@ from fedpca_core.settings import Settings
 
 @dataclass(frozen=True)
 class Preset:
-    """One entry of the list of presets.
+    """One entry of the list of presets."""
 
-    Attributes
-    ----------
-    name : str
-        Short name for links and the command line; unique among all presets.
-    title, point : str
-        What it is called, and the one thing it shows.
-    settings : Settings
-        Of the page on which it opens.
-    """
-
+    #: Short name for links and the command line; unique among all presets.
     name: str
+    #: title, point: What it is called, and the one thing it shows.
     title: str
     point: str
+    #: Of the page on which it opens.
     settings: Settings

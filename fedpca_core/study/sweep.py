@@ -31,14 +31,9 @@ Measured = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Band:
-    """Median and spread over seeds along a sweep; NaN where nothing was measured.
+    """Median and spread over seeds along a sweep; NaN where nothing was measured."""
 
-    Attributes
-    ----------
-    x, middle, lower, upper : (values,) float64
-        ``lower`` and ``upper`` span all seeds.
-    """
-
+    #: x, middle, lower, upper: (values,) float64: ``lower`` and ``upper`` span all seeds.
     x: Array
     middle: Array
     lower: Array
@@ -47,20 +42,13 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Swept:
-    """What a sweep measured.
+    """What a sweep measured."""
 
-    Attributes
-    ----------
-    parameter : str
-        The field that varied.
-    table : pandas.DataFrame
-        Columns value, seed, series, measure, result: one number a row.
-    refusals : mapping of value to str
-        Why nothing could be measured there.
-    """
-
+    #: The field that varied.
     parameter: str
+    #: Columns value, seed, series, measure, result: one number a row.
     table: pd.DataFrame
+    #: Why nothing could be measured there.
     refusals: Mapping[Value, str]
 
     @property

@@ -48,22 +48,15 @@ SETTLED = 1e-9
 
 @dataclass(frozen=True)
 class InnerRule:
-    """One round's iteration budget of every participant and the test that may end it earlier.
+    """One round's iteration budget of every participant and the test that may end it earlier."""
 
-    Attributes
-    ----------
-    budget : (present,) int64
-        Most iterations of each client; 0 for one that joins in this round.
-    test : {"none", "change", "conditions"}
-    tolerance : float
-        Largest movement (for "change") or residual factor delta (for "conditions").
-    follow : bool
-        Advance the power iteration for a_i.
-    """
-
+    #: (present,) int64: Most iterations of each client; 0 for one that joins in this round.
     budget: IntArray
+    #: {"none", "change", "conditions"}.
     test: str = "none"
+    #: Largest movement (for "change") or residual factor delta (for "conditions").
     tolerance: float = 0.0
+    #: Advance the power iteration for a_i.
     follow: bool = False
 
     def without(self, idle: BoolArray) -> InnerRule:

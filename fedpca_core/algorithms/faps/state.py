@@ -14,46 +14,33 @@ CEILING = 2.0
 
 @dataclass
 class ClientState:
-    """State of the clients of a round; a step replaces entries and leaves the arrays alone.
+    """State of the clients of a round; a step replaces entries and leaves the arrays alone."""
 
-    Attributes
-    ----------
-    frame : (clients, features, components) float64
-        X_i.
-    product : (clients, features, components) float64
-        S_i X_i, known from the first round on.
-    multiplier : (clients, features, components) float64
-        W_i = -(I - X_i X_i^T) S_i X_i, which stands for Lambda_i = X_i W_i^T + W_i X_i^T.
-    penalty, ceiling : (clients,) float64
-        beta_i and where it stops growing.
-    norm : (clients,) float64
-        ||S_i||_2.
-    gap : (clients,) float64
-        d_i, distance to the consensus at the last check of the penalty rule.
-    rounds : (clients,) float64
-        Participations so far.
-    direction : (clients, features, 1) float64
-        Estimate of the eigenvector of a_i.
-    outside : (clients,) float64
-        Estimate of a_i, the largest eigenvalue of S_i outside X_i; ||S_i|| bounds it.
-    steps : (clients,) float64
-        Inner iterations of the last round: J_i.
-    pulled : (clients, most records, components) float64
-        F_i^T X_i of a client that holds records, ``S_i = F_i F_i^T``; NaN where it is not known.
-        There are at most as many rows as features.
-    """
-
+    #: (clients, features, components) float64: X_i.
     frame: Array
+    #: (clients, features, components) float64: S_i X_i, known from the first round on.
     product: Array
+    #: (clients, features, components) float64: W_i = -(I - X_i X_i^T) S_i X_i, which stands for
+    #: Lambda_i = X_i W_i^T + W_i X_i^T.
     multiplier: Array
+    #: penalty, ceiling: (clients,) float64: beta_i and where it stops growing.
     penalty: Array
     ceiling: Array
+    #: (clients,) float64: ||S_i||_2.
     norm: Array
+    #: (clients,) float64: d_i, distance to the consensus at the last check of the penalty rule.
     gap: Array
+    #: (clients,) float64: Participations so far.
     rounds: Array
+    #: (clients, features, 1) float64: Estimate of the eigenvector of a_i.
     direction: Array
+    #: (clients,) float64: Estimate of a_i, the largest eigenvalue of S_i outside X_i; ||S_i||
+    #: bounds it.
     outside: Array
+    #: (clients,) float64: Inner iterations of the last round: J_i.
     steps: Array
+    #: (clients, most records, components) float64: F_i^T X_i of a client that holds records, ``S_i
+    #: = F_i F_i^T``; NaN where it is not known. There are at most as many rows as features.
     pulled: Array
 
     @classmethod

@@ -36,80 +36,56 @@ _EXACT, _FLOAT = 2.0**62, 2.0**53
 
 @dataclass(frozen=True)
 class Certificate:
-    """Why to believe a result, or why not.
+    """Why to believe a result, or why not."""
 
-    Attributes
-    ----------
-    valid : bool
-        The records give the matrix back to its known error, every entry of every feature lies
-        within 0.25 of the grid, the lengths are right, and nothing else does: proved (``unique``
-        but for the signs), or, of a matrix that is known exactly, with a small chance.
-    largest_distance : float
-        Of an unrounded entry from the grid, in grid units.
-    misfit : float
-        The same as a share of what the known error of the matrix explains; at most 1 if valid.
-    log10_chance : float
-        Decimal logarithm of a bound on the chance that a wrong rotation would come as close to the
-        grid, if the entries were independent of each other, which those of real records are not.
-    unique : bool
-        Whether no other whole records explain the matrix, given how many there are. Whole
-        combinations of the recovered records were checked, in whole numbers, to be unit vectors, or
-        all unit vectors of the dual lattice were listed, and the error of the matrix leaves no room
-        beside them.
-    signs_decided : bool
-        Whether the public mean or the bounds of the features decide the sign of every record.
-        Without a mean (or with one whose double is whole) x and -x explain the matrix alike, and
-        the one with the larger sum is taken.
-    ambiguity : str
-        What else explains the matrix, in words; empty where nothing does.
-    note : str
-    """
-
+    #: The records give the matrix back to its known error, every entry of every feature lies within
+    #: 0.25 of the grid, the lengths are right, and nothing else does: proved (``unique`` but for
+    #: the signs), or, of a matrix that is known exactly, with a small chance.
     valid: bool
+    #: Of an unrounded entry from the grid, in grid units.
     largest_distance: float
+    #: The same as a share of what the known error of the matrix explains; at most 1 if valid.
     misfit: float
+    #: Decimal logarithm of a bound on the chance that a wrong rotation would come as close to the
+    #: grid, if the entries were independent of each other, which those of real records are not.
     log10_chance: float
+    #: Whether no other whole records explain the matrix, given how many there are. Whole
+    #: combinations of the recovered records were checked, in whole numbers, to be unit vectors, or
+    #: all unit vectors of the dual lattice were listed, and the error of the matrix leaves no room
+    #: beside them.
     unique: bool
+    #: Whether the public mean or the bounds of the features decide the sign of every record.
+    #: Without a mean (or with one whose double is whole) x and -x explain the matrix alike, and the
+    #: one with the larger sum is taken.
     signs_decided: bool
+    #: What else explains the matrix, in words; empty where nothing does.
     ambiguity: str
     note: str
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be taken apart, in units of the grid.
+    """What is to be taken apart, in units of the grid."""
 
-    Attributes
-    ----------
-    rows : (features, rank) float64
-        B, the rotated records.
-    mean : (features,) float64
-        What was subtracted from every record; zeros for nothing.
-    numerators : (features,) int64 or None
-        The mean times ``total``; None where nothing was subtracted.
-    total : int
-    steps : (features,) float64 or None
-        The grid in units of the data, given where every record was scaled to length 1.
-    samples : int
-        Records that there must be.
-    error : (features,) float64
-        Expected error of an entry of B.
-    limits : (features, 2) float64 or None
-        Least and largest value of every feature before anything was subtracted.
-    sieved : Sieved
-    lattice : Lattice
-        Of the sieved rows.
-    """
-
+    #: (features, rank) float64: B, the rotated records.
     rows: Array
+    #: (features,) float64: What was subtracted from every record; zeros for nothing.
     mean: Array
+    #: (features,) int64 or None: The mean times ``total``; None where nothing was subtracted.
     numerators: IntArray | None
     total: int
+    #: (features,) float64 or None: The grid in units of the data, given where every record was
+    #: scaled to length 1.
     steps: Array | None
+    #: Records that there must be.
     samples: int
+    #: (features,) float64: Expected error of an entry of B.
     error: Array
+    #: (features, 2) float64 or None: Least and largest value of every feature before anything was
+    #: subtracted.
     limits: Array | None
     sieved: Sieved
+    #: Of the sieved rows.
     lattice: Lattice
 
 

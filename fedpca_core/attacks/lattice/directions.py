@@ -43,44 +43,31 @@ _SETS, _BEGINNINGS = 24, 20_000
 
 @dataclass(frozen=True)
 class Attempt:
-    """One reduction, and the directions it suggests.
+    """One reduction, and the directions it suggests."""
 
-    Attributes
-    ----------
-    rows : int
-        Number of generators.
-    epsilon : float
-        Length of their tags.
-    gap : float
-        How clearly relations and lattice are told apart; see `lattice.Reduced`.
-    short : int
-        Directions of the right length among them; all of them are needed.
-    directions : (rank, rank) float64 or None
-        Orthogonal rows, where they came out so; their lengths are those of the lattice.
-    combinations : (rank, rows) float64 or None
-        Whole numbers: how the chosen rows make them up, where they do.
-    chosen : (rows,) int64
-        Rows of the lattice behind the generators.
-    note : str
-        What happened.
-    only : bool
-        Whether these are all directions that whole records can have.
-    final : bool
-        Whether nothing else is left to try.
-    sets : tuple of (rank, rank) float64
-        Where the lattice leaves several sets of directions open: all of these.
-    """
-
+    #: Number of generators.
     rows: int
+    #: Length of their tags.
     epsilon: float
+    #: How clearly relations and lattice are told apart; see `lattice.Reduced`.
     gap: float
+    #: Directions of the right length among them; all of them are needed.
     short: int
+    #: (rank, rank) float64 or None: Orthogonal rows, where they came out so; their lengths are
+    #: those of the lattice.
     directions: Array | None
+    #: (rank, rows) float64 or None: Whole numbers: how the chosen rows make them up, where they do.
     combinations: Array | None
+    #: (rows,) int64: Rows of the lattice behind the generators.
     chosen: IntArray
+    #: What happened.
     note: str
+    #: Whether these are all directions that whole records can have.
     only: bool = False
+    #: Whether nothing else is left to try.
     final: bool = False
+    #: tuple of (rank, rank) float64: Where the lattice leaves several sets of directions open: all
+    #: of these.
     sets: tuple[Array, ...] = ()
 
 

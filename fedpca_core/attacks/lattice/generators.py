@@ -30,27 +30,20 @@ _INDEPENDENT = 0.3
 
 @dataclass(frozen=True)
 class Lattice:
-    """Rows to take apart.
+    """Rows to take apart."""
 
-    Attributes
-    ----------
-    rows : (count, rank) float64
-        B or whole combinations of its rows, in units of the grid, shortest first.
-    residues : (count,) int64 or None
-        ``total mu`` in units of the grid, modulo ``total`` and next to zero; None without a mean.
-    total : int
-        Denominator of the mean.
-    error : float
-        Known noise of an entry.
-    same_length : bool
-        Whether the directions sought have length 1; otherwise they are orthogonal only (records
-        scaled to length 1, or records that occur more than once).
-    """
-
+    #: (count, rank) float64: B or whole combinations of its rows, in units of the grid, shortest
+    #: first.
     rows: Array
+    #: (count,) int64 or None: ``total mu`` in units of the grid, modulo ``total`` and next to zero;
+    #: None without a mean.
     residues: IntArray | None
+    #: Denominator of the mean.
     total: int
+    #: Known noise of an entry.
     error: float
+    #: Whether the directions sought have length 1; otherwise they are orthogonal only (records
+    #: scaled to length 1, or records that occur more than once).
     same_length: bool = True
 
     @property

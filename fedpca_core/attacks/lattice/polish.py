@@ -29,23 +29,16 @@ _NEAR = 0.2
 
 @dataclass(frozen=True)
 class Settled:
-    """Whole records and how well they fit.
+    """Whole records and how well they fit."""
 
-    Attributes
-    ----------
-    whole : (features, rank) float64
-        Whole numbers, in units of the grid.
-    distances : (features, rank) float64
-        Of the unrounded entries from the grid, at most 0.5.
-    decided : (rank,) bool
-        Whether the mean alone decides the sign of a record; otherwise the one with the larger sum
-        is taken.
-    lengths : (rank,) float64
-    """
-
+    #: (features, rank) float64: Whole numbers, in units of the grid.
     whole: Array
+    #: (features, rank) float64: Of the unrounded entries from the grid, at most 0.5.
     distances: Array
+    #: (rank,) bool: Whether the mean alone decides the sign of a record; otherwise the one with the
+    #: larger sum is taken.
     decided: BoolArray
+    #: (rank,) float64.
     lengths: Array
 
     @property

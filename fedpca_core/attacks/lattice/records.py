@@ -35,30 +35,22 @@ _SHORTEST = 0.1
 
 @dataclass(frozen=True)
 class Records:
-    """What the attack made of a second-moment matrix.
-
-    Attributes
-    ----------
-    certified : bool
-        Whether the records below are the records.
-    whole : (features, samples) int64 or None
-        The records in units of the grid, in an order of their own; None unless certified.
-    values : (features, samples) float64 or None
-        The same in the units of the data, before anything was subtracted.
-    certificate : Certificate or None
-        Why to believe it; of the best candidate where nothing was certified, None without one.
-    attempts : tuple of Attempt
-        The reductions so far.
-    note : str
-        One sentence on how it ended.
-    """
+    """What the attack made of a second-moment matrix."""
 
     differences: ClassVar[bool] = False
+    #: Whether the records below are the records.
     certified: bool
+    #: (features, samples) int64 or None: The records in units of the grid, in an order of their
+    #: own; None unless certified.
     whole: IntArray | None
+    #: (features, samples) float64 or None: The same in the units of the data, before anything was
+    #: subtracted.
     values: Array | None
+    #: Why to believe it; of the best candidate where nothing was certified, None without one.
     certificate: Certificate | None
+    #: The reductions so far.
     attempts: tuple[Attempt, ...]
+    #: One sentence on how it ended.
     note: str
 
 

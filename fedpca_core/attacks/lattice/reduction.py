@@ -24,24 +24,17 @@ _DIGITS = 12
 
 
 class Reduced(NamedTuple):
-    """A reduced lattice.
+    """A reduced lattice."""
 
-    Attributes
-    ----------
-    basis : (dimension, dimension) float64
-        The longest reduced rows, shortest first: a basis, where there is a gap.
-    combinations : (dimension, rows) float64
-        Whole numbers: which rows make up each of them.
-    gap : float
-        Length of the shortest basis vector over that of the longest relation: far above 1 when
-        relations and lattice are told apart.
-    noise : float
-        Noise of an entry of the rows, as the relations show it, which vanish for exact rows.
-    """
-
+    #: (dimension, dimension) float64: The longest reduced rows, shortest first: a basis, where
+    #: there is a gap.
     basis: Array
+    #: (dimension, rows) float64: Whole numbers: which rows make up each of them.
     combinations: Array
+    #: Length of the shortest basis vector over that of the longest relation: far above 1 when
+    #: relations and lattice are told apart.
     gap: float
+    #: Noise of an entry of the rows, as the relations show it, which vanish for exact rows.
     noise: float
 
 

@@ -24,20 +24,13 @@ _PASSES, LARGEST, _GAIN = 4, 800, 0.95
 
 @dataclass(frozen=True)
 class Sieved:
-    """Short combinations of rows that generate the same lattice as these.
+    """Short combinations of rows that generate the same lattice as these."""
 
-    Attributes
-    ----------
-    rows : (count, rank) float64
-        Shortest first.
-    combinations : (count, count) int64
-        How the chosen rows make them up.
-    chosen : (count,) int64
-        Which rows these are.
-    """
-
+    #: (count, rank) float64: Shortest first.
     rows: Array
+    #: (count, count) int64: How the chosen rows make them up.
     combinations: IntArray
+    #: (count,) int64: Which rows these are.
     chosen: IntArray
 
     def combine(self, numbers: IntArray) -> IntArray:

@@ -61,38 +61,28 @@ _ROUNDS, _NEAR = 25, 0.15
 
 @dataclass(frozen=True)
 class Differences:
-    """What is left of the records when nobody tells their mean.
-
-    Attributes
-    ----------
-    certified : bool
-        Whether the differences between the records below are the true ones, up to a common sign:
-        they give the matrix back to its known error, all of them lie within 0.25 of the grid, those
-        of each feature also when the rotation is fitted without that feature, and no others do:
-        proved (``unique``), or with a small chance.
-    whole : (features, samples) int64 or None
-        Records in grid units above their smallest value in each feature, in an order of their own.
-        The negative explains the matrix as well; the one with the smaller sum is given.
-    largest_distance : float
-        Of an unrounded difference from the grid; infinite where no rotation was found.
-    note : str
-    log10_chance : float
-        Decimal logarithm of a bound on the chance that a wrong rotation would come as close, if
-        entries were independent of each other, which those of real records are not; 0 without one.
-    unique : bool
-        Whether it was checked, in whole numbers, that no other differences explain the matrix to
-        its known error, but for their common sign.
-    misfit : float
-        Farthest from the grid that an entry lies, as a share of what the known error explains.
-    """
+    """What is left of the records when nobody tells their mean."""
 
     differences: ClassVar[bool] = True
+    #: Whether the differences between the records below are the true ones, up to a common sign:
+    #: they give the matrix back to its known error, all of them lie within 0.25 of the grid, those
+    #: of each feature also when the rotation is fitted without that feature, and no others do:
+    #: proved (``unique``), or with a small chance.
     certified: bool
+    #: (features, samples) int64 or None: Records in grid units above their smallest value in each
+    #: feature, in an order of their own. The negative explains the matrix as well; the one with the
+    #: smaller sum is given.
     whole: IntArray | None
+    #: Of an unrounded difference from the grid; infinite where no rotation was found.
     largest_distance: float
     note: str
+    #: Decimal logarithm of a bound on the chance that a wrong rotation would come as close, if
+    #: entries were independent of each other, which those of real records are not; 0 without one.
     log10_chance: float = 0.0
+    #: Whether it was checked, in whole numbers, that no other differences explain the matrix to its
+    #: known error, but for their common sign.
     unique: bool = False
+    #: Farthest from the grid that an entry lies, as a share of what the known error explains.
     misfit: float = np.inf
 
     @property

@@ -42,47 +42,32 @@ _LARGEST = 2**30
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of the replay attack.
+    """Result of the replay attack."""
 
-    Attributes
-    ----------
-    estimate : (features, features) float64, symmetric
-        Best S found, by residual.
-    prior : (features, features) float64
-        The public guess the attack started from; show it beside the result.
-    residual, tolerance : float
-        Relative misfit over all rounds read, and what counts as explained.
-    uncertainty : float
-        Standard error of the least-squares fit relative to ||S||_F, from the transcript alone: how
-        far the messages leave S open. Infinite with fewer independent equations than unknowns.
-    succeeded : bool
-        Whether residual and uncertainty, and not the unknown truth, say that S was found.
-    starts : int
-        Starts used.
-    evaluations : int
-        Replays with all their derivatives.
-    ended : {"explained", "starts", "budget", ""}
-        Why the search ended; empty while it goes on.
-    penalty : float or None
-        beta_i of the first round as read off or fitted.
-    frame : (features, components) float64 or None
-        Fitted hidden start.
-    inner_steps : tuple of int or None
-        Fitted inner steps of the client's rounds.
-    history : tuple of Stage
-    """
-
+    #: (features, features) float64, symmetric: Best S found, by residual.
     estimate: Array
+    #: (features, features) float64: The public guess the attack started from; show it beside the
+    #: result.
     prior: Array
+    #: residual, tolerance: Relative misfit over all rounds read, and what counts as explained.
     residual: float
     tolerance: float
+    #: Standard error of the least-squares fit relative to ||S||_F, from the transcript alone: how
+    #: far the messages leave S open. Infinite with fewer independent equations than unknowns.
     uncertainty: float
+    #: Whether residual and uncertainty, and not the unknown truth, say that S was found.
     succeeded: bool
+    #: Starts used.
     starts: int
+    #: Replays with all their derivatives.
     evaluations: int
+    #: {"explained", "starts", "budget", ""}: Why the search ended; empty while it goes on.
     ended: str
+    #: beta_i of the first round as read off or fitted.
     penalty: float | None
+    #: (features, components) float64 or None: Fitted hidden start.
     frame: Array | None
+    #: Fitted inner steps of the client's rounds.
     inner_steps: tuple[int, ...] | None
     history: tuple[Stage, ...]
 

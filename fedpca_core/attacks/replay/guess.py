@@ -11,35 +11,24 @@ from fedpca_core.arrays import Array, IntArray
 
 @dataclass(frozen=True)
 class Guess:
-    """Everything a candidate client is made of, in the model's coordinates.
+    """Everything a candidate client is made of, in the model's coordinates."""
 
-    Attributes
-    ----------
-    matrix : (features, features) float64, symmetric
-    penalty : float or None
-        First beta_i where it is fitted or known; None where it follows from the matrix.
-    frame : (features, components) float64 or None
-        Hidden start; None where the client starts from the first broadcast.
-    steps : tuple of int or None
-        Inner steps in each of the client's rounds where they are not public.
-    """
-
+    #: (features, features) float64, symmetric.
     matrix: Array
+    #: First beta_i where it is fitted or known; None where it follows from the matrix.
     penalty: float | None = None
+    #: (features, components) float64 or None: Hidden start; None where the client starts from the
+    #: first broadcast.
     frame: Array | None = None
+    #: Inner steps in each of the client's rounds where they are not public.
     steps: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Unknown entries of a symmetric matrix, as coordinates of unit Frobenius length.
+    """Unknown entries of a symmetric matrix, as coordinates of unit Frobenius length."""
 
-    Attributes
-    ----------
-    rows, columns : (count,) int64
-        Positions, row <= column; the mirrored entry follows.
-    """
-
+    #: rows, columns: (count,) int64: Positions, row <= column; the mirrored entry follows.
     rows: IntArray
     columns: IntArray
 
@@ -89,10 +78,6 @@ class Guides:
     the norm is known (FAPS's round 1 gives beta_i and so the norm away); the trace may be public.
     Without these the first rounds, which leave most of S open, lead the fit into matrices that no
     data could have.
-
-    Attributes
-    ----------
-    norm, trace : float or None
     """
 
     norm: float | None = None

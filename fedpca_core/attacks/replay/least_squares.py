@@ -35,19 +35,12 @@ _MUCH = 0.75
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of a descent.
-
-    Attributes
-    ----------
-    guess : Guess
-    residual : float
-        Norm of replayed minus recorded uploads over that of the recorded ones.
-    damping : float
-        To go on with.
-    """
+    """Result of a descent."""
 
     guess: Guess
+    #: Norm of replayed minus recorded uploads over that of the recorded ones.
     residual: float
+    #: To go on with.
     damping: float
 
 

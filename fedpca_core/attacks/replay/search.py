@@ -26,45 +26,29 @@ _WELL_BELOW = 1e-3
 
 @dataclass(frozen=True)
 class Stage:
-    """One evaluation of the fit (a replay with all its derivatives), for plotting.
+    """One evaluation of the fit (a replay with all its derivatives), for plotting."""
 
-    Attributes
-    ----------
-    start : int
-        Which start, from 0.
-    rounds : int
-        Rounds of the client that were fitted.
-    residual : float
-        Relative residual over these rounds.
-    """
-
+    #: Which start, from 0.
     start: int
+    #: Rounds of the client that were fitted.
     rounds: int
+    #: Relative residual over these rounds.
     residual: float
 
 
 @dataclass
 class Search:
-    """A search in progress: iterate over it; `best` and `history` can be read at any time.
-
-    Attributes
-    ----------
-    setup : Setup
-    seed : int
-        Of the starts.
-    counts : sequence of int or None
-        Numbers of inner steps to try in every round; None where they are public.
-    starts, evaluations : int
-        Budget.
-    ended : {"", "explained", "starts", "budget"}
-        Why the search ended; empty while it runs.
-    """
+    """A search in progress: iterate over it; `best` and `history` can be read at any time."""
 
     setup: Setup
+    #: Of the starts.
     seed: int
+    #: Numbers of inner steps to try in every round; None where they are public.
     counts: Sequence[int] | None
+    #: starts, evaluations: Budget.
     starts: int
     evaluations: int
+    #: {"", "explained", "starts", "budget"}: Why the search ended; empty while it runs.
     ended: str = ""
     begun: int = 0
     history: list[Stage] = field(default_factory=list)

@@ -28,17 +28,12 @@ EXPLAINED_UNITS = 8.0
 
 @dataclass(frozen=True)
 class Leak:
-    """What round 1 of FAPS gives away, in coordinates that begin with the first broadcast.
+    """What round 1 of FAPS gives away, in coordinates that begin with the first broadcast."""
 
-    Attributes
-    ----------
-    penalty : float
-        beta_i.
-    block : (features - components, components) float64
-        S_i between the span of the first broadcast and the rest.
-    """
-
+    #: beta_i.
     penalty: float
+    #: (features - components, components) float64: S_i between the span of the first broadcast and
+    #: the rest.
     block: Array
 
     @classmethod
@@ -67,34 +62,23 @@ class Leak:
 
 @dataclass(frozen=True)
 class Setup:
-    """A replay ready to be searched.
-
-    Attributes
-    ----------
-    model : FapsReplay
-    basis : (features, dimensions) float64
-        Orthonormal; original coordinates = basis @ those of the guesses.
-    asked, reach : int
-        The matrix is zero outside so many leading coordinates. A guess begins between the two: few
-        records have little in the frames, which are the coordinates before.
-    prior : (dimensions, dimensions) float64
-        In the guesses' coordinates.
-    trace : float
-        Of the random starts.
-    tolerance : float
-        Relative residual that counts as explained.
-    first, every : sequence of Guides or Shrinkage
-        Extra equations of the first fit, and of all fits.
-    leak : Leak or None
-    """
+    """A replay ready to be searched."""
 
     model: FapsReplay
+    #: (features, dimensions) float64: Orthonormal; original coordinates = basis @ those of the
+    #: guesses.
     basis: Array
+    #: asked, reach: The matrix is zero outside so many leading coordinates. A guess begins between
+    #: the two: few records have little in the frames, which are the coordinates before.
     asked: int
     reach: int
+    #: (dimensions, dimensions) float64: In the guesses' coordinates.
     prior: Array
+    #: Of the random starts.
     trace: float
+    #: Relative residual that counts as explained.
     tolerance: float
+    #: first, every: Extra equations of the first fit, and of all fits.
     first: Sequence[Extra]
     every: Sequence[Extra]
     leak: Leak | None

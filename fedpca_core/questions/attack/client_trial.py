@@ -45,19 +45,12 @@ _ATTACKS = {"pooled": "sums", "collude": "sums"}
 
 @dataclass(frozen=True)
 class Adversary:
-    """Who attacks.
+    """Who attacks."""
 
-    Attributes
-    ----------
-    key : str
-        As the settings name it.
-    colluders : int
-    note : str
-        Why it is not the chosen one; empty if it is.
-    """
-
+    #: As the settings name it.
     key: str
     colluders: int = 0
+    #: Why it is not the chosen one; empty if it is.
     note: str = ""
 
     @property
@@ -113,21 +106,13 @@ def adversary(settings: AttackSettings, clients: int) -> Adversary:
 
 @dataclass(frozen=True, eq=False)
 class ClientTrial:
-    """A run and what a server makes of one client in it.
+    """A run and what a server makes of one client in it."""
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Metrics of the run, a row a round.
-    trace : Trace
-        The run, with everything that crossed the wire.
-    view : Transcript
-        What the server reads: the same, or the sums without the colluders' uploads.
-    trial : Trial
-    """
-
+    #: Metrics of the run, a row a round.
     table: pd.DataFrame
+    #: The run, with everything that crossed the wire.
     trace: Trace
+    #: What the server reads: the same, or the sums without the colluders' uploads.
     view: Transcript
     trial: Trial
 

@@ -36,23 +36,17 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """What the server reads off two runs of one method, after each round.
+    """What the server reads off two runs of one method, after each round."""
 
-    Attributes
-    ----------
-    records : (rounds + 1, features) float64
-        Signed as the truth is, which two runs leave open.
-    purity : (rounds + 1,) float64
-        Share of the leading eigenvalue in the difference; the server can compute it.
-    sines : (rounds + 1,) float64
-        Sine of the angle to the record (simulation only); 1 where nothing has been read yet.
-    count : int
-        Records behind the reconstruction of the later run.
-    """
-
+    #: (rounds + 1, features) float64: Signed as the truth is, which two runs leave open.
     records: Array
+    #: (rounds + 1,) float64: Share of the leading eigenvalue in the difference; the server can
+    #: compute it.
     purity: Array
+    #: (rounds + 1,) float64: Sine of the angle to the record (simulation only); 1 where nothing has
+    #: been read yet.
     sines: Array
+    #: Records behind the reconstruction of the later run.
     count: int
 
     @property
@@ -73,32 +67,20 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The record that joined, and what is read of it.
+    """The record that joined, and what is read of it."""
 
-    Attributes
-    ----------
-    record : (features,) float64
-        Simulation only.
-    found : mapping of method key to Read
-    refusals : mapping of method key to the sentence why it could not be read
-    features : tuple of str
-        Names of the features; empty where they have none.
-    pictures : Pictures or None
-        For image data.
-    everybody : int
-        Records of all clients together.
-    by : Adversary
-    guarantee : Guarantee or None
-        What the two runs guarantee together, where there is noise at the source.
-    """
-
+    #: (features,) float64: Simulation only.
     record: Array
     found: Mapping[str, Read]
     refusals: Mapping[str, str]
+    #: Names of the features; empty where they have none.
     features: tuple[str, ...]
+    #: For image data.
     pictures: Pictures | None
+    #: Records of all clients together.
     everybody: int
     by: Adversary
+    #: What the two runs guarantee together, where there is noise at the source.
     guarantee: Guarantee | None
 
     @property

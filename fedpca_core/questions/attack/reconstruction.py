@@ -47,37 +47,26 @@ _AT_ONCE = 10
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """What the attack on one method's messages gave; errors and angles are simulation only.
+    """What the attack on one method's messages gave; errors and angles are simulation only."""
 
-    Attributes
-    ----------
-    errors : (starts, rounds + 1) float64
-        Relative error of the reconstruction after each round, from every start.
-    ranks : (rounds + 1,) int64
-        Directions the server had probed, from the first start.
-    angles : (rounds + 1,) float64
-        Sine of the largest angle between the leading spaces of the reconstruction and of S_i,
-        from the first start.
-    progress : (rounds + 1,) float64
-        The same of the method's own estimate to the answer.
-    messages : pandas.DataFrame
-        What crossed the wire, round by round.
-    likeness : tuple of ImageScore or None
-        For images: how alike the first eigen-images are, after each round.
-    released : float
-        Relative error, at the end, to what the client answered with; the same as the last of
-        ``errors`` unless there is noise at the source.
-    finding : Finding
-        What is known of the client's covariance, from the first start.
-    """
-
+    #: (starts, rounds + 1) float64: Relative error of the reconstruction after each round, from
+    #: every start.
     errors: Array
+    #: (rounds + 1,) int64: Directions the server had probed, from the first start.
     ranks: IntArray
+    #: (rounds + 1,) float64: Sine of the largest angle between the leading spaces of the
+    #: reconstruction and of S_i, from the first start.
     angles: Array
+    #: (rounds + 1,) float64: The same of the method's own estimate to the answer.
     progress: Array
+    #: What crossed the wire, round by round.
     messages: pd.DataFrame
+    #: For images: how alike the first eigen-images are, after each round.
     likeness: tuple[ImageScore | None, ...]
+    #: Relative error, at the end, to what the client answered with; the same as the last of
+    #: ``errors`` unless there is noise at the source.
     released: float
+    #: What is known of the client's covariance, from the first start.
     finding: Finding
 
     @property
@@ -128,22 +117,12 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Reconstructed:
-    """Attacks on all chosen methods.
-
-    Attributes
-    ----------
-    recoveries : mapping of method key to Recovery
-    refusals : mapping of method key to the sentence why an attack could not run
-    guesses : tuple of Guess
-    pictures : tuple of Pictures
-        The server's view, round by round.
-    by : Adversary
-    facts : Facts
-    """
+    """Attacks on all chosen methods."""
 
     recoveries: Mapping[str, Recovery]
     refusals: Mapping[str, str]
     guesses: tuple[Guess, ...]
+    #: The server's view, round by round.
     pictures: tuple[Pictures, ...]
     by: Adversary
     facts: Facts

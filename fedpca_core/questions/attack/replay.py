@@ -33,28 +33,18 @@ READS = (RUN - {"attacked", "attack", "colluders", "starts", "local_steps"}) | {
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """A replay attack and how near it came.
-
-    Attributes
-    ----------
-    attack : attacks.Replay
-    error : float
-        Relative error of the reconstruction (simulation only).
-    released : float
-        That to what the client answered with; another number only with noise at the source.
-    prior_error : float
-        That of the public guess it started from.
-    angle : float
-        Sine of the largest angle that FAPS itself had reached.
-    pictures : Pictures
-        The truth beside the prior and the reconstruction.
-    """
+    """A replay attack and how near it came."""
 
     attack: attacks.Replay
+    #: Relative error of the reconstruction (simulation only).
     error: float
+    #: That to what the client answered with; another number only with noise at the source.
     released: float
+    #: That of the public guess it started from.
     prior_error: float
+    #: Sine of the largest angle that FAPS itself had reached.
     angle: float
+    #: The truth beside the prior and the reconstruction.
     pictures: Pictures
 
     @property

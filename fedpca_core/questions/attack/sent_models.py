@@ -27,17 +27,11 @@ _PERSONAL = PersonaliseSettings(features=12, components=3, samples=10, exposure=
 
 @dataclass(frozen=True, eq=False)
 class SentModel:
-    """What uploads that are models give away.
+    """What uploads that are models give away."""
 
-    Attributes
-    ----------
-    read : Leaked or Exposed or None
-        As on the page of the method, where it has one.
-    records : FromModels or None
-        Whole records, on digits of few pixels; None while they are worked at.
-    """
-
+    #: As on the page of the method, where it has one.
     read: Leaked | Exposed | None
+    #: Whole records, on digits of few pixels; None while they are worked at.
     records: FromModels | None = None
 
 

@@ -37,19 +37,12 @@ DEFENCES: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """The answer.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    draws : int
-        Stand-ins on which it was run at its size; 0 where it is too large.
-    defences : pandas.DataFrame
-        Columns defence, a column for each target (its status), sine, bytes_client, refusal.
-    """
+    """The answer."""
 
     findings: tuple[Finding, ...]
+    #: Stand-ins on which it was run at its size; 0 where it is too large.
     draws: int
+    #: Columns defence, a column for each target (its status), sine, bytes_client, refusal.
     defences: pd.DataFrame
     sure: ClassVar[float] = SURE
 

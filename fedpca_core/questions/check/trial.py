@@ -38,17 +38,10 @@ CENTRINGS = {"none": "none", "own": "own", "pooled": "announced", "secret": "sec
 
 @dataclass(frozen=True)
 class Attacked:
-    """What came of one draw.
-
-    Attributes
-    ----------
-    trial : Trial
-    sine : float
-        How far off the deployment's own answer is.
-    bytes_client : float
-    """
+    """What came of one draw."""
 
     trial: Trial
+    #: How far off the deployment's own answer is.
     sine: float
     bytes_client: float
 

@@ -45,49 +45,33 @@ COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One method's measure along one axis: the median over the starts, and all they span.
+    """One method's measure along one axis: the median over the starts, and all they span."""
 
-    Attributes
-    ----------
-    x, middle, lower, upper : (points,) float64
-    ended : bool
-        Whether the method was done before the others (it keeps its estimate).
-    """
-
+    #: x, middle, lower, upper: (points,) float64.
     x: Array
     middle: Array
     lower: Array
     upper: Array
+    #: Whether the method was done before the others (it keeps its estimate).
     ended: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Metrics of every method and start.
-
-    Attributes
-    ----------
-    tables : mapping of method key to a tuple of metrics frames, one for each start
-    refusals : mapping of method key to the sentence why it could not run
-    notes : mapping of method key to what a visitor should know of its run (`Algorithm.notes`)
-    facts : Facts
-    predictions : mapping of method key to a tuple of frames
-        What first-order theory says of each finished run, where it says so
-        (`fedpca_core.metrics.linearised`; simulation only).
-    unpredicted : mapping of method key to the sentence why it says nothing of a finished run
-    complete : bool
-        False when the comparison was stopped early.
-    unfinished : str or None
-        The method whose last table ends in the middle of a run.
-    """
+    """Metrics of every method and start."""
 
     tables: Mapping[str, tuple[pd.DataFrame, ...]]
     refusals: Mapping[str, str]
+    #: mapping of method key to what a visitor should know of its run (`Algorithm.notes`).
     notes: Mapping[str, tuple[str, ...]]
     facts: Facts
+    #: What first-order theory says of each finished run, where it says so
+    #: (`fedpca_core.metrics.linearised`; simulation only).
     predictions: Mapping[str, tuple[pd.DataFrame, ...]]
     unpredicted: Mapping[str, str]
+    #: False when the comparison was stopped early.
     complete: bool
+    #: The method whose last table ends in the middle of a run.
     unfinished: str | None = None
 
     @property

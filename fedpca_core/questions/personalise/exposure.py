@@ -36,31 +36,23 @@ STARTS = ("common", "independent")
 
 @dataclass(frozen=True, eq=False)
 class Exposed:
-    """What was recovered, and how far from the truth it is (errors are simulation only).
+    """What was recovered, and how far from the truth it is (errors are simulation only)."""
 
-    Attributes
-    ----------
-    errors : mapping of start to (rounds + 1,) float64
-        ‖UUᵀ − RRᵀ‖_F / √(2r) between a client's frame and the recovered one, median over the
-        attacked clients; NaN at the start, when nothing has been sent.
-    baseline : (rounds + 1,) float64
-        The same for a server that takes the common frame for every client's.
-    moment_errors : (attacked,) float64
-        Relative errors of the matrix recovered after a common start, against the one that the
-        client used: S_i, or S_i + E_i but for a multiple of the identity. NaN where that failed.
-    own_errors : (attacked,) float64
-        The same against S_i in any case.
-    record_errors : (attacked,) float64
-        Relative errors of single records (one sample a client); NaN otherwise.
-    noisy : bool
-        Whether the clients used S_i + E_i.
-    """
-
+    #: mapping of start to (rounds + 1,) float64: ‖UUᵀ − RRᵀ‖_F / √(2r) between a client's frame and
+    #: the recovered one, median over the attacked clients; NaN at the start, when nothing has been
+    #: sent.
     errors: Mapping[str, Array]
+    #: (rounds + 1,) float64: The same for a server that takes the common frame for every client's.
     baseline: Array
+    #: (attacked,) float64: Relative errors of the matrix recovered after a common start, against
+    #: the one that the client used: S_i, or S_i + E_i but for a multiple of the identity. NaN where
+    #: that failed.
     moment_errors: Array
+    #: (attacked,) float64: The same against S_i in any case.
     own_errors: Array
+    #: (attacked,) float64: Relative errors of single records (one sample a client); NaN otherwise.
     record_errors: Array
+    #: Whether the clients used S_i + E_i.
     noisy: bool
 
     @property

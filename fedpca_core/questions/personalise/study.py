@@ -52,49 +52,38 @@ class Collaboration:
 
     Errors are those of records over the noise that no model can explain; 1 is perfect. Of a table
     of one's own they are the share of the records' energy that is missed; 0 is perfect.
-
-    Attributes
-    ----------
-    fresh, training : mapping of method key to (rounds + 1,) float64
-        Means over the clients after each round.
-    planned : int
-        Rounds that were asked for; fewer have run when somebody stopped it.
-    limits : mapping of baseline key to float
-        Closed-form fresh error to which it converges.
-    centre : float
-        Fresh error of the true common frame: no shared model can do better for ever. NaN where
-        nobody knows it, with a table of one's own.
-    order : (clients,) int64
-        Clients by their gain over training alone, largest first.
-    gains : mapping of baseline key to (clients,) float64
-        By how much each client's fresh error falls with personalised PCA, in that order.
-    better : int
-        Clients that do better than alone.
-    angles, learned : (shown, shown) float64
-        Largest principal angle, in degrees, between every two clients' true subspaces (with a
-        table of one's own: the leading ones of all their records) and between
-        their personalised models; the first `SHOWN` clients where there are more.
-    median_angle : float
-        Of ``angles``, over the pairs.
-    bytes_sent : mapping of method key to int
-        All clients, both directions, rounds so far.
-    facts : Facts
-        Of the problem, with what noise at the source guarantees. Training alone sends nothing and
-        learns from its own records, without noise.
     """
 
+    #: fresh, training: mapping of method key to (rounds + 1,) float64: Means over the clients after
+    #: each round.
     fresh: Mapping[str, Array]
     training: Mapping[str, Array]
+    #: Rounds that were asked for; fewer have run when somebody stopped it.
     planned: int
+    #: Closed-form fresh error to which it converges.
     limits: Mapping[str, float]
+    #: Fresh error of the true common frame: no shared model can do better for ever. NaN where
+    #: nobody knows it, with a table of one's own.
     centre: float
+    #: (clients,) int64: Clients by their gain over training alone, largest first.
     order: IntArray
+    #: mapping of baseline key to (clients,) float64: By how much each client's fresh error falls
+    #: with personalised PCA, in that order.
     gains: Mapping[str, Array]
+    #: Clients that do better than alone.
     better: int
+    #: angles, learned: (shown, shown) float64: Largest principal angle, in degrees, between every
+    #: two clients' true subspaces (with a table of one's own: the leading ones of all their
+    #: records) and between their personalised models; the first `SHOWN` clients where there are
+    #: more.
     angles: Array
     learned: Array
+    #: Of ``angles``, over the pairs.
     median_angle: float
+    #: All clients, both directions, rounds so far.
     bytes_sent: Mapping[str, int]
+    #: Of the problem, with what noise at the source guarantees. Training alone sends nothing and
+    #: learns from its own records, without noise.
     facts: Facts
 
     @property

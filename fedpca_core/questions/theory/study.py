@@ -26,23 +26,14 @@ from fedpca_core.study.study import Study, stacked
 
 @dataclass(frozen=True)
 class Claim:
-    """The factor a theorem claims for the chosen method, or why there is none.
-
-    Attributes
-    ----------
-    name : str
-    factor : float or None
-    remark : str
-    proved : bool
-        False where the theorem is proved for quadratics only and the problem is none.
-    every_round : bool
-        False where the factor is an expectation, which single steps may exceed.
-    """
+    """The factor a theorem claims for the chosen method, or why there is none."""
 
     name: str
     factor: float | None
     remark: str = ""
+    #: False where the theorem is proved for quadratics only and the problem is none.
     proved: bool = True
+    #: False where the factor is an expectation, which single steps may exceed.
     every_round: bool = True
 
 
@@ -91,34 +82,22 @@ ARRIVED = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """One run, as far as it is shown (distances are simulation only: they need the minimiser).
+    """One run, as far as it is shown (distances are simulation only: they need the minimiser)."""
 
-    Attributes
-    ----------
-    norms : (rounds + 1,) float64
-        Φ over its first value: the norm of the theorems.
-    contractions : (rounds,) float64
-        Φ after over Φ before each round; NaN once Φ is down to round-off.
-    distances : (rounds + 1,) float64
-        ‖z − x*‖/‖x*‖ of the average.
-    diverged : bool
-    largest : float
-        Of ``contractions``; NaN without any.
-    arrived : int or None
-        Rounds until ``distances`` fell to `ARRIVED`.
-    gradients : int or None
-        Local gradients of one client until then; None for exact solves.
-    bytes_up : int or None
-        What all clients had sent until then.
-    """
-
+    #: (rounds + 1,) float64: Φ over its first value: the norm of the theorems.
     norms: Array
+    #: (rounds,) float64: Φ after over Φ before each round; NaN once Φ is down to round-off.
     contractions: Array
+    #: (rounds + 1,) float64: ‖z − x*‖/‖x*‖ of the average.
     distances: Array
     diverged: bool
+    #: Of ``contractions``; NaN without any.
     largest: float
+    #: Rounds until ``distances`` fell to `ARRIVED`.
     arrived: int | None
+    #: Local gradients of one client until then; None for exact solves.
     gradients: int | None
+    #: What all clients had sent until then.
     bytes_up: int | None
 
     @classmethod
@@ -147,24 +126,16 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The chosen method beside its claims, and the other methods on the same problem.
-
-    Attributes
-    ----------
-    course : Course
-    claim : Claim
-    verdict : {"vacuous", "violated", "holds", "none"}
-    spectral : float or None
-        Our bound ρ_spec; None for methods it does not cover.
-    norm, radius : float or None
-        Exact one-step norm and spectral radius on this very problem (quadratics; simulation only).
-    rivals : mapping of name to Course
-    """
+    """The chosen method beside its claims, and the other methods on the same problem."""
 
     course: Course
     claim: Claim
+    #: {"vacuous", "violated", "holds", "none"}.
     verdict: str
+    #: Our bound ρ_spec; None for methods it does not cover.
     spectral: float | None
+    #: norm, radius: Exact one-step norm and spectral radius on this very problem (quadratics;
+    #: simulation only).
     norm: float | None
     radius: float | None
     rivals: Mapping[str, Course]
@@ -281,43 +252,31 @@ Norms = Callable[[Quadratic, Sequence[InexactUzawa]], Array]
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Factors of a round along both axes.
+    """Factors of a round along both axes."""
 
-    Attributes
-    ----------
-    penalties : (points,) float64
-        r in units of λ; the first is 0.
-    claimed : (points,) float64
-        ρ of Theorem 1.
-    admm : (points,) float64
-        Our bound for ADMM (ω = r); NaN at 0.
-    penalty_norms : mapping of problem to (points,) float64
-        Exact one-step norms of exact solves: "two scalar clients", and "this problem" where it is
-        quadratic and small enough (simulation only).
-    window : (low, high) or None
-        Penalties between which Theorem 1 says nothing, in units of λ.
-    best : (penalty, factor)
-        Where Theorem 1 promises most.
-    steps : (points,) int64
-        Numbers of local steps n.
-    by_steps : mapping of name to (points,) float64
-        Theorem 3, Theorem 10 and our bound for Scaffnew, all at r = 0.
-    step_norms, step_rates : mapping of problem to (points,) float64
-        Exact one-step norms and asymptotic rates of Scaffnew.
-    root : float
-        √κ.
-    """
-
+    #: (points,) float64: r in units of λ; the first is 0.
     penalties: Array
+    #: (points,) float64: ρ of Theorem 1.
     claimed: Array
+    #: (points,) float64: Our bound for ADMM (ω = r); NaN at 0.
     admm: Array
+    #: mapping of problem to (points,) float64: Exact one-step norms of exact solves: "two scalar
+    #: clients", and "this problem" where it is quadratic and small enough (simulation only).
     penalty_norms: Mapping[str, Array]
+    #: (low, high) or None: Penalties between which Theorem 1 says nothing, in units of λ.
     window: tuple[float, float] | None
+    #: (penalty, factor): Where Theorem 1 promises most.
     best: tuple[float, float]
+    #: (points,) int64: Numbers of local steps n.
     steps: Array
+    #: mapping of name to (points,) float64: Theorem 3, Theorem 10 and our bound for Scaffnew, all
+    #: at r = 0.
     by_steps: Mapping[str, Array]
+    #: step_norms, step_rates: mapping of problem to (points,) float64: Exact one-step norms and
+    #: asymptotic rates of Scaffnew.
     step_norms: Mapping[str, Array]
     step_rates: Mapping[str, Array]
+    #: √κ.
     root: float
 
 

@@ -59,31 +59,20 @@ SIZES: Mapping[str, Size] = {
 
 @dataclass(frozen=True, eq=False)
 class FromModels:
-    """Records behind uploads that are models.
-
-    Attributes
-    ----------
-    size : Size
-    error : float
-        Of the client's matrix as found, relative (simulation only).
-    found : Records or Differences or None
-        None where the messages determine no matrix.
-    note : str
-        How it ended, in the attack's words.
-    exact : int
-        Recovered records that are the private ones (simulation only).
-    truth : (records, rows, columns) float in [0, 1]
-        Private (simulation only).
-    recovered : (records, rows, columns) float in [0, 1] or None
-        In the order of the true ones.
-    """
+    """Records behind uploads that are models."""
 
     size: Size
+    #: Of the client's matrix as found, relative (simulation only).
     error: float
+    #: None where the messages determine no matrix.
     found: Records | Differences | None
+    #: How it ended, in the attack's words.
     note: str
+    #: Recovered records that are the private ones (simulation only).
     exact: int
+    #: (records, rows, columns) float in [0, 1]: Private (simulation only).
     truth: AnyArray
+    #: (records, rows, columns) float in [0, 1] or None: In the order of the true ones.
     recovered: AnyArray | None
 
 

@@ -43,86 +43,57 @@ FEW = 30.0
 
 @dataclass(frozen=True, eq=False)
 class MethodRecords:
-    """What one method's messages gave away.
+    """What one method's messages gave away."""
 
-    Attributes
-    ----------
-    directions : (rounds + 1,) int
-        How many the server held.
-    attack : str
-        Key of the one that read the messages.
-    findings : tuple of pairs of Finding
-        After every round: of the client's matrix (or the sum), and of its records.
-    certified : int or None
-        Round after which the records are known and proved.
-    note : str
-        How it ended, in the attack's words.
-    distance, log10_chance : float
-        The certificate: largest distance to the grid in steps of it, and the decimal logarithm of
-        the chance that a wrong rotation passes; NaN without one.
-    unique : bool
-        Whether no other records (or differences) on the grid explain the matrix.
-    step : float or None
-        The step of the grid where the server had to guess it.
-    exact : int
-        Recovered records that are the private ones, value for value (simulation only).
-    differences : bool
-        Whether only differences are known, because the mean is not: shown are the records above
-        the smallest value of each feature.
-    answer : float
-        Sine of the largest angle that the method's own answer is off by (simulation only).
-    columns : (rounds + 1,) int
-        Of what came in a round; the first `pictures.SHOWN` of them are shown.
-    received, held : (rounds + 1, tiles, rows, columns) float32 in [0, 1]
-        What came, and what the server made of it; empty for tables.
-    table : pandas.DataFrame or None
-        Recovered rows of a table, in the order of the true ones.
-    exact_cells : (rows, columns) bool
-        Which of them are the private values (simulation only).
-    """
-
+    #: (rounds + 1,) int: How many the server held.
     directions: IntArray
+    #: Key of the one that read the messages.
     attack: str
+    #: After every round: of the client's matrix (or the sum), and of its records.
     findings: tuple[tuple[Finding, Finding], ...]
+    #: Round after which the records are known and proved.
     certified: int | None
+    #: How it ended, in the attack's words.
     note: str
+    #: distance, log10_chance: The certificate: largest distance to the grid in steps of it, and the
+    #: decimal logarithm of the chance that a wrong rotation passes; NaN without one.
     distance: float
     log10_chance: float
+    #: Whether no other records (or differences) on the grid explain the matrix.
     unique: bool
+    #: The step of the grid where the server had to guess it.
     step: float | None
+    #: Recovered records that are the private ones, value for value (simulation only).
     exact: int
+    #: Whether only differences are known, because the mean is not: shown are the records above the
+    #: smallest value of each feature.
     differences: bool
+    #: Sine of the largest angle that the method's own answer is off by (simulation only).
     answer: float
+    #: (rounds + 1,) int: Of what came in a round; the first `pictures.SHOWN` of them are shown.
     columns: IntArray
+    #: received, held: (rounds + 1, tiles, rows, columns) float32 in [0, 1]: What came, and what the
+    #: server made of it; empty for tables.
     received: AnyArray
     held: AnyArray
+    #: Recovered rows of a table, in the order of the true ones.
     table: pd.DataFrame | None
+    #: (rows, columns) bool: Which of them are the private values (simulation only).
     exact_cells: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
 class Recovered:
-    """The section's result.
-
-    Attributes
-    ----------
-    facts : Facts
-    stands_in : bool
-        Whether digits stand in for a synthetic spectrum.
-    records : int
-        How many there are to be found.
-    truth : (shown, rows, columns) float32 in [0, 1]
-        Private (simulation only).
-    rows : pandas.DataFrame or None
-        The private rows of a table (simulation only).
-    found : mapping of method key to MethodRecords
-    refusals : mapping of method key to the sentence why not
-    """
+    """The section's result."""
 
     facts: Facts
+    #: Whether digits stand in for a synthetic spectrum.
     stands_in: bool
+    #: How many there are to be found.
     records: int
+    #: (shown, rows, columns) float32 in [0, 1]: Private (simulation only).
     truth: AnyArray
+    #: The private rows of a table (simulation only).
     rows: pd.DataFrame | None
     found: Mapping[str, MethodRecords]
     refusals: Mapping[str, str]
