@@ -94,10 +94,7 @@ class Compared:
 def compared(deployment: CheckSettings) -> Compared:
     """Attack a deployment as often again as the check did.
 
-    Raises
-    ------
-    InvalidInput
-        It does not run at all.
+    Raises InvalidInput: it does not run at all.
     """
     *_, made = attempts(deployment)
     fresh = [attacked(deployment, deployment.seed + FRESH + 7919 * k) for k in range(len(made))]

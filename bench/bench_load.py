@@ -64,10 +64,7 @@ class Waits:
 def main(arguments: Sequence[str] = ()) -> None:
     """Run the load and print what came of it.
 
-    Raises
-    ------
-    SystemExit
-        With status 1 where the verdict is that the promises do not hold.
+    Raises SystemExit: with status 1 where the verdict is that the promises do not hold.
     """
     parser = argparse.ArgumentParser(prog="python -m bench load", description=__doc__)
     parser.add_argument("--visitors", type=int, default=30)

@@ -69,10 +69,7 @@ def require_noise(deviation: float) -> None:
 def check_client(client: int, clients: int, called: str = "one") -> None:
     """Refuse a client that is not there.
 
-    Raises
-    ------
-    InvalidInput
-        Names the clients there are; ``called`` is what to choose.
+    Raises InvalidInput: names the clients there are; ``called`` is what to choose.
     """
     require(
         client < clients,

@@ -51,10 +51,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Array:
 def mu_of(epsilon: ArrayLike, delta: ArrayLike) -> Array:
     """Largest mu such that every mu-GDP mechanism is (epsilon, delta)-DP.
 
-    Raises
-    ------
-    InvalidInput
-        epsilon not positive and finite, delta outside (0, 1).
+    Raises InvalidInput: epsilon not positive and finite, delta outside (0, 1).
     """
     eps, dlt = np.broadcast_arrays(np.asarray(epsilon, float), np.asarray(delta, float))
     check_epsilon(eps)

@@ -237,10 +237,8 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
     Two runs at epsilon = 1 and delta = 1e-6 are one at 1.45. A record that joins or leaves between
     two runs is exactly this case.
 
-    Raises
-    ------
-    InvalidInput
-        No run, or runs whose unit, clip norm or delta differ: they have no common statement.
+    Raises InvalidInput: no run, or runs whose unit, clip norm or delta differ: they have no common
+    statement.
     """
     require(len(guarantees) > 0, "There is no run to add up; give at least one guarantee.")
     first = guarantees[0]

@@ -73,10 +73,7 @@ class Parameter:
     def narrowed(self, **changes: Any) -> Parameter:
         """The same parameter with another default, a smaller range, other words of help.
 
-        Raises
-        ------
-        ValueError
-            A wider range, or another name: a parameter means the same on every page.
+        Raises ValueError: a wider range, or another name: a parameter means the same on every page.
         """
         renamed = {"key", "label", "travels"} & set(changes)
         if renamed:
@@ -271,10 +268,8 @@ def said(value: object, most: int = 40) -> str:
 def read_json(text: str) -> Any:
     """What a file of JSON holds.
 
-    Raises
-    ------
-    InvalidInput
-        It is none: broken, nested too deeply, or with a number of thousands of digits.
+    Raises InvalidInput: it is none: broken, nested too deeply, or with a number of thousands of
+    digits.
     """
     try:
         return json.loads(text)
@@ -502,11 +497,8 @@ class Settings:
     def from_json(cls, text: str) -> Reading:
         """Read a configuration file tolerantly.
 
-        Raises
-        ------
-        InvalidInput
-            Not JSON, or a file for something else. Unknown and out-of-range fields do not raise:
-            the reading says what is wrong with them.
+        Raises InvalidInput: not JSON, or a file for something else. Unknown and out-of-range fields
+        do not raise: the reading says what is wrong with them.
         """
         content = read_json(text)
         require(
@@ -532,10 +524,7 @@ class Settings:
     def from_file(cls, text: str) -> Self:
         """Read a configuration file strictly: what does not fit is refused, not replaced.
 
-        Raises
-        ------
-        InvalidInput
-            The first thing that is wrong with the file.
+        Raises InvalidInput: the first thing that is wrong with the file.
         """
         reading = cls.from_json(text)
         if reading.faults:

@@ -19,11 +19,6 @@ from fedpca_core.errors import require
 class Streams:
     """All randomness of one run.
 
-    Parameters
-    ----------
-    seed : int
-        Non-negative seed of the run.
-
     Notes
     -----
     Streams in use: ``"data"`` (problems), ``"heterogeneity"`` (what its parameter turns or
@@ -34,6 +29,7 @@ class Streams:
     so the same name and key always give the same draws.
     """
 
+    #: Non-negative seed of the run.
     seed: int
 
     def __post_init__(self) -> None:

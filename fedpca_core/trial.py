@@ -256,10 +256,7 @@ def alone(
 
     Other attacks that fit are left waiting.
 
-    Raises
-    ------
-    InvalidInput
-        The messages that it reads are missing.
+    Raises InvalidInput: the messages that it reads are missing.
     """
     fitting = on_matrices(deployment, client)
     prices = {one.key: one.seconds(deployment, client) for one in fitting if one.key != key}

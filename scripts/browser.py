@@ -65,10 +65,7 @@ def find() -> str:
 def chromium(*flags: str) -> Iterator[Any]:
     """A running Playwright browser that has never been anywhere.
 
-    Raises
-    ------
-    NoBrowser
-        There is none, or no Playwright.
+    Raises NoBrowser: there is none, or no Playwright.
     """
     try:
         from playwright.sync_api import sync_playwright

@@ -40,10 +40,7 @@ STATEMENT = re.compile(
 def folder() -> Path | None:
     """Where the texts are; None where nobody says and none are beside the clone.
 
-    Raises
-    ------
-    InvalidInput
-        FEDPCA_PAPERS names something else.
+    Raises InvalidInput: FEDPCA_PAPERS names something else.
     """
     named = os.environ.get("FEDPCA_PAPERS", "")
     require(
@@ -57,10 +54,7 @@ def folder() -> Path | None:
 def lines_of(one: Paper, texts: Path) -> Sequence[str]:
     """The lines of a paper's text, the first at index 0.
 
-    Raises
-    ------
-    InvalidInput
-        No text begins with the title.
+    Raises InvalidInput: no text begins with the title.
     """
     for file in sorted(texts.glob("*.txt")):
         text = file.read_text(encoding="utf-8").replace("\xa0", " ")

@@ -295,11 +295,8 @@ def encode(
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
 
-    Raises
-    ------
-    InvalidInput
-        If lengths do not fit the number of rounds, a key is used twice, or there is nothing to
-        show.
+    Raises InvalidInput: if lengths do not fit the number of rounds, a key is used twice, or there
+    is nothing to show.
     """
     require(rounds >= 0, f"The view {key!r} has {rounds} rounds; give 0 or more.")
     require(

@@ -33,10 +33,7 @@ _NAMES = {
 def number(name: str, default: int, least: int = 1) -> int:
     """A whole number of the environment.
 
-    Raises
-    ------
-    InvalidInput
-        Something else stands there; the server does not start.
+    Raises InvalidInput: something else stands there; the server does not start.
     """
     text = os.environ.get(name, "").strip() or str(default)
     if not text.isdecimal() or len(text) > 9 or int(text) < least:

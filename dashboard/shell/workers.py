@@ -117,10 +117,8 @@ class Worker:
 
         While the study is silent its last step is repeated, at which a visitor may leave.
 
-        Raises
-        ------
-        InvalidInput
-            The study's own refusal, that it took too much memory, or that its process ended.
+        Raises InvalidInput: the study's own refusal, that it took too much memory, or that its
+        process ended.
         """
         finished = False
         last: Step[Any] = Step(0.0, "Starting")

@@ -59,12 +59,9 @@ class NoisyAnswers:
     def apply(self, frames: Array, active: Array | None = None) -> Array:
         """Noisy products ``S_i Q + N_i``, (clients, features, columns); once a round.
 
-        Raises
-        ------
-        InvalidInput
-            A second product in the round, frames without orthonormal columns, clients left out, or
-            a probe that overlaps an earlier one where the noise is calibrated to orthogonal ones:
-            all would release more than was accounted.
+        Raises InvalidInput: a second product in the round, frames without orthonormal columns,
+        clients left out, or a probe that overlaps an earlier one where the noise is calibrated to
+        orthogonal ones: all would release more than was accounted.
         """
         if self._generator is None or active is not None:
             raise InvalidInput(_REFUSAL.format(asked="a product outside the one of its round"))

@@ -30,10 +30,7 @@ METHODS: dict[str, Method] = {}
 def register(*methods: Method) -> None:
     """Add methods.
 
-    Raises
-    ------
-    ValueError
-        A key that is taken.
+    Raises ValueError: a key that is taken.
     """
     for method in methods:
         if method.key in METHODS:

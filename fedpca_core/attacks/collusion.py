@@ -46,11 +46,8 @@ def collude(transcript: Transcript, colluders: Sequence[Testimony]) -> Transcrip
     Rounds whose sum is left with a single client show that client's upload as if there were no
     secure aggregation.
 
-    Raises
-    ------
-    InvalidInput
-        A transcript without sums, a client that testifies twice, a message missing from a
-        testimony, or nobody left to attack.
+    Raises InvalidInput: a transcript without sums, a client that testifies twice, a message missing
+    from a testimony, or nobody left to attack.
     """
     clients = [testimony.client for testimony in colluders]
     require(

@@ -38,11 +38,8 @@ def records_behind(transcript: Transcript, client: int) -> int:
     always of the same clients. (Where the clients in the sums change, `attacks.pooled` singles out
     each of them, and the client's own count again.)
 
-    Raises
-    ------
-    InvalidInput
-        Sums over clients that do not count by their records: the difference is then no single
-        record.
+    Raises InvalidInput: sums over clients that do not count by their records: the difference is
+    then no single record.
     """
     own = int(transcript.samples[client])
     sums = [exchange for exchange in transcript.exchanges if exchange.uploads is None]

@@ -112,11 +112,8 @@ def second_moment(
     clients put noise on their matrices (public knowledge): then none is singular, and the multiple
     of the identity is a guess.
 
-    Raises
-    ------
-    InvalidInput
-        No two consecutive frames could be recovered; steps chosen from private data; too many
-        features for a dense solve.
+    Raises InvalidInput: no two consecutive frames could be recovered; steps chosen from private
+    data; too many features for a dense solve.
     """
     features = transcript.features
     require(

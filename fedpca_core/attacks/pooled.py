@@ -181,10 +181,8 @@ def _alike(one: _Sum, first: _Sum) -> bool:
 def mean_system(transcript: Transcript, client: int, rounds: int | None = None) -> LinearSystem:
     """Questions and answers of the mean over the clients in the sums, always the same ones.
 
-    Raises
-    ------
-    InvalidInput
-        No sums, or sums over changing clients: `pooled` then singles out each of them.
+    Raises InvalidInput: no sums, or sums over changing clients: `pooled` then singles out each of
+    them.
     """
     chosen = transcript.until(rounds)
     *_, everything = _growing(chosen, client, _start(None, chosen.features))

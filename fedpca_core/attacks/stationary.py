@@ -51,10 +51,8 @@ def participations(
 ) -> list[Participation]:
     """Replay a client's Y_i and T_i from its uploads.
 
-    Raises
-    ------
-    InvalidInput
-        Another method; unknown client; uploads hidden by secure aggregation or not recorded.
+    Raises InvalidInput: another method; unknown client; uploads hidden by secure aggregation or not
+    recorded.
     """
     require(
         algorithm.public_duals,

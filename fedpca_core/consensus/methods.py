@@ -50,13 +50,7 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class FedAvg(Method):
-    """Local gradient steps, then the average; nothing corrects for differences between clients.
-
-    Parameters
-    ----------
-    local_steps : int
-    step_size : float
-    """
+    """Local gradient steps, then the average; nothing corrects for differences between clients."""
 
     local_steps: int
     step_size: float
@@ -83,17 +77,6 @@ class InexactUzawa(Method):
     Each client minimises ``f_i(x) - <H_i, x> + penalty |x - z|^2 / 2``, exactly or by gradient
     steps from z; the server averages; ``H_i <- H_i + dual_step (z - x_i)``.
 
-    Parameters
-    ----------
-    penalty : float
-        r, at least 0.
-    dual_step : float
-        omega.
-    local_steps : int or None
-        n gradient steps; None solves exactly.
-    step_size : float or None
-        gamma of the gradient steps.
-
     Notes
     -----
     With r = 0 and omega = 1/(n gamma) this is deterministic Scaffnew or SCAFFOLD (algorithm 1);
@@ -102,9 +85,13 @@ class InexactUzawa(Method):
     round-off in mean H by |1 - omega/r| a round and is undefined at r = 0.
     """
 
+    #: r, at least 0.
     penalty: float
+    #: omega.
     dual_step: float
+    #: n gradient steps; None solves exactly.
     local_steps: int | None = None
+    #: gamma of the gradient steps.
     step_size: float | None = None
 
     def __post_init__(self) -> None:
@@ -143,16 +130,10 @@ class InexactUzawa(Method):
 
 @dataclass(frozen=True)
 class ProxSkip(Method):
-    """One gradient step, and with probability p an average (Mishchenko et al.; deterministic f_i).
-
-    Parameters
-    ----------
-    step_size : float
-    probability : float
-        p in (0, 1]; 1/p steps lie between two communications on average.
-    """
+    """One gradient step, and with probability p an average (Mishchenko et al.; deterministic f_i)."""
 
     step_size: float
+    #: p in (0, 1]; 1/p steps lie between two communications on average.
     probability: float
 
     def __post_init__(self) -> None:

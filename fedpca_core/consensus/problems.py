@@ -80,20 +80,14 @@ class ConsensusProblem(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Quadratic(ConsensusProblem):
-    """``f_i(x) = x^T A_i x / 2 - b_i^T x``.
-
-    Parameters
-    ----------
-    name : str
-    hessians : (clients, features, features) float64, symmetric positive definite
-    linear : (clients, features) float64
-    convex : bool
-        False allows indefinite Hessians, about which nothing is proved.
-    """
+    """``f_i(x) = x^T A_i x / 2 - b_i^T x``."""
 
     name: str
+    #: (clients, features, features) float64, symmetric positive definite.
     hessians: Array
+    #: (clients, features) float64.
     linear: Array
+    #: False allows indefinite Hessians, about which nothing is proved.
     convex: bool = True
 
     def __post_init__(self) -> None:
@@ -153,22 +147,15 @@ class Quadratic(ConsensusProblem):
 
 @dataclass(frozen=True, eq=False)
 class Logistic(ConsensusProblem):
-    """Logistic regression with ridge: ``scale (mean log(1 + exp(-y B x)) + ridge |x|^2 / 2)``.
-
-    Parameters
-    ----------
-    name : str
-    records : (clients, samples, features) float64
-    labels : (clients, samples) float64, -1 or 1
-    ridge : float
-    scale : float
-        Multiplies every f_i; it sets lambda = scale * ridge.
-    """
+    """Logistic regression with ridge: ``scale (mean log(1 + exp(-y B x)) + ridge |x|^2 / 2)``."""
 
     name: str
+    #: (clients, samples, features) float64.
     records: Array
+    #: (clients, samples) float64, -1 or 1.
     labels: Array
     ridge: float
+    #: Multiplies every f_i; it sets lambda = scale * ridge.
     scale: float = 1.0
 
     @property

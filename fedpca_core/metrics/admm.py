@@ -22,10 +22,8 @@ from fedpca_core.protocol.transcript import Exchange
 def checked(trace: Trace) -> tuple[Exchange, ...]:
     """The exchanges of a FedPE or FedPG run whose messages and client states were all kept.
 
-    Raises
-    ------
-    InvalidInput
-        The run is not one of FedPE or FedPG, or its messages or client states were not kept.
+    Raises InvalidInput: the run is not one of FedPE or FedPG, or its messages or client states were
+    not kept.
     """
     algorithm, exchanges = trace.algorithm, trace.transcript.exchanges
     require(

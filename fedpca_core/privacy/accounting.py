@@ -126,10 +126,7 @@ def within(
 ) -> FedPower | Noisy:
     """The same algorithm with the least noise that keeps every client within (epsilon, delta).
 
-    Raises
-    ------
-    InvalidInput
-        No noise helps; the sentence says why.
+    Raises InvalidInput: no noise helps; the sentence says why.
     """
     mean = setting.paid_mean
     left = float(mu_of(epsilon, delta)) ** 2 - (0.0 if mean is None else mean.mu**2)

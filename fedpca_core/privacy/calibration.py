@@ -69,26 +69,18 @@ def exact_multiplier(epsilon: float, delta: float, releases: int) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Which noise a budget buys.
+    """Which noise a budget buys."""
 
-    Parameters
-    ----------
-    kind : {"exact", "published"}
-    epsilon, delta : float
-        Budget of the whole run.
-    releases : int
-        T, products with S_i (not communications) in the run.
-    columns : int
-        r, columns of every frame.
-    clip_norm : float
-        C, largest norm of a record.
-    """
-
+    #: {"exact", "published"}.
     kind: str
+    #: epsilon, delta: Budget of the whole run.
     epsilon: float
     delta: float
+    #: T, products with S_i (not communications) in the run.
     releases: int
+    #: r, columns of every frame.
     columns: int
+    #: C, largest norm of a record.
     clip_norm: float = 1.0
 
     def __post_init__(self) -> None:

@@ -48,10 +48,7 @@ class Promise:
 def promised(file: IO[bytes]) -> Promise:
     """Read the header; the file stands at the first number afterwards.
 
-    Raises
-    ------
-    One of `SPOILED`
-        It is none.
+    Raises one of `SPOILED`: it is none.
     """
     return Promise(*_READERS[np.lib.format.read_magic(file)](file))
 
@@ -59,10 +56,7 @@ def promised(file: IO[bytes]) -> Promise:
 def content(file: IO[bytes], promise: Promise) -> AnyArray:
     """Read the numbers after a header, with a bound by what the file has.
 
-    Raises
-    ------
-    One of `SPOILED`
-        The file ends too early or is damaged.
+    Raises one of `SPOILED`: the file ends too early or is damaged.
     """
     body = file.read(promise.bytes)
     if len(body) != promise.bytes:

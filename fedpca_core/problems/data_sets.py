@@ -345,10 +345,7 @@ def find(
 
     A sample that comes along counts, unless the ``whole`` set is asked for.
 
-    Raises
-    ------
-    InvalidInput
-        An unknown key.
+    Raises InvalidInput: an unknown key.
     """
     require(
         key in DATA_SETS,
@@ -368,10 +365,8 @@ def find(
 def require_here(keys: Iterable[str], *, whole: bool = False) -> None:
     """Refuse before any work is done where a data set is missing, or is a sample only.
 
-    Raises
-    ------
-    MissingData
-        The first of ``keys`` that is not on this machine, and the command that helps.
+    Raises MissingData: the first of ``keys`` that is not on this machine, and the command that
+    helps.
     """
     for key in keys:
         if find(key, whole=whole) is None:
@@ -381,10 +376,7 @@ def require_here(keys: Iterable[str], *, whole: bool = False) -> None:
 def files_of(key: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
     """The files of a data set.
 
-    Raises
-    ------
-    InvalidInput
-        An unknown key, or files that are not on this machine (`MissingData`).
+    Raises InvalidInput: an unknown key, or files that are not on this machine (`MissingData`).
     """
     found = find(key, folder)
     if found is None:

@@ -52,10 +52,7 @@ Images = tuple[AnyArray, AnyArray]
 def file_stamp(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, int] | None:
     """The file of a data set and when it was changed, in nanoseconds; None without a file.
 
-    Raises
-    ------
-    InvalidInput
-        An unknown name, or a data set that is not on this machine.
+    Raises InvalidInput: an unknown name, or a data set that is not on this machine.
     """
     require(
         name in SOURCES,

@@ -143,10 +143,8 @@ def first_difference(one: Sequence[Column], other: Sequence[Column]) -> int | No
 def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Column, ...]:
     """The features in the order in which `read_moments` takes them, without reading a record.
 
-    Raises
-    ------
-    InvalidInput
-        A file that cannot be read, a column that is missing, files of one folder that differ.
+    Raises InvalidInput: a file that cannot be read, a column that is missing, files of one folder
+    that differ.
     """
     place = Path(source)
     if not place.is_dir():

@@ -122,10 +122,7 @@ _remembered = lru_cache(maxsize=2)(_unit_noise)
 def perturbed(data: ClientData, noise: Array, streams: Streams, release: int = 0) -> ClientData:
     """The clients' data with M_i = S_i + E_i in the place of S_i.
 
-    Raises
-    ------
-    InvalidInput
-        More memory than a computer has to spare: M_i has no thin factor.
+    Raises InvalidInput: more memory than a computer has to spare: M_i has no thin factor.
     """
     size = 8 * data.clients * data.features**2
     require(
@@ -153,10 +150,8 @@ def clipped_data(
 ) -> ClientData:
     """The clients' data with every record clipped, or as they are where they are short enough.
 
-    Raises
-    ------
-    InvalidInput
-        Only second moments are kept and their records have no known bound, or a longer one.
+    Raises InvalidInput: only second moments are kept and their records have no known bound, or a
+    longer one.
     """
     if bound is not None and bound <= clip_norm * (1 + NORM_ROUNDING):
         return data

@@ -382,10 +382,7 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
 
     Centring and scaling stay as they are: they were agreed on before.
 
-    Raises
-    ------
-    InvalidInput
-        A problem whose records are not kept, or one without that client or record.
+    Raises InvalidInput: a problem whose records are not kept, or one without that client or record.
     """
     require(
         problem.source is None,

@@ -140,10 +140,7 @@ def decay_spectrum(
 def singular_values(features: int, decay: float | None, condition: float | None) -> Array:
     """Sigma_jj, (features,), largest first (always 1).
 
-    Raises
-    ------
-    InvalidInput
-        Both a decay and a condition number, or one out of range.
+    Raises InvalidInput: both a decay and a condition number, or one out of range.
     """
     require(
         decay is None or condition is None,

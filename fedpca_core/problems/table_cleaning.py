@@ -185,10 +185,8 @@ def public_table(
     Every named column is a feature, constant or not, and every row with a client is a record; a
     cell that holds no number counts as 0 (`cell_numbers`).
 
-    Raises
-    ------
-    InvalidInput
-        No columns, unknown or too many; a client column that names one client or too many.
+    Raises InvalidInput: no columns, unknown or too many; a client column that names one client or
+    too many.
     """
     frame = _named(frame, columns, client_column)
     chosen = [name for name in dict.fromkeys(columns) if name != client_column]

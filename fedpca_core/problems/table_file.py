@@ -26,10 +26,7 @@ _SEPARATORS = (b",", b";", b"\t", b"|")
 def shape(content: bytes, name: str) -> tuple[int, int]:
     """Rows and columns that a file promises, from its header and its line ends alone.
 
-    Raises
-    ------
-    InvalidInput
-        The header is broken.
+    Raises InvalidInput: the header is broken.
     """
     if content.startswith(b"PAR1"):
         about = _parquet(content, name).metadata

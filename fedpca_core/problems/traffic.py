@@ -60,10 +60,8 @@ class DetectionTask:
 
         The names of the features and the transform count as public.
 
-        Raises
-        ------
-        InvalidInput
-            As `Problem.private`: records must be centred only, not divided by deviations.
+        Raises InvalidInput: as `Problem.private`: records must be centred only, not divided by
+        deviations.
         """
         problem = self.problem.private(
             epsilon,

@@ -95,10 +95,7 @@ class Schema:
     def values(self, table: pd.DataFrame, file: str, *, strict: bool = True) -> Array:
         """All features of some rows; NaN where a cell is empty or, where not strict, holds text.
 
-        Raises
-        ------
-        InvalidInput
-            Text in a numeric column; the sentence quotes it and its row.
+        Raises InvalidInput: text in a numeric column; the sentence quotes it and its row.
         """
         result = np.zeros((len(table), len(self.feature_names)))
         for index, column in enumerate(self.numeric):

@@ -44,11 +44,8 @@ def describe(algorithm: Algorithm) -> dict[str, Any]:
 def restore(described: object, nested: int = 0) -> Algorithm:
     """The algorithm that `describe` described. Nothing but an `Algorithm` is ever made.
 
-    Raises
-    ------
-    InvalidInput
-        A class that is not known here (`fedpca_core` imports all of its own), or parameters that
-        do not fit it.
+    Raises InvalidInput: a class that is not known here (`fedpca_core` imports all of its own), or
+    parameters that do not fit it.
     """
     known = {kind.__name__: kind for kind in _kinds(Algorithm)}  # type: ignore[type-abstract]
     found = described if isinstance(described, Mapping) else {}

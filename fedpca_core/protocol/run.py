@@ -164,10 +164,7 @@ class Run(ABC):
     def trace(self) -> Trace:
         """Everything computed so far as an immutable trace.
 
-        Raises
-        ------
-        InvalidInput
-            Nothing has been computed yet.
+        Raises InvalidInput: nothing has been computed yet.
         """
         done = self._rounds
         require(

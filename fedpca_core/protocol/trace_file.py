@@ -97,11 +97,8 @@ def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
 def load_trace(file: str | Path | IO[bytes]) -> Trace:
     """Read what `save_trace` wrote; what does not fit together is refused before it is unpacked.
 
-    Raises
-    ------
-    InvalidInput
-        Not such a file, one of another version, one that is damaged or larger than 1 GB, or one
-        whose parts contradict each other.
+    Raises InvalidInput: not such a file, one of another version, one that is damaged or larger than
+    1 GB, or one whose parts contradict each other.
     """
     try:
         with zipfile.ZipFile(file) as archive:

@@ -22,12 +22,7 @@ from fedpca_core.streams import Streams
 
 @dataclass(frozen=True)
 class Wrapper(Algorithm):
-    """Delegates every step to ``method``; subclasses override what they change.
-
-    Parameters
-    ----------
-    method : Algorithm
-    """
+    """Delegates every step to ``method``; subclasses override what they change."""
 
     method: Algorithm
     components: int = field(init=False)

@@ -58,10 +58,7 @@ _CIFAR_RECORD = 1 + 3 * 32 * 32
 def idx(path: Path) -> AnyArray:
     """The array in a compressed file of the form that MNIST introduced (uint8).
 
-    Raises
-    ------
-    InvalidInput
-        Another form, or fewer or more values than its header promises.
+    Raises InvalidInput: another form, or fewer or more values than its header promises.
     """
     content = gzip.decompress(path.read_bytes())
     zero, kind, dimensions = struct.unpack(">HBB", content[:4])
@@ -96,10 +93,7 @@ def _idx_pairs(files: Files) -> Iterator[tuple[AnyArray, AnyArray]]:
 def _first_of_each(classes: AnyArray, count: int) -> AnyArray:
     """Places of the first ``count`` of every class, sorted by class.
 
-    Raises
-    ------
-    InvalidInput
-        A class has fewer.
+    Raises InvalidInput: a class has fewer.
     """
     places = [np.flatnonzero(classes == label)[:count] for label in range(10)]
     fewest = min(map(len, places))
@@ -179,10 +173,7 @@ def olivetti(files: Files) -> Made:
 def _csv(path: Path, columns: tuple[str, ...], **options: Any) -> pd.DataFrame:
     """A publisher's table with at least these columns.
 
-    Raises
-    ------
-    InvalidInput
-        Columns are missing.
+    Raises InvalidInput: columns are missing.
     """
     table = pd.read_csv(path, low_memory=False, encoding="utf-8-sig", **options)
     missing = [name for name in columns if name not in table]
@@ -328,10 +319,7 @@ CONVERTERS: Mapping[str, Converter] = {
 def converted(key: str, files: Files) -> Made:
     """The files of a data set, made of its originals.
 
-    Raises
-    ------
-    InvalidInput
-        An original that is not what it should be.
+    Raises InvalidInput: an original that is not what it should be.
     """
     try:
         return CONVERTERS[key](files)

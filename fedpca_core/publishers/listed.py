@@ -14,10 +14,7 @@ _WIDTH = 100
 def by_name(name: str) -> DataSet:
     """The data set that the command calls so.
 
-    Raises
-    ------
-    InvalidInput
-        There is none.
+    Raises InvalidInput: there is none.
     """
     names = {one.name: one for one in DATA_SETS.values()}
     require(name in names, f"There is no data set “{name}”; choose one of {', '.join(names)}.")

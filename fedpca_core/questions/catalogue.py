@@ -135,10 +135,7 @@ def studies_of(settings: Settings) -> list[Study[Any, Any]]:
 def read_settings(text: str) -> Settings:
     """The settings of a configuration file of any kind, strictly.
 
-    Raises
-    ------
-    InvalidInput
-        Not a configuration file, an unknown kind, or a value that does not fit.
+    Raises InvalidInput: not a configuration file, an unknown kind, or a value that does not fit.
     """
     content = read_json(text)
     if not isinstance(content, dict) or not isinstance(content.get("kind"), str):

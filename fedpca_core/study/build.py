@@ -73,10 +73,7 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
 def before_noise(settings: ConvergeSettings, data: OwnData | None = None) -> Problem:
     """The problem without noise, but prepared so that the settings' ε can cover it.
 
-    Raises
-    ------
-    InvalidInput
-        As `build_problem`.
+    Raises InvalidInput: as `build_problem`.
     """
     problem = _PROBLEMS.get(_key(settings, data), lambda: _built(settings, data))
     check_components(settings.components, problem.features)

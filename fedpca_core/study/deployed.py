@@ -70,10 +70,7 @@ def deployment_of(
 def private_matrix(problem: Problem, client: int) -> Array:
     """The attacked client's true S_i, without noise (simulation only).
 
-    Raises
-    ------
-    InvalidInput
-        There is no such client.
+    Raises InvalidInput: there is no such client.
     """
     check_client(client, problem.clients, "an attacked client")
     return held_matrix(problem.unperturbed, client)

@@ -11,10 +11,7 @@ from fedpca_core.errors import InvalidInput
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write under another name first, then rename: a reader never sees half a file.
 
-    Raises
-    ------
-    InvalidInput
-        The folder cannot be written.
+    Raises InvalidInput: the folder cannot be written.
     """
     unfinished = path.with_name(f".{path.name}.part")
     try:

@@ -54,10 +54,7 @@ class Limits:
     def check_file(self, name: str, rows: int, columns: int, remedy: str) -> None:
         """Refuse a file that is too large to be parsed.
 
-        Raises
-        ------
-        InvalidInput
-            Names the limit, what was found, and the remedy.
+        Raises InvalidInput: names the limit, what was found, and the remedy.
         """
         require(
             columns <= self.columns,

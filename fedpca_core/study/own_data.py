@@ -29,10 +29,7 @@ class OwnData:
     def of(cls, path: Path) -> OwnData:
         """Read a file from disk.
 
-        Raises
-        ------
-        InvalidInput
-            It cannot be read.
+        Raises InvalidInput: it cannot be read.
         """
         try:
             return cls(path.name, path.read_bytes())
@@ -51,10 +48,7 @@ class OwnData:
     def shape(self) -> tuple[int, int]:
         """Rows and columns that the file promises; it is not parsed.
 
-        Raises
-        ------
-        InvalidInput
-            Its header is broken.
+        Raises InvalidInput: its header is broken.
         """
         return shape(self.content, self.name)
 
@@ -62,9 +56,6 @@ class OwnData:
     def table(self) -> pd.DataFrame:
         """The file as a table.
 
-        Raises
-        ------
-        InvalidInput
-            It is no table; the sentence says why.
+        Raises InvalidInput: it is no table; the sentence says why.
         """
         return read_table(self.content, self.name)

@@ -73,10 +73,7 @@ class Study(ABC, Generic[S, R]):
     def run(self, settings: S, data: OwnData | None = None) -> Run[R]:
         """Compute, yielding a `Step` now and then and returning the result.
 
-        Raises
-        ------
-        InvalidInput
-            Settings or data that do not fit; the sentence names the remedy.
+        Raises InvalidInput: settings or data that do not fit; the sentence names the remedy.
         """
 
     @abstractmethod
@@ -110,10 +107,7 @@ def stacked(parts: Iterable[Mapping[str, Any] | pd.DataFrame]) -> pd.DataFrame:
 def registered(*studies: Study[Any, Any]) -> Mapping[str, Study[Any, Any]]:
     """Studies by key, in order.
 
-    Raises
-    ------
-    ValueError
-        Two with the same key.
+    Raises ValueError: two with the same key.
     """
     found = {study.key: study for study in studies}
     if len(found) < len(studies):

@@ -140,10 +140,7 @@ def problems(
 
     Each run releases once, with noise of its own.
 
-    Raises
-    ------
-    InvalidInput
-        More newcomers than the client holds.
+    Raises InvalidInput: more newcomers than the client holds.
     """
     honest = before_noise(settings, data)
     earlier = _before(honest, settings)

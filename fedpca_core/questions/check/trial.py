@@ -100,10 +100,7 @@ def stated(settings: CheckSettings) -> Deployment:
 def attacked(settings: CheckSettings, seed: int) -> Attacked:
     """Run the deployment on records drawn from ``seed`` and attack it.
 
-    Raises
-    ------
-    InvalidInput
-        The method does not run on this channel.
+    Raises InvalidInput: the method does not run on this channel.
     """
     honest, strangers = drawn(settings, seed)
     there = replace(run_settings(settings), seed=seed % 100_000)

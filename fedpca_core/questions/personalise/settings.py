@@ -100,10 +100,7 @@ class PersonaliseSettings(Settings):
     def build(self, data: OwnData | None = None) -> PersonalProblem:
         """The clients' data; with a finite ε they hold noisy second moments.
 
-        Raises
-        ------
-        InvalidInput
-            Sizes that do not fit, or a table that does not.
+        Raises InvalidInput: sizes that do not fit, or a table that does not.
         """
         if self.problem == "table":
             apart = None if self.client_column else self.heterogeneity

@@ -130,10 +130,8 @@ class TheorySettings(Settings):
     def table(self, data: OwnData | None) -> Problem:
         """The visitor's table.
 
-        Raises
-        ------
-        InvalidInput
-            No table, or one with more unknowns than exact worst cases are computed for.
+        Raises InvalidInput: no table, or one with more unknowns than exact worst cases are computed
+        for.
         """
         apart = None if self.client_column else self.heterogeneity
         also = (self.target,) if self.target else ()
@@ -150,10 +148,7 @@ class TheorySettings(Settings):
     def build(self, data: OwnData | None = None) -> ConsensusProblem:
         """The problem these settings describe.
 
-        Raises
-        ------
-        InvalidInput
-            A table that does not fit.
+        Raises InvalidInput: a table that does not fit.
         """
         if self.problem == "pair":
             return scalar_pair(LOW, self.high)
