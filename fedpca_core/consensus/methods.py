@@ -130,7 +130,7 @@ class InexactUzawa(Method):
 
 @dataclass(frozen=True)
 class ProxSkip(Method):
-    """One gradient step, and with probability p an average (Mishchenko et al.; deterministic f_i)."""
+    """A gradient step, and with probability p an average (Mishchenko et al.; deterministic f_i)."""
 
     step_size: float
     #: p in (0, 1]; 1/p steps lie between two communications on average.
