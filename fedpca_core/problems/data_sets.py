@@ -7,6 +7,7 @@ command `COMMAND` puts them; nothing but that command ever asks for something ov
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -101,231 +102,18 @@ class MissingData(InvalidInput):
         self.key = key
 
 
-_CC_BY = "CC BY 4.0"
-_UNSW = "free for academic research with citation; commercial use by agreement"
-_IDX = (
-    "train-images-idx3-ubyte.gz",
-    "train-labels-idx1-ubyte.gz",
-    "t10k-images-idx3-ubyte.gz",
-    "t10k-labels-idx1-ubyte.gz",
-)
+def _read() -> dict[str, DataSet]:
+    """What `data_sets.toml` says, by key."""
+    found = {}
+    text = resources.files("fedpca_core.problems").joinpath("data_sets.toml").read_text("utf-8")
+    for key, one in tomllib.loads(text).items():
+        originals = tuple(Original(**each) for each in one.pop("originals", ()))
+        files = tuple(one.pop("files", ()))
+        found[key] = DataSet(key, files=files, originals=originals, **one)
+    return found
 
 
-def _idx(host: str, *about: tuple[str, float]) -> tuple[Original, ...]:
-    """The four files of MNIST and of what has its form, by checksum and size."""
-    return tuple(
-        Original(name, f"{host}/{name}", sha256, megabytes)
-        for name, (sha256, megabytes) in zip(_IDX, about, strict=True)
-    )
-
-
-DATA_SETS: Mapping[str, DataSet] = {
-    one.key: one
-    for one in (
-        DataSet(
-            key="digits",
-            name="digits",
-            title="Digits",
-            purpose="images, also where a client holds few of them",
-            holds="1,797 images of 8 × 8 pixels in 10 classes",
-            licence=_CC_BY,
-            citation="E. Alpaydin, C. Kaynak, “Optical Recognition of Handwritten Digits”, UCI "
-            "Machine Learning Repository, 1998. doi:10.24432/C50P49",
-            page="https://archive.ics.uci.edu/dataset/80",
-        ),
-        DataSet(
-            key="fashion_mnist",
-            name="fashion-mnist",
-            title="Fashion-MNIST",
-            purpose="images of garments",
-            holds="the first 10,000 and 5,000 images of 28 × 28 pixels in 10 classes",
-            licence="MIT",
-            citation="H. Xiao, K. Rasul, R. Vollgraf, “Fashion-MNIST: a novel image dataset for "
-            "benchmarking machine learning algorithms”, 2017. arXiv:1708.07747",
-            page="https://github.com/zalandoresearch/fashion-mnist",
-            files=("fashion_mnist.npz",),
-            bundled={
-                "fashion_mnist_sample.npz": (
-                    "8b321d3c2f98afef968307d885eb0597c375629308252fd28a4decbd4184ae5d"
-                )
-            },
-            sample="a sample of 2,000 images",
-            originals=_idx(
-                "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
-                ("3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84", 26.4),
-                ("a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845", 0.1),
-                ("346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073", 4.4),
-                ("67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5", 0.1),
-            ),
-        ),
-        DataSet(
-            key="mnist",
-            name="mnist",
-            title="MNIST",
-            purpose="images of digits, finer than those of scikit-learn",
-            holds="500 images of each digit to train and 10,000 to test, 28 × 28 pixels",
-            licence="CC BY-SA 3.0, as it is usually given",
-            citation="Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, “Gradient-based learning applied "
-            "to document recognition”, Proc. IEEE 86(11), 1998. doi:10.1109/5.726791",
-            page="https://yann.lecun.com/exdb/mnist/",
-            files=("mnist.npz",),
-            originals=_idx(
-                "https://storage.googleapis.com/cvdf-datasets/mnist",
-                ("440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609", 9.9),
-                ("3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c", 0.1),
-                ("8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6", 1.6),
-                ("f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6", 0.1),
-            ),
-            instead="digits",
-        ),
-        DataSet(
-            key="cifar10",
-            name="cifar10",
-            title="CIFAR-10",
-            purpose="photographs of ten kinds of things",
-            holds="300 colour images of each class to train and 100 to test, 32 × 32 pixels",
-            licence="none stated; for research, with citation",
-            citation="A. Krizhevsky, “Learning multiple layers of features from tiny images”, "
-            "University of Toronto, 2009",
-            page="https://www.cs.toronto.edu/~kriz/cifar.html",
-            files=("cifar10_subset.npz",),
-            originals=(
-                Original(
-                    "cifar-10-binary.tar.gz",
-                    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-                    "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-                    170.1,
-                ),
-            ),
-            instead="fashion_mnist",
-        ),
-        DataSet(
-            key="olivetti",
-            name="olivetti",
-            title="Olivetti faces",
-            purpose="photographs of forty people, ten of each: the natural client is a person",
-            holds="400 images of 64 × 64 pixels",
-            licence="for research, with credit to AT&T Laboratories Cambridge; real people",
-            citation="F. Samaria, A. Harter, “Parameterisation of a stochastic model for human "
-            "face identification”, WACV 1994. doi:10.1109/ACV.1994.341300",
-            page="https://cam-orl.co.uk/facedatabase.html",
-            files=("olivetti_faces.npz",),
-            originals=(
-                Original(
-                    "olivettifaces.mat",
-                    "https://ndownloader.figshare.com/files/5976027",
-                    "b612fb967f2dc77c9c62d3e1266e0c73d5fca46a4b8906c18e454d41af987794",
-                    4.3,
-                ),
-            ),
-            instead="fashion_mnist",
-        ),
-        DataSet(
-            key="iot23",
-            name="iot-23",
-            title="IoT-23",
-            purpose="network traffic of devices, with attacks",
-            holds="44,527 flows with 8 numeric features",
-            licence=_CC_BY,
-            citation="S. Garcia, A. Parmisano, M. J. Erquiaga, “IoT-23: A labeled dataset with "
-            "malicious and benign IoT network traffic”, Zenodo, 2020. doi:10.5281/zenodo.4743746",
-            page="https://www.stratosphereips.org/datasets-iot23",
-            files=("iot23_authors.parquet",),
-            bundled={
-                "iot23_authors.parquet": (
-                    "17c350f7a1a3e410c64ddb3fcffdaf8f7b4bcb750ef10223cdff6a79ac871e82"
-                )
-            },
-        ),
-        DataSet(
-            key="ton",
-            name="ton-iot",
-            title="TON-IoT",
-            purpose="network traffic with attacks; one of the two sets of the FedPG paper",
-            holds="211,043 flows with 24 numeric features and 3 categories",
-            licence=_UNSW,
-            citation="N. Moustafa, “A new distributed architecture for evaluating AI-based "
-            "security systems at the edge: Network TON_IoT datasets”, Sustainable Cities and "
-            "Society 72, 2021. doi:10.1016/j.scs.2021.102994",
-            page="https://research.unsw.edu.au/projects/toniot-datasets",
-            files=("ton_iot_network.parquet",),
-            originals=(Original("train_test_network.csv", megabytes=30),),
-            instead="iot23",
-        ),
-        DataSet(
-            key="unsw",
-            name="unsw",
-            title="UNSW-NB15",
-            purpose="network traffic with attacks; one of the two sets of the FedPG paper",
-            holds="56,000 normal flows to train and 82,332 to test, 39 numeric features",
-            licence=_UNSW,
-            citation="N. Moustafa, J. Slay, “UNSW-NB15: a comprehensive data set for network "
-            "intrusion detection systems”, MilCIS 2015. doi:10.1109/MilCIS.2015.7348942",
-            page="https://research.unsw.edu.au/projects/unsw-nb15-dataset",
-            files=("unsw_nb15_train_normal.parquet", "unsw_nb15_test.parquet"),
-            originals=(
-                Original("UNSW_NB15_training-set.csv", megabytes=32),
-                Original("UNSW_NB15_testing-set.csv", megabytes=15),
-            ),
-            instead="iot23",
-        ),
-        DataSet(
-            key="nsl",
-            name="nsl-kdd",
-            title="NSL-KDD",
-            purpose="network traffic with attacks",
-            holds="25,192 records to train and 22,544 to test, 34 numeric features",
-            licence="redistribution with citation",
-            citation="M. Tavallaee, E. Bagheri, W. Lu, A. A. Ghorbani, “A detailed analysis of the "
-            "KDD CUP 99 data set”, CISDA 2009. doi:10.1109/CISDA.2009.5356528",
-            page="https://www.unb.ca/cic/datasets/nsl.html",
-            files=("nsl_kdd.parquet",),
-            originals=(
-                Original("KDDTrain+_20Percent.txt", megabytes=4),
-                Original("KDDTest+.txt", megabytes=3),
-            ),
-            instead="iot23",
-        ),
-        DataSet(
-            key="heart",
-            name="heart",
-            title="Heart disease by hospital",
-            purpose="a table whose natural client is a hospital",
-            holds="920 patients of four hospitals, 13 features",
-            licence=_CC_BY,
-            citation="A. Janosi, W. Steinbrunn, M. Pfisterer, R. Detrano, “Heart Disease”, UCI "
-            "Machine Learning Repository, 1989. doi:10.24432/C52P4X",
-            page="https://archive.ics.uci.edu/dataset/45/heart+disease",
-            files=("heart_disease_by_hospital.csv",),
-            bundled={
-                "heart_disease_by_hospital.csv": (
-                    "76d70512a93b12713698a5e86786a52d855937f2c4ddfd632e2ba7fdff551378"
-                )
-            },
-        ),
-        DataSet(
-            key="beijing",
-            name="beijing",
-            title="Beijing air, daily",
-            purpose="a table whose natural client is a station; to bring as a file of one's own",
-            holds="about 17,000 days at 12 stations, 11 features",
-            licence=_CC_BY,
-            citation="S. Chen, “Beijing Multi-Site Air Quality”, UCI Machine Learning Repository, "
-            "2017. doi:10.24432/C5RK5G",
-            page="https://archive.ics.uci.edu/dataset/501/beijing+multi+site+air+quality+data",
-            files=("beijing_air_daily.csv",),
-            originals=(
-                Original(
-                    "beijing+multi+site+air+quality+data.zip",
-                    "https://archive.ics.uci.edu/static/public/501/"
-                    "beijing+multi+site+air+quality+data.zip",
-                    megabytes=8,
-                ),
-            ),
-            instead="heart",
-        ),
-    )
-}
+DATA_SETS: Mapping[str, DataSet] = _read()
 
 
 def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:

@@ -7,9 +7,11 @@ each known level, so that any release of a data set gives the same features.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
@@ -17,37 +19,8 @@ import pandas as pd
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
 
-_UNSW = (
-    "dur spkts dpkts sbytes dbytes rate sttl dttl sload dload sloss dloss sinpkt dinpkt sjit djit "
-    "swin stcpb dtcpb dwin tcprtt synack ackdat smean dmean trans_depth response_body_len "
-    "ct_srv_src ct_state_ttl ct_dst_ltm ct_src_dport_ltm ct_dst_sport_ltm ct_dst_src_ltm "
-    "is_ftp_login ct_ftp_cmd ct_flw_http_mthd ct_src_ltm ct_srv_dst is_sm_ips_ports"
-)
-_TON = (
-    "src_port dst_port duration src_bytes dst_bytes missed_bytes src_pkts src_ip_bytes dst_pkts "
-    "dst_ip_bytes dns_qclass dns_qtype dns_rcode dns_AA dns_RD dns_RA dns_rejected ssl_resumed "
-    "ssl_established http_trans_depth http_request_body_len http_response_body_len "
-    "http_status_code weird_notice"
-)
-_TON_FLAGS = "dns_AA dns_RD dns_RA dns_rejected ssl_resumed ssl_established weird_notice"
-_NSL_ALL = (
-    "duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot "
-    "num_failed_logins logged_in num_compromised root_shell su_attempted num_root "
-    "num_file_creations num_shells num_access_files num_outbound_cmds is_host_login "
-    "is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate "
-    "same_srv_rate diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count "
-    "dst_host_same_srv_rate dst_host_diff_srv_rate dst_host_same_src_port_rate "
-    "dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate "
-    "dst_host_rerror_rate dst_host_srv_rerror_rate"
-)
-_NSL_LEFT_OUT = "protocol_type service flag land logged_in is_host_login is_guest_login"
-_IOT23 = (
-    "duration orig_bytes resp_bytes missed_bytes orig_pkts orig_ip_bytes resp_pkts resp_ip_bytes"
-)
-
-#: NSL-KDD's own files have no header; its columns in order.
-HEADERLESS = (*_NSL_ALL.split(), "attack", "difficulty")
-
+#: Fields of a schema that are lists of names in the file.
+_LISTS = ("numeric", "label_columns", "type_columns", "flags")
 _NORMAL_WORDS = ("normal", "benign", "0", "0.0", "false", "-")
 
 
@@ -189,68 +162,22 @@ def attacks_in(
     return attack, types.astype(object), said
 
 
-SCHEMAS: dict[str, Schema] = {
-    schema.key: schema
-    for schema in (
-        Schema(
-            key="unsw",
-            title="UNSW-NB15",
-            numeric=tuple(_UNSW.split()),
-            split_key="ct_srv_src",
-            label_columns=("label",),
-            type_columns=("attack_cat",),
-        ),
-        Schema(
-            key="ton",
-            title="TON-IoT",
-            numeric=tuple(_TON.split()),
-            split_key="src_port",
-            label_columns=("label",),
-            type_columns=("type",),
-            categories={
-                "proto": ("icmp", "tcp", "udp"),
-                "service": tuple(
-                    ["dce_rpc", "dns", "ftp", "gssapi", "http", "none", "smb", "smb;gssapi", "ssl"]
-                ),
-                "conn_state": tuple(
-                    [
-                        "OTH",
-                        "REJ",
-                        "RSTO",
-                        "RSTOS0",
-                        "RSTR",
-                        "RSTRH",
-                        "S0",
-                        "S1",
-                        "S2",
-                        "S3",
-                        "SF",
-                        "SH",
-                        "SHR",
-                    ]
-                ),
-            },
-            tokens={"F": 0.0, "T": 1.0, "f": 0.0, "t": 1.0, "False": 0.0, "True": 1.0},
-            flags=tuple(_TON_FLAGS.split()),
-        ),
-        Schema(
-            key="nsl",
-            title="NSL-KDD",
-            numeric=tuple(n for n in _NSL_ALL.split() if n not in _NSL_LEFT_OUT.split()),
-            split_key="dst_bytes",
-            label_columns=("label", "class", "attack"),
-            type_columns=("attack", "attack_type", "type"),
-        ),
-        Schema(
-            key="iot23",
-            title="IoT-23",
-            numeric=tuple(_IOT23.split()),
-            split_key="duration",
-            label_columns=("label",),
-            type_columns=("detailed-label", "detailed_label"),
-        ),
-    )
-}
+def _read() -> tuple[dict[str, Schema], tuple[str, ...]]:
+    """What `traffic_schemas.toml` says, by key, and the columns of files without a header."""
+    file = files("fedpca_core.problems").joinpath("traffic_schemas.toml")
+    found: dict[str, Schema] = {}
+    headerless: tuple[str, ...] = ()
+    for key, one in tomllib.loads(file.read_text("utf-8")).items():
+        headerless = tuple(one.pop("headerless", "").split()) or headerless
+        one |= {name: tuple(one.get(name, "").split()) for name in _LISTS}
+        levels = one.pop("categories", {}).items()
+        one["categories"] = {column: tuple(words.split()) for column, words in levels}
+        found[key] = Schema(key, **one)
+    return found, headerless
+
+
+#: HEADERLESS: columns of NSL-KDD's own files in order.
+SCHEMAS, HEADERLESS = _read()
 
 
 def recognise(columns: Iterable[str]) -> Schema | None:
