@@ -85,7 +85,7 @@ def undeclared(sources: list[Path], declared: set[str]) -> list[str]:
     """Imports of packages that are neither ours, nor Python's, nor declared."""
     ours = {"fedpca_core", "dashboard", "pages", "tests", "bench", "scripts", "app", "__future__"}
     ours |= {"fedpca_flower"}
-    owners = owners_of_packages()
+    owners = {"Crypto": ["pycryptodome"], **owners_of_packages()}
     missing = []
     for source in sources:
         for name in imports(source):

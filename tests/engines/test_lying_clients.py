@@ -13,6 +13,7 @@ import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.trace_file import load_trace
 from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_flower import secure
 from fedpca_flower.job import Job
 from fedpca_flower.records import BARE, opened, packed
 from fedpca_flower.server_app import app as server_app
@@ -42,12 +43,16 @@ class Lying(LocalGrid):
             yield identifier
             action = message.metadata.message_type.removeprefix("query.")
             told, _ = opened(message.content)
-            asked = action == self.action and told.get("round", self.since) >= self.since
+            asked = action == self.action and _round(told, self.since) >= self.since
             if asked and message.metadata.dst_node_id == 1000 + LIAR:
                 reply = self._replies.get(identifier)
                 if reply is not None and "refused" not in opened(reply.content)[0]:
                     reply.content = self.lie(reply.content)
                     self.lies += 1
+
+
+def _round(told, otherwise):
+    return int(str(told.get("occasion", told.get("round", otherwise))).split("/")[0])
 
 
 def say(**values):
@@ -206,12 +211,25 @@ NORMS = {
     "a norm as text": say(spectral_norm="1"),
 }
 OPENING = {
-    "no seed": without("own"),
-    "half a seed": say(own="ab" * 16),
-    "a seed as a number": say(own=5),
-    "seeds of nobody": say(lost={"7": "ab" * 32}),
-    "seeds as a list": say(lost=[]),
-    "a seed of its own": say(lost={"1": "ab" * 32}),
+    "no shares": without("shares"),
+    "half a share": say(shares=dict.fromkeys("01234", "ab" * 8)),
+    "a share as a number": say(shares=dict.fromkeys("01234", 5)),
+    "a share of nobody": say(shares=dict.fromkeys("012347", "ab" * 16)),
+    "a share too few": say(shares=dict.fromkeys("0123", "ab" * 16)),
+    "shares as a list": say(shares=[]),
+    "other shares": say(shares=dict.fromkeys("01234", "ab" * 16)),
+}
+DEALING = {
+    "no key": without("public"),
+    "a key that is none": say(public="0" * 64),
+    "another key": say(public=secure.key("ab" * 16)[1]),
+    "another seal": say(seal="ab" * 32),
+    "no boxes": without("boxes"),
+    "boxes for some": say(boxes=dict.fromkeys("0123", "ab" * 92)),
+    "boxes of noise": say(boxes=dict.fromkeys("01234", "ab" * 92)),
+    "boxes too small": say(boxes=dict.fromkeys("01234", "ab" * 91)),
+    "no marks": without("marks"),
+    "other marks": say(marks=dict.fromkeys("01234", "ab" * 64)),
 }
 
 
@@ -287,9 +305,32 @@ def test_a_lie_under_masks(lie, tmp_path, caplog):
 
 @pytest.mark.parametrize("lie", kinds(ANY, OPENING))
 def test_a_lie_when_a_sum_is_opened(lie, tmp_path, caplog):
-    """The round is asked for again, without the liar."""
-    trace, _ = lied(tmp_path, fp.SSI(3), "unmask", lie, caplog, channel=SECURE, patience=1.0)
+    """The others open it."""
+    trace, _ = lied(tmp_path, fp.SSI(3), "unmask", lie, caplog, channel=SECURE)
     assert trace.rounds == 3
+    assert f"Client {LIAR} is left out" in caplog.text
+
+
+@pytest.mark.parametrize("lie", kinds(ANY, DEALING))
+def test_a_lie_about_shares(lie, tmp_path, caplog):
+    """The round is asked for again, without the liar."""
+    trace, _ = lied(tmp_path, fp.SSI(3), "deal", lie, caplog, channel=SECURE, patience=1.0)
+    assert trace.rounds == 3
+    assert f"Client {LIAR} is left out" in caplog.text
+
+
+def test_who_says_that_it_cannot_read_is_not_believed_against_the_others(tmp_path, caplog):
+    """It does not take part in the round, and nobody is left out for its word."""
+    lie = names(lambda up: {})
+
+    def complains(content):
+        return say(unread=[0, 2])(lie(content))
+
+    written(tmp_path)
+    federation = Lying(tmp_path, "step", complains)
+    trace = run(federation, Job(fp.SSI(3), CLIENTS, rounds=3, channel=SECURE, timeout=0.01))
+    assert [LIAR in one.participants for one in trace.transcript.exchanges] == [True, False, False]
+    assert "left out" not in caplog.text
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-300, 1e30, -1e30])

@@ -1,17 +1,31 @@
 """Secure sums: the sum to the last digit, no single upload, nothing clipped, dropouts handled."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="Flower is optional: pip install -r requirements-flower.txt")
 
+from flwr.app import Message
+
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_flower import masks, secure
+from fedpca_flower import secure
 from fedpca_flower.job import Job
-from fedpca_flower.server_app import run
-from tests.engines.small_federation import CLIENTS, grid, in_process, over_a_grid, written
-from tests.engines.test_lost_clients import losing
+from fedpca_flower.journal import Journal
+from fedpca_flower.records import opened, packed
+from fedpca_flower.roster import Roster
+from fedpca_flower.server_app import Deployment, run
+from tests.engines.local_grid import LocalGrid
+from tests.engines.small_federation import (
+    CLIENTS,
+    FEATURES,
+    grid,
+    in_process,
+    over_a_grid,
+    written,
+)
 
 SECURE = fp.Channel(secure_aggregation=True)
 SHAPES = {"a": (3, 2), "b": ()}
@@ -19,7 +33,7 @@ SHAPES = {"a": (3, 2), "b": ()}
 
 def clients_and_uploads(count=4, size=1e5, bound=2.0**20):
     generator = np.random.default_rng(0)
-    keys = {client: secure.new_key() for client in range(count)}
+    keys = {client: secure.key(secure.new_seed()) for client in range(count)}
     public = {client: key[1] for client, key in keys.items()}
     numbers = {
         c: {"a": size * generator.uniform(-1, 1, (3, 2)), "b": np.array(-size)} for c in keys
@@ -27,7 +41,7 @@ def clients_and_uploads(count=4, size=1e5, bound=2.0**20):
     point = secure.FixedPoint(bound, count)
     uploads, own, pairs = {}, {}, {}
     for client, (private, _) in keys.items():
-        own[client] = secure.own_seed()
+        own[client] = secure.new_seed()
         pairs[client] = secure.pair_seeds(private, public, client, "1/0")
         words = point.words(numbers[client])
         uploads[client] = secure.masked(words, client, own[client], pairs[client])
@@ -61,17 +75,81 @@ def test_an_upload_alone_is_uniform_noise():
 
 def test_masks_differ_by_occasion_and_take_the_whole_key():
     """One flipped bit anywhere in a seed changes the mask: keys are not shortened."""
-    (first, public), (_, other) = secure.new_key(), secure.new_key()
+    (first, public), (_, other) = secure.key(secure.new_seed()), secure.key(secure.new_seed())
     keys = {0: public, 1: other}
     seeds = [secure.pair_seeds(first, keys, 0, occasion)[1] for occasion in ("1/0", "1/1", "2/0")]
     assert len(set(seeds)) == 3
-    whole = secure.mask(seeds[0], 4)
-    for byte in range(32):
-        changed = bytearray.fromhex(seeds[0])
-        changed[byte] ^= 1
-        assert (secure.mask(changed.hex(), 4) != whole).all()
-    swapped = bytes.fromhex(seeds[0])[16:] + bytes.fromhex(seeds[0])[:16]
-    assert (secure.mask(swapped.hex(), 4) != whole).all()
+    for seed in (seeds[0], secure.new_seed()):
+        whole, public = secure.mask(seed, 4), secure.key(seed)[1]
+        for byte in range(len(seed) // 2):
+            changed = bytearray.fromhex(seed)
+            changed[byte] ^= 1
+            assert (secure.mask(changed.hex(), 4) != whole).all()
+            assert secure.key(changed.hex())[1] != public
+        half = len(seed) // 2
+        assert (secure.mask(seed[half:] + seed[:half], 4) != whole).all()
+
+
+@pytest.mark.parametrize("clients", range(2, 40))
+def test_no_list_of_arrivals_gives_both_seeds_of_a_client(clients):
+    """A third of the clients may give the server both shares, and everybody else one of either."""
+    least = secure.threshold(clients)
+    assert least <= clients
+    for colluding in range((clients + 2) // 3):
+        assert 2 * least > clients + colluding
+
+
+def dealers(count=5):
+    keys = {client: secure.key(secure.new_seed()) for client in range(count)}
+    public = {client: key for client, (_, key) in keys.items()}
+    own, pairs = ([secure.new_seed() for _ in keys] for _ in "ab")
+    dealt = [secure.dealt(own[c], pairs[c], c, keys[c][0], public, "1/0") for c in keys]
+    return keys, own, pairs, dealt
+
+
+def given(dealt, holder):
+    return {
+        "public": dealt["public"],
+        "box": dealt["boxes"][holder],
+        "marks": dealt["marks"][holder],
+    }
+
+
+def test_shares_are_read_by_their_holder_and_join_to_the_seed():
+    """By any of so many as are needed, and by nobody with one less."""
+    keys, own, pairs, dealt = dealers()
+    held = {
+        holder: secure.held(given(dealt[2], holder), 2, holder, keys[holder][0], keys[2][1], "1/0")
+        for holder in keys
+    }
+    least = secure.threshold(len(keys))
+    for some in combinations(keys, least):
+        for which, seed in enumerate((own[2], pairs[2])):
+            shares = {holder: held[holder][which] for holder in some}
+            assert secure.joined(shares, keys) == seed
+            shares.popitem()
+            assert secure.joined(shares, keys) != seed
+    assert secure.mark(own[2]) == dealt[2]["seal"]
+    assert secure.key(pairs[2])[1] == dealt[2]["public"]
+
+
+def test_a_box_is_for_one_holder_from_one_dealer_on_one_occasion():
+    """And holds the key and the shares that everybody was told of, or is none."""
+    keys, _, _, dealt = dealers()
+    fine = given(dealt[2], 1)
+    assert secure.held(fine, 2, 1, keys[1][0], keys[2][1], "1/0") is not None
+    other = given(dealt[3], 1)
+    for changed in (
+        {"box": other["box"]},
+        {"box": dealt[2]["boxes"][0]},
+        {"box": dealt[1]["boxes"][2]},
+        {"box": fine["box"][:-1] + ("0" if fine["box"][-1] != "0" else "1")},
+        {"public": other["public"]},
+        {"marks": other["marks"]},
+    ):
+        assert secure.held({**fine, **changed}, 2, 1, keys[1][0], keys[2][1], "1/0") is None
+    assert secure.held(fine, 2, 1, keys[1][0], keys[2][1], "1/1") is None
+    assert secure.held(fine, 2, 3, keys[3][0], keys[2][1], "1/0") is None
 
 
 def test_numbers_that_could_overflow_are_refused_and_not_clipped():
@@ -83,15 +161,119 @@ def test_numbers_that_could_overflow_are_refused_and_not_clipped():
             point.words({"a": np.array([bad])})
 
 
-def test_a_client_opens_only_sums_it_is_in_and_not_of_one():
-    masks.check_opening(1, [0, 1, 2], [1, 2], 2)
-    for participants, arrived, words in [
-        ([0, 1, 2], [0, 2], "contributed"),
-        ([0, 1], [0, 1, 2], "contributed"),
-        ([0, 1, 2], [1], "too much"),
-    ]:
-        with pytest.raises(InvalidInput, match=words):
-            masks.check_opening(1, participants, arrived, 2)
+class Server:
+    """A server that asks five honest clients for what it likes, after they have been greeted."""
+
+    def __init__(self, folder, **node):
+        written(folder)
+        nodes = [
+            {"client": c, "data": str(folder / f"client-{c}.npy"), **node} for c in range(CLIENTS)
+        ]
+        self.grid = LocalGrid(nodes, {})
+        job = Job(fp.SSI(3), CLIENTS, rounds=1, channel=SECURE, absent="present")
+        Deployment(job, roster := Roster.gathered(self.grid, job, Journal(job))).begin()
+        self.number, self.facts = roster.journal.number, roster.facts
+        self.keys = {client: facts["public"] for client, facts in self.facts.items()}
+
+    def ask(self, client, action, **told):
+        """One client's answer."""
+        content = packed({**told, "job": self.number}, down={"frame": np.eye(FEATURES)[:, :3]})
+        message = Message(content, 1000 + client, f"query.{action}")
+        (reply,) = self.grid.send_and_receive([message])
+        return opened(reply.content)
+
+    def deal(self, clients=range(CLIENTS), occasion="1/0"):
+        keys = {client: self.keys[client] for client in clients}
+        return {c: self.ask(c, "deal", keys=keys, occasion=occasion)[0] for c in clients}
+
+    def step(self, client, dealt, occasion="1/0"):
+        boxes = {
+            dealer: {
+                "public": said["public"],
+                "box": said["boxes"][str(client)],
+                "marks": said["marks"][str(client)],
+            }
+            for dealer, said in dealt.items()
+        }
+        terms = {"occasion": occasion, "bound": 2.0**20, "differences": False, "dealt": boxes}
+        told = {"round": 1, "counted": 0, "local_steps": 1, "extra": {}, "weight": 0.2}
+        return self.ask(client, "step", secure=terms, **told)
+
+    def unmask(self, client, arrived, occasion="1/0"):
+        return self.ask(client, "unmask", arrived=arrived, occasion=occasion)[0]
+
+
+def test_a_client_gives_one_share_of_each_seed_and_only_once(tmp_path):
+    """Asked for both shares of a client, in one list or in two, it refuses."""
+    server = Server(tmp_path)
+    dealt = server.deal()
+    for client in dealt:
+        server.step(client, dealt)
+    everybody = list(range(CLIENTS))
+    shares = server.unmask(0, everybody)["shares"]
+    assert set(shares) == {str(client) for client in everybody}
+    assert "over one list" in server.unmask(0, [0, 1, 2, 3])["refused"]
+    assert server.unmask(0, everybody)["shares"] == shares, "a server that was stopped asks again"
+    assert "over one list" in server.unmask(1, everybody, "1/1")["refused"]
+    assert "contributed" in server.unmask(1, [0, 2, 3, 4])["refused"]
+    assert "contributed" in server.unmask(1, [*everybody, 7])["refused"]
+    assert "A sum over 3 of 5 clients is not opened" in server.unmask(1, [0, 1, 2])["refused"]
+    assert "A sum over 3 of 5 clients" in server.unmask(1, [0, 1, 2, 2, 2])["refused"]
+    lost = server.unmask(1, [0, 1, 2, 3])["shares"]
+    for dealer in map(str, range(4)):
+        assert secure.mark(lost[dealer]) == dealt[int(dealer)]["marks"]["1"][:64]
+    assert secure.mark(lost["4"]) == dealt[4]["marks"]["1"][64:]
+
+
+def test_two_lists_of_arrivals_open_neither_sum_nor_client(tmp_path):
+    """Some hear that client 4 has arrived, others that it has not: four shares are of neither."""
+    for told_lost in range(1, 4):
+        server = Server(tmp_path)
+        dealt = server.deal()
+        for client in dealt:
+            server.step(client, dealt)
+        found = {True: {}, False: {}}
+        for client in range(CLIENTS):
+            lost = client < told_lost
+            arrived = [0, 1, 2, 3] if lost else [0, 1, 2, 3, 4]
+            found[lost][client] = server.unmask(client, arrived)["shares"]["4"]
+        seals = {False: dealt[4]["seal"], True: dealt[4]["public"]}
+        both = [
+            len(shares) >= secure.threshold(CLIENTS)
+            and seals[lost]
+            == (secure.key if lost else lambda seed: (0, secure.mark(seed)))(
+                secure.joined(shares, range(CLIENTS))
+            )[1]
+            for lost, shares in found.items()
+        ]
+        assert sum(both) <= 1
+
+
+def test_an_occasion_that_comes_again_is_refused(tmp_path):
+    """Old boxes under new masks would give the own seed today and the pairs' key tomorrow."""
+    server = Server(tmp_path)
+    dealt = server.deal()
+    assert "refuses a second time" in server.deal()[2]["refused"]
+    for client in dealt:
+        server.step(client, dealt)
+    assert "once under the masks" in server.step(1, dealt)[0]["refused"]
+    again = server.deal(occasion="1/1")
+    said, groups = server.step(1, {**again, 4: dealt[4]}, "1/1")
+    assert said["unread"] == [4] and "up" not in groups
+    assert "over one list" in server.unmask(1, [0, 1, 2, 3], "1/1")["refused"]
+
+
+def test_a_client_deals_and_uploads_only_among_enough(tmp_path):
+    server = Server(tmp_path, fewest=3)
+    assert "under its own key" in server.ask(0, "deal", keys={"1": "a"}, occasion="1")[0]["refused"]
+    forged = {**server.keys, 0: server.keys[1]}
+    assert "under its own key" in server.ask(0, "deal", keys=forged, occasion="1")[0]["refused"]
+    assert "A sum over 2 clients says too much" in server.deal([0, 1])[0]["refused"]
+    dealt = server.deal(occasion="1/1")
+    few = {client: dealt[client] for client in (0, 1, 2)}
+    assert "Shares of 3 of 5 clients were dealt" in server.step(0, few, "1/1")[0]["refused"]
+    others = {client: dealt[client] for client in (1, 2, 3, 4)}
+    assert "this one included" in server.step(0, others, "1/1")[0]["refused"]
 
 
 @pytest.mark.parametrize(
@@ -120,44 +302,60 @@ def test_a_run_under_secure_sums_is_the_run_in_one_process(
             np.testing.assert_allclose(here.sums[name], total, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("action", ["round", "unmask"])
+def silent(nodes, action, kind, rounds=(1, 2, 3, 4, 5)):
+    """These nodes' answers to one kind of question are lost in some rounds."""
+
+    def lost(message):
+        told, _ = opened(message.content)
+        round_ = int(str(told.get("occasion", told.get("round", 0))).split("/")[0])
+        asked = message.metadata.message_type == f"query.{action}" and round_ in rounds
+        return kind if asked and message.metadata.dst_node_id - 1000 in nodes else ""
+
+    return lost
+
+
 @pytest.mark.parametrize("kind", ["before", "after"])
+@pytest.mark.parametrize("action", ["deal", "step", "unmask"])
 @pytest.mark.parametrize("absent", ["memory", "present"])
-def test_clients_may_fall_silent_before_and_after_their_upload(absent, kind, action, tmp_path):
-    """Between upload and opening the round is asked for again; the result is as without masks."""
-    problem, algorithm = written(tmp_path), fp.FAPS(3)
-    once = set()
+def test_a_client_lost_in_any_phase_costs_no_repetition(absent, action, kind, tmp_path):
+    """The sum of the others is opened at once; who falls silent after its upload is in it."""
+    problem, algorithm, asked = written(tmp_path), fp.FAPS(3), []
+    gone = silent({3}, action, kind, rounds=(2, 4))
 
     def lost(message):
-        if action == "round":
-            return losing({2: {1}, 3: {1, 4}}, kind)(message)
-        node = message.metadata.dst_node_id
-        if message.metadata.message_type == "query.unmask" and node == 1003 and node not in once:
-            once.add(node)
-            return kind
-        return ""
+        asked.append(message.metadata.message_type)
+        return gone(message)
 
-    gone = {2: {1}, 3: {1, 4}} if action == "round" else {}
     options = {"rounds": 5, "seed": 3, "absent": absent, "channel": SECURE}
-    expected = in_process(problem, algorithm, gone, **options)
+    missing = {} if action == "unmask" else {2: {3}, 4: {3}}
+    expected = in_process(problem, algorithm, missing, **options)
     trace = over_a_grid(tmp_path, algorithm, lost, **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
+    assert asked.count("query.deal") == 5 * CLIENTS
+
+
+@pytest.mark.parametrize("action", ["deal", "step", "unmask"])
+def test_with_too_few_the_round_is_asked_for_again_without_the_silent(action, tmp_path):
+    """Two of five are more than the shares allow for; three deal shares among themselves."""
+    problem, algorithm = written(tmp_path), fp.FAPS(3)
+    options = {"rounds": 3, "seed": 3, "channel": SECURE}
+    expected = in_process(problem, algorithm, {2: {1, 4}}, **options)
+    gone = silent({1, 4}, action, "after", rounds=(2,))
+    trace = over_a_grid(tmp_path, algorithm, gone, **options)
+    np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
+    with pytest.raises(InvalidInput, match="Round 2 got too few answers"):
+        over_a_grid(tmp_path, algorithm, gone, timeout=0.01, patience=0.0, **options)
 
 
 @pytest.mark.parametrize("kind", ["before", "after"])
-def test_a_client_that_masks_and_never_opens_stops_nobody(kind, tmp_path, caplog):
-    """Its round would be asked for again for ever; after two it goes on without that client."""
-    problem, algorithm = written(tmp_path), fp.FAPS(3)
-
-    def lost(message):
-        opens = message.metadata.message_type == "query.unmask"
-        return kind if opens and message.metadata.dst_node_id == 1003 else ""
-
+@pytest.mark.parametrize("algorithm", [fp.FAPS(3), fp.BlockKrylov(3)], ids=str)
+def test_a_client_that_masks_and_never_opens_stops_nobody(algorithm, kind, tmp_path):
+    """Even where everybody has to upload: its upload is in every sum."""
+    problem = written(tmp_path)
     options = {"rounds": 3, "seed": 3, "channel": SECURE}
-    expected = in_process(problem, algorithm, {r: {3} for r in range(1, 4)}, **options)
-    trace = over_a_grid(tmp_path, algorithm, lost, **options)
+    expected = in_process(problem, algorithm, {}, **options)
+    trace = over_a_grid(tmp_path, algorithm, silent({3}, "unmask", kind), **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
-    assert "Client 3 is left out: it masked its upload 2 times" in caplog.text
 
 
 def test_who_is_waited_for_is_not_asked_alone(tmp_path):

@@ -59,6 +59,8 @@ def start(me: Member, told: Told, groups: Groups) -> RecordDict:
 def step(me: Member, told: Told, groups: Groups) -> RecordDict:
     """The step of one round and its upload; the step counts once the server says so."""
     me.settle(told["counted"], groups.get("owed"))
+    if "secure" in told and (unread := masks.unread(me, told)):
+        return me.reply(unread=unread)
     plan, down = me.plan(told), groups.get("down", {})
     with one_thread(me.setting.features):
         uplink, stepped = me.algorithm.client(me.data, me.state, plan, down, me.streams)
@@ -66,7 +68,7 @@ def step(me: Member, told: Told, groups: Groups) -> RecordDict:
     if "secure" in told:
         upload = masks.masked(me, told, upload)
     me.stepped(told, stepped)
-    return me.reply(upload)
+    return me.reply(upload, unread=[])
 
 
 def settle(me: Member, told: Told, groups: Groups) -> RecordDict:
@@ -80,11 +82,16 @@ def hear(me: Member, told: Told, groups: Groups) -> RecordDict:
     return packed({})
 
 
+def deal(me: Member, told: Told, groups: Groups) -> RecordDict:
+    """Shares of the masks of the next upload; once for every occasion."""
+    return me.reply(**masks.deal(me, told))
+
+
 def unmask(me: Member, told: Told, groups: Groups) -> RecordDict:
     """Open a secure sum over the clients that have arrived; once for every upload."""
     return me.reply(**masks.opening(me, told))
 
 
-ANSWERS = {one.__name__: one for one in (hello, product, start, step, settle, hear, unmask)}
+ANSWERS = {one.__name__: one for one in (hello, product, start, deal, step, settle, hear, unmask)}
 for _action in ANSWERS:
     app.query(_action)(handle)

@@ -15,6 +15,7 @@ import numpy as np
 
 from fedpca_core.arrays import AnyArray, Arrays
 from fedpca_core.errors import require
+from fedpca_flower import secure
 from fedpca_flower.records import Groups, Told
 
 #: No number of an upload is larger in size; powers of it would overflow.
@@ -30,11 +31,18 @@ class Rule:
     what: str
 
 
+def digits(count: int) -> Rule:
+    """So many hexadecimal digits."""
+    return Rule(
+        lambda value: isinstance(value, str) and bool(re.fullmatch(f"[0-9a-f]{{{count}}}", value)),
+        f"{count} hexadecimal digits",
+    )
+
+
 FLAG = Rule(lambda value: isinstance(value, bool), "true or false")
-#: 32 bytes.
 KEY = Rule(
-    lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{64}", value)),
-    "64 hexadecimal digits",
+    lambda value: digits(64).holds(value) and secure.is_key(value),
+    "a public key that secrets can be agreed with",
 )
 SHOWN = Rule(lambda value: value is True, "true, as at the start")
 
@@ -76,6 +84,15 @@ SCHEMA = Rule(
     ),
     "a name, a kind and a unit for every column",
 )
+
+
+def shares(clients: Collection[int]) -> dict[str, Rule]:
+    """Of a client that deals shares to these (`secure.dealt`)."""
+    each = {"boxes": digits(184), "marks": digits(128)}
+    boxes = {name: one_for_each(clients, rule) for name, rule in each.items()}
+    return {"public": KEY, "seal": digits(64), **boxes}
+
+
 #: Products with S_i for one message.
 COUNT = whole(0, 10**9)
 
@@ -90,6 +107,8 @@ class Declared:
         For the plain values.
     up : mapping of (shape, dtype)
         The upload's arrays.
+    instead : str
+        A plain value that stands, where it holds anything, for the upload.
     norms : mapping of floats
         Largest spectral norm of some of them.
     shown : mapping of (shape, dtype)
@@ -98,6 +117,7 @@ class Declared:
 
     told: Mapping[str, Rule] = field(default_factory=dict)
     up: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    instead: str = ""
     norms: Mapping[str, float] = field(default_factory=dict)
     shown: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
 
@@ -114,6 +134,8 @@ class Declared:
                 rule.holds(said.get(name)),
                 f"“{name}” must be {rule.what}, not {quoted(said.get(name, 'missing'))}",
             )
+        if self.instead and said[self.instead]:
+            return
         _check_arrays("its upload", groups.get("up", {}), self.up)
         for name, (_, dtype) in self.up.items():
             largest = float(np.abs(groups["up"][name]).max(initial=0.0))

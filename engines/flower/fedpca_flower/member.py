@@ -45,7 +45,7 @@ class Member:
         """Take part in a run that meets the node's terms; what it is told first stays."""
         memory = self.memory
         if not memory.told:
-            private, public = secure.new_key()
+            private, public = secure.key(secure.new_seed())
             secret = run["seed"] if self.simulated else secrets.randbits(64)
             memory.told = {
                 "run": run,

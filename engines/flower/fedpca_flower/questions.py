@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import count
 from logging import getLogger
@@ -19,7 +19,7 @@ from fedpca_core.protocol.agreed import agree
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting, Uploads
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_core.streams import Streams
-from fedpca_flower.declared import COUNT, FLAG, SHOWN, Declared, of_one
+from fedpca_flower.declared import COUNT, FLAG, SHOWN, Declared, Rule, of_one
 from fedpca_flower.job import Job
 from fedpca_flower.records import on_the_wire
 from fedpca_flower.roster import Answers, Roster
@@ -76,7 +76,7 @@ class Questions:
         down = on_the_wire({"frame": frames}, self.job.channel.dtype)
         most = self.job.largest(self.setting) * float(np.linalg.norm(frames, 2))
         one = of_one({"product": frames[None]}, self.job.channel.dtype)
-        declared = Declared({"products": COUNT}, one, {"product": most})
+        declared = Declared({"products": COUNT}, one, norms={"product": most})
         answers = self.roster.ask("product", everybody, declared, down=down)
         if missing := sorted(set(everybody) - set(answers)):
             raise InvalidInput(
@@ -133,8 +133,7 @@ class Questions:
             self.roster.refresh()
             self.start()
             self._check_left_out(plan, planned if self.job.waits else needed)
-            terms = {} if self.sums is None else {"secure": self.sums.terms(plan, attempt)}
-            answers = self._ask(plan, terms, self._upload(nothing, plan))
+            answers = self._ask(plan, nothing, needed, f"{plan.round}/{attempt}")
             if answers and needed <= set(answers):
                 if self.sums is None:
                     received: Arrays | None = _stacked(answers)
@@ -172,15 +171,17 @@ class Questions:
         return answers
 
     # ------------------------------------------------------------------ inside
-    def _declared(self, **upload: Any) -> Declared:
-        shows = SHOWN if self.shown else FLAG
-        return Declared({"products": COUNT, "shows": shows}, shown=self.states, **upload)
+    def _declared(self, told: Mapping[str, Rule] | None = None, **upload: Any) -> Declared:
+        plain = {"products": COUNT, "shows": SHOWN if self.shown else FLAG, **(told or {})}
+        return Declared(plain, shown=self.states, **upload)
 
     def _upload(self, nothing: Arrays, plan: Plan) -> Declared:
         """What an answer to this round's question holds, from the uploads of nobody."""
         if self.sums is not None:
             words = sum(math.prod(array.shape[1:]) for array in nothing.values())
-            return self._declared(up={"words": ((words,), "uint64")})
+            return self._declared(
+                {"unread": self.sums.unread}, up={"words": ((words,), "uint64")}, instead="unread"
+            )
         up, method = of_one(nothing, self.job.channel.dtype), self.job.algorithm
         noise = self.job.channel.upload_noise > 0 or getattr(method, "noise", 0.0) > 0
         products = method.uploads is Uploads.PRODUCTS and "product" in up and not noise
@@ -207,10 +208,14 @@ class Questions:
         """A client's node, as one process of the server has met it."""
         return self.roster.journal.session, self.roster.nodes[client]
 
-    def _ask(self, plan: Plan, terms: dict[str, Any], declared: Declared) -> Answers:
+    def _knows(self, client: int) -> bool:
+        """Whether a client is there and knows the setting."""
+        return client in self.roster.nodes and self._here(client) in self._started
+
+    def _ask(self, plan: Plan, nothing: Arrays, needed: Collection[int], attempt: str) -> Answers:
         scalar = bool | int | float | str | None
         extra = {key: value for key, value in plan.extra.items() if isinstance(value, scalar)}
-        told = {"round": plan.round, "local_steps": plan.local_steps, "extra": extra, **terms}
+        told = {"round": plan.round, "local_steps": plan.local_steps, "extra": extra}
         down = on_the_wire(plan.downlink, self.job.channel.dtype)
         weights = dict(zip(plan.participants.tolist(), plan.weights.tolist(), strict=True))
         if plan.recipients == self.setting.clients:
@@ -218,15 +223,17 @@ class Questions:
             others = [client for client in self.roster.nodes if client not in weights]
             self.roster.tell("hear", others, down=down)
         each = {c: {**told, "weight": w} for c, w in weights.items()}
-        return self._told("step", each, declared, down)
+        if self.sums is None:
+            return self._told("step", each, self._upload(nothing, plan), down)
+        terms = self.sums.terms([c for c in each if self._knows(c)], needed, attempt)
+        each = {c: {**each[c], "secure": told} for c, told in terms.items()}
+        return self.sums.arrived(self._told("step", each, self._upload(nothing, plan), down))
 
     def _told(
         self, action: str, told: dict[int, Any], declared: Declared, down: Arrays | None = None
     ) -> Answers:
         known = {
-            c: {**said, "counted": self._counted[c]}
-            for c, said in told.items()
-            if c in self.roster.nodes and self._here(c) in self._started
+            c: {**said, "counted": self._counted[c]} for c, said in told.items() if self._knows(c)
         }
         answers = self.roster.ask(action, known, declared, self._owed, down=down)
         for client in answers:
