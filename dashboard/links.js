@@ -1,22 +1,22 @@
 // Links in plain HTML to pages of this application: opened as Streamlit opens its own, in the session
-// that is there, by the way on which the browser's "back" opens a page. This runs whenever the list of
-// the pages comes or changes.
+// that is there, by the way on which the browser's "back" opens a page. This runs whenever a list of
+// the pages, or of a page's tabs, comes or changes.
 
 if (!window.fedpcaLinks) {
-  window.fedpcaLinks = { followed: false };
+  window.fedpcaLinks = { followed: "" };
 
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("a.fp-way, .fp-pages a");
+    const link = event.target.closest?.("a.fp-way, nav[data-query] a");
     if (!link || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const state = document.querySelector("[data-test-connection-state]")?.dataset;
     if (state?.testConnectionState !== "CONNECTED") return; // then the browser opens it, in a new session
     event.preventDefault();
-    const pages = link.closest(".fp-pages");
+    const pages = link.closest("nav[data-query]");
     // On a phone the list lies over the page, which is what the visitor wants to see now.
-    const drawer = pages && window.matchMedia("(max-width: 768px)").matches;
+    const drawer = link.closest(".fp-pages") && window.matchMedia("(max-width: 768px)").matches;
     if (drawer) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
-    if (link.getAttribute("aria-current")) return;
-    window.fedpcaLinks.followed = Boolean(pages) && !drawer;
+    if (link.getAttribute("aria-current") && link.pathname === window.location.pathname) return;
+    window.fedpcaLinks.followed = pages && !drawer ? pages.className : "";
     const address = new URL(link.href);
     if (pages) address.search = pages.dataset.query;
     for (const [name, value] of new URLSearchParams(window.location.search)) {
@@ -28,7 +28,8 @@ if (!window.fedpcaLinks) {
 
   window.addEventListener("popstate", () => {
     const links = [...document.querySelectorAll(".fp-pages a")];
-    const here = links.find((link) => link.pathname === window.location.pathname);
+    const name = window.location.pathname.split("/").pop() || "home";
+    const here = links.find((link) => link.dataset.tabs.split(" ").includes(name));
     if (!here) return;
     for (const link of links) link.removeAttribute("aria-current");
     here.setAttribute("aria-current", "page");
@@ -36,7 +37,11 @@ if (!window.fedpcaLinks) {
 }
 
 // A new list took the place of that in which somebody followed a link: they stay where they were.
-if (window.fedpcaLinks.followed && document.activeElement === document.body) {
-  document.querySelector(".fp-pages [aria-current]")?.focus({ preventScroll: true });
+{
+  const { followed } = window.fedpcaLinks;
+  const current = followed && document.querySelector(`.${followed} [aria-current]`);
+  if (current && document.activeElement === document.body) {
+    current.focus({ preventScroll: true });
+    window.fedpcaLinks.followed = "";
+  }
 }
-window.fedpcaLinks.followed = false;

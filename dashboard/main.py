@@ -21,7 +21,7 @@ warm()  # where this file is the entry; under app.py it is done already
 from dashboard.shell import figures  # noqa: E402
 from dashboard.shell.controls import packed  # noqa: E402
 from dashboard.shell.document import icon, page_title  # noqa: E402
-from dashboard.shell.navigation import ENTRIES, listed  # noqa: E402
+from dashboard.shell.navigation import ENTRIES, listed, tabs  # noqa: E402
 
 st.set_page_config(page_icon=icon(), layout="wide")
 
@@ -46,9 +46,10 @@ st.set_page_config(
 )
 st.html(ROOT / "dashboard" / "page.css")
 script = (ROOT / "dashboard" / "links.js").read_text(encoding="utf-8")
-st.sidebar.html(
-    f"{listed(page.title, packed(None))}<script>{script}</script>", unsafe_allow_javascript=True
-)
+shown, travels = page.url_path or ENTRIES[0].name, packed(None)
+for place, links in ((st.sidebar, listed(shown, travels)), (st, tabs(shown, travels))):
+    if links:
+        place.html(f"{links}<script>{script}</script>", unsafe_allow_javascript=True)
 
 figures.forget()
 page.run()

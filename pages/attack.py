@@ -8,7 +8,7 @@ from dashboard.shell import formulas, guarantee, jobs, layout, own_table, preset
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
 from dashboard.shell.parts import drawing
-from dashboard.views import attack, elsewhere
+from dashboard.views import attack
 from fedpca_core.questions.attack.figures import covariance
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.catalogue import studies_of
@@ -49,20 +49,10 @@ def take_away() -> None:
                 attack.RECORDS: recovered.result if recovered else None,
                 STUDY: job.result,
                 **sections,
-                elsewhere.STUDY: sent,
             },
             data,
         )
         st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
-        st.page_link(
-            "../pages/anomaly.py",
-            label="FedPG under attack",
-            icon=":material/sensors:",
-            query_params={"topic": "Leaks"},
-        )
-        st.page_link(
-            "../pages/personalise.py", label="PerPCA under attack", icon=":material/group:"
-        )
         st.page_link(
             "../pages/converge.py",
             label="Compare the costs of this run",
@@ -123,16 +113,10 @@ job = jobs.study(
     above=recovered,
 )
 own_table.remedy_of(controls, job)
-card()
+with st.expander("Who attacks, and what it knows"):
+    card()
 formulas.reconstruction()
-with st.container():
-    sections = attack.replayed(controls, data)
-with st.container():
-    sections |= attack.joined(controls, data)
-with st.container():
-    sections |= attack.at_risk(controls)
-with st.container():
-    sent = elsewhere.show(controls)
+sections = attack.further(controls, data)
 
 settings = controls.settings()
 messages()

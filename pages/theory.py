@@ -11,10 +11,10 @@ from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.theory import figures
 from fedpca_core.questions.theory.settings import TheorySettings
-from fedpca_core.questions.theory.study import AgainstClaims, Bridge, PenaltyAndSteps, Statements
+from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
 from fedpca_core.study.study import Study
 
-METHOD, SWEEPS, STATEMENTS, BRIDGE = AgainstClaims(), PenaltyAndSteps(), Statements(), Bridge()
+METHOD, SWEEPS, STATEMENTS = AgainstClaims(), PenaltyAndSteps(), Statements()
 
 controls = Controls(TheorySettings)
 layout.heading(
@@ -62,33 +62,9 @@ with factors:
     results[SWEEPS] = swept.result
 stated = jobs.study(STATEMENTS, settings, drawing(figures.statements, settings), above=job)
 results[STATEMENTS] = stated.result
-lay_out([figures.REPAIR])
+lay_out([figures.REPAIR, figures.FOR_PCA])
 
-layout.section("What this has to do with PCA")
-st.markdown(
-    "**ADMM and FAPS.** With exact local solves and ω = r, the iteration of this page is ADMM, and "
-    "the multipliers Hᵢ are its duals: they hold what pulls each client away from the others, they "
-    "sum to zero, and they never travel. FAPS splits PCA in the same way, with a penalty and one "
-    "dual matrix per client, on bases instead of vectors; there the local problem is not convex "
-    "and no factor like those above is proved. The lesson carries over all the same: without the "
-    "duals, local steps lead to FedAvg's wrong fixed point; with them, to the common answer."
-)
-st.markdown(
-    "**Personalised PCA.** Its pull towards the common basis is the penalty ½r‖x − z‖² with "
-    "r = 1/σᵤ², its Uᵢ are the xᵢ and V is z, but the multipliers stay at zero. That is the "
-    "point: with H = 0 clients keep their differences, and the average is FedAvg's fixed point on "
-    "purpose. Letting H move with ω between 0 and r would lead from personal models to one shared "
-    "model."
-)
-layout.section(
-    BRIDGE.title,
-    "Shift-and-invert needs (σI − S)⁻¹x in every step, which is a problem of this page. Turn "
-    "heterogeneity down and it beats the power method; turn it up and it fails. Lanczos needs one "
-    "product a round and wins throughout.",
-)
-bridge = jobs.study(BRIDGE, settings, drawing(figures.bridge, settings), data=data, above=job)
-results[BRIDGE] = bridge.result
-script.fold(settings, [METHOD, SWEEPS, STATEMENTS, BRIDGE], data)
+script.fold(settings, [METHOD, SWEEPS, STATEMENTS], data)
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, results, data)
     st.page_link("../pages/personalise.py", label="Personalised PCA", icon=":material/diversity_3:")

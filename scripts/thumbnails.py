@@ -7,7 +7,6 @@ changes, never by hand.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,14 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-import fedpca_core as fp  # noqa: E402
 from dashboard.shell import palette  # noqa: E402
-from fedpca_core.protocol.trace_file import save_trace  # noqa: E402
+from dashboard.shell.navigation import ENTRIES  # noqa: E402
 from fedpca_core.questions.catalogue import KINDS, PRESETS, STUDIES  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
 from fedpca_core.study.here import missing  # noqa: E402
-from fedpca_core.study.own_data import OwnData  # noqa: E402
 from fedpca_core.study.pca_settings import AttackSettings  # noqa: E402
 
 FOLDER = ROOT / "dashboard" / "static" / "thumbnails"
@@ -38,7 +35,7 @@ WIDTH, HEIGHT, EDGE = 240, 96, 6
 class Drawn:
     """What of a study is drawn: its table, what a curve is, x and y, and which are in powers.
 
-    What is below the floor is drawn there; lines are so wide.
+    What is below the floor is drawn there.
     """
 
     study: str
@@ -48,7 +45,6 @@ class Drawn:
     y: str
     powers: str = ""
     floor: float = -np.inf
-    wide: float = 2.2
 
 
 CURVES: dict[str, Drawn] = {
@@ -59,10 +55,7 @@ CURVES: dict[str, Drawn] = {
     "replay": Drawn("replay", "fit", "start", "evaluation", "residual", "y"),
     "privacy": Drawn("price_of_epsilon", "sweep", "series", "epsilon", "result", "xy"),
     "personalise": Drawn("personalised", "curves", "method", "round", "fresh_ratio"),
-    "theory": Drawn("theory", "curves", "method", "round", "distance", "y"),
     "which": Drawn("frontier", "points", "method", "bytes_client", "sin_theta", "xy", 1e-4),
-    "check": Drawn("leak_check", "defences", "defence", "place", "open", wide=9),
-    "trace": Drawn("opened", "rounds", "method", "round", "directions_held"),
     "anomaly": Drawn(
         "detection", "curves", "detector", "false_positive_rate", "true_positive_rate"
     ),
@@ -73,8 +66,9 @@ ROUNDING = 1e-16
 
 def wanted() -> Iterator[tuple[str, Settings]]:
     """Names and settings: the pages as they open, then the experiments of the front page."""
-    for kind in CURVES.keys() & KINDS.keys():
-        yield kind, KINDS[kind]()
+    for page in ENTRIES:
+        if page.answer and page.name != "papers":
+            yield page.name, KINDS[page.name]()
     yield "papers", PRESETS["table-1"].settings
     for preset in PRESETS.values():
         if preset.settings.kind in ("converge", "attack") and preset.name != "default":
@@ -96,40 +90,18 @@ def drawing(settings: Settings) -> str:
     """The thumbnail of a run, as SVG."""
     what = chosen(settings)
     study = STUDIES[what.study]
-    run = study.run(settings, a_run()) if settings.kind == "trace" else study.run(settings)
-    rows = study.tables(outcome(run), settings)[what.table]
-    if what.study == "leak_check":
-        rows = bars(rows)
-    elif what.series not in rows:
+    rows = study.tables(outcome(study.run(settings)), settings)[what.table]
+    if what.series not in rows:
         rows = rows.assign(**{what.series: "SSI"})
     for other in ("measure", "start"):
         if other in rows and other != what.series:
             rows = rows[rows[other] == rows[other].iloc[0]]
     rows = rows[[what.series, what.x, what.y]].replace([np.inf, -np.inf], np.nan).dropna()
     rows = rows.set_axis(["series", "x", "y"], axis=1).reset_index(drop=True)
-    return svg(rows.assign(y=rows["y"].clip(lower=what.floor)), what.powers, what.wide)
+    return svg(rows.assign(y=rows["y"].clip(lower=what.floor)), what.powers)
 
 
-def a_run() -> OwnData:
-    """The file of a run, as a federation leaves it."""
-    trace = fp.simulate(fp.problems.decay_spectrum(40, [300] * 4), fp.SSI(4), rounds=20)
-    file = io.BytesIO()
-    save_trace(trace, file)
-    return OwnData("trace.npz", file.getvalue())
-
-
-def bars(defences: pd.DataFrame) -> pd.DataFrame:
-    """How much each defence leaves open, as upright lines."""
-    open_ = defences.select_dtypes(bool).sum(axis=1)
-    place = np.arange(len(defences))
-    feet, heads = (
-        pd.DataFrame({"defence": defences["defence"], "place": place, "open": height})
-        for height in (0, open_)
-    )
-    return pd.concat([feet, heads], ignore_index=True)
-
-
-def svg(rows: pd.DataFrame, powers: str, wide: float = 2.2) -> str:
+def svg(rows: pd.DataFrame, powers: str) -> str:
     """Curves in the colours that their methods have everywhere; a card has no room for axes."""
     across, up = (_share(np.asarray(rows[axis], float), axis in powers) for axis in ("x", "y"))
     lines, rules, dark = [], [], []
@@ -147,7 +119,7 @@ def svg(rows: pd.DataFrame, powers: str, wide: float = 2.2) -> str:
         rules.append(f".c{number}{{stroke:{style.light}}}")
         dark.append(f".c{number}{{stroke:{style.dark}}}")
         lines.append(f'<polyline class="c{number}" points="{points}"/>')
-    look = f"fill:none;stroke-width:{wide};stroke-linejoin:round;stroke-linecap:round"
+    look = "fill:none;stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round"
     look = f"polyline{{{look}}}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"><style>{look}'

@@ -348,8 +348,22 @@ class Controls(Generic[S]):
         parameter = self.parameters[name]
         return _value(parameter, st.session_state.get(parameter.key, self.values[name]))
 
+    def on(self, *names: str) -> bool:
+        """Whether one of the parameters is not at its default, before it is drawn."""
+        values = self._expected()
+        return any(
+            values.get(name, self.parameters[name].default) != self.parameters[name].default
+            for name in names
+        )
+
     def _idle(self) -> Mapping[str, str]:
-        """`Settings.idle` of what the widgets, the link and the other pages say, before drawing."""
+        """`Settings.idle` of what the widgets will say, before drawing."""
+        with suppress(InvalidInput):
+            return self.settings_class(**self._expected()).idle()
+        return self._linked.idle()
+
+    def _expected(self) -> dict[str, Any]:
+        """What the widgets, the link and the other pages say of the parameters, before drawing."""
         values: dict[str, Any] = {}
         for name, parameter in self.parameters.items():
             memory = self._memory(name)
@@ -359,9 +373,7 @@ class Controls(Generic[S]):
                 values[name] = getattr(self._linked, name)
             elif (carried := parameter.nearest(memory[name])) is not None:
                 values[name] = carried
-        with suppress(InvalidInput):
-            return self.settings_class(**values).idle()
-        return self._linked.idle()
+        return values
 
     def whole(self) -> None:
         """Tell at its end that the page, or the fragment with the widgets, has been drawn."""

@@ -21,8 +21,6 @@ SentenceKind = Literal["remedy", "note", "good"]
 
 #: Texts of more signs break into lines in a table.
 SENTENCE = 40
-#: Columns that fit a phone beside each other.
-MOST_ON_A_PHONE = 3
 #: Columns that fit a wide page at their usual distance; more stand closer together.
 MOST_AT_EASE = 9
 #: Long enough for a browser to load the player and draw one picture.
@@ -103,34 +101,27 @@ def small_table(
         else "left"
         for k, name in enumerate(table.columns)
     ]
-    many = table.shape[1] > MOST_ON_A_PHONE
     head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
     rows = [
-        "".join(
-            _cell("td", text, side, str(name) if many else "")
-            for name, text, side in zip(table, row, sides, strict=True)
-        )
+        "".join(_cell("td", text, side) for text, side in zip(row, sides, strict=True))
         for row in texts
     ]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    # On a phone a row of many columns becomes a list; a table of few scrolls within its frame where
-    # it must, and the frame takes the keyboard's focus for that.
+    # Where it must, it scrolls within its frame beside its first column; the frame takes the
+    # keyboard's focus for that.
     close = table.shape[1] > MOST_AT_EASE
     st.html(
-        f'<div class="fp-table{" fp-many" * many}{" fp-close" * close}{" fp-tall" * tall}" '
+        f'<div class="fp-table{" fp-close" * close}{" fp-tall" * tall}" '
         f'role="region" tabindex="0" aria-label="{escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(tag: str, text: object, side: str, name: str = "") -> str:
-    more = f' data-name="{escape(name)}"' if name else ' scope="col"' if tag == "th" else ""
+def _cell(tag: str, text: object, side: str) -> str:
+    scope = ' scope="col"' if tag == "th" else ""
     # ρ_spec and the like; names of columns keep their underscores.
     words = re.sub(r"((?<![A-Za-z])[α-ωS])_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
-    none = " fp-none" if tag == "td" and text == "–" else ""
-    # In a list on a phone the name stands beside the text, which its subscripts must not part.
-    content = f"<span>{words}</span>" if name else words
-    return f'<{tag}{more} class="fp-{side}{none}">{content}</{tag}>'
+    return f'<{tag}{scope} class="fp-{side}">{words}</{tag}>'
 
 
 def about(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
@@ -10,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.parts import drawing, lay_out
+from dashboard.views import elsewhere
 from dashboard.views.findings import offer
 from fedpca_core.algorithms.registry import replayable
 from fedpca_core.questions.attack.defences import Defences
@@ -32,6 +35,8 @@ from fedpca_core.study.pca_settings import FINER, AttackSettings
 
 RECORDS, REPLAY, DEFENCES, NEWCOMER = ClientRecords(), ReplayAttack(), Defences(), OneMoreRecord()
 RISK, NOISE = AtRisk(), NoiseAtRisk()
+#: What decides about the records and stands in no sidebar.
+_SETTING = ("records_per_client", "fine", "joined", "mean_known", "grid_known", "once", "unmask")
 #: Results of the sections that are switched on, by study.
 Results = dict[Any, Any]
 
@@ -57,7 +62,10 @@ def records(
 
 def dials(controls: Controls[AttackSettings]) -> None:
     """What decides about the records and stands in no sidebar, and how it works."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with (
+        st.expander("Settings of the attack", expanded=controls.on(*_SETTING)),
+        st.container(horizontal=True, gap="medium", vertical_alignment="bottom"),
+    ):
         if controls.values["problem"] != "table":
             controls.parameter("records_per_client")
         if controls.values["problem"] in FINER:
@@ -66,7 +74,6 @@ def dials(controls: Controls[AttackSettings]) -> None:
         controls.parameter("once")
         if any(map(replayable, controls.values["attacked"])):
             controls.parameter("unmask")
-    st.caption("ε, noise on uploads, precision and secure aggregation are in the sidebar.")
     layout.about(
         "How records follow from a matrix",
         "A second-moment matrix fixes a client's records up to a rotation. Whole numbers fix the "
@@ -97,14 +104,18 @@ def _stood_in(chosen: AttackSettings) -> None:
         )
 
 
+@contextmanager
+def fold(
+    controls: Controls[AttackSettings], title: str, lead: str, *switches: str
+) -> Iterator[Any]:
+    """A part of the page that is folded until one of its switches is on."""
+    with st.expander(title, expanded=controls.on(*switches)):
+        st.markdown(lead)
+        yield
+
+
 def replayed(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
     """The adversary who reruns the update, and the study of every defence."""
-    layout.section(
-        "The adversary who replays",
-        "FAPS's uploads are not products with Sᵢ, so solving linear equations fails. But the "
-        "update itself is public: the server can run it with any candidate covariance and keep "
-        "the one whose uploads match.",
-    )
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         controls.draw("replay", "seeded", "defences")
         controls.parameter("budget")
@@ -117,27 +128,15 @@ def replayed(controls: Controls[AttackSettings], data: OwnData | None) -> Result
     if DEFENCES.wanted(settings):
         draw = drawing(replay.defended, settings)
         results[DEFENCES] = jobs.study(DEFENCES, settings, draw, data=data).result
-    if not (settings.replay or settings.defences):
-        st.caption(
-            "Switch it on to start the search. Up to about 20 features, or where the client holds "
-            "few records, it takes seconds; at 50 it can take the better part of a minute."
-        )
     return results
 
 
 def joined(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
     """Two runs, and the record between them."""
-    layout.section(
-        "One more record",
-        "Models are trained again when somebody joins or asks to be forgotten. Whoever knows the "
-        "covariance before and after can subtract: what is left is that one record. Neither "
-        "FAPS's masking nor secure aggregation is made for this; differential privacy is.",
-    )
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         controls.draw("differencing", "record")
     settings = controls.settings()
     if not NEWCOMER.wanted(settings):
-        st.caption("Switch it on to run every method under attack a second time.")
         return {}
     draw = drawing(newcomer.joined_record, settings)
     return {NEWCOMER: jobs.study(NEWCOMER, settings, draw, data=data).result}
@@ -145,14 +144,9 @@ def joined(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
 
 def at_risk(controls: Controls[AttackSettings]) -> Results:
     """The maps of how many records a client may hold, and how much noise it takes."""
-    layout.section("What is at risk?")
     controls.parameter("at_risk")
     settings = controls.settings()
     if not RISK.wanted(settings):
-        st.caption(
-            "Switch it on to measure how many records a client may hold, and how much noise it "
-            "takes: the first cells at once, all of them in under a minute."
-        )
         return {}
     results: Results = {
         RISK: jobs.study(RISK, settings, drawing(risk.at_risk, settings)).result,
@@ -164,6 +158,48 @@ def at_risk(controls: Controls[AttackSettings]) -> Results:
         f"{NOISY_RECORDS} records a client. An empty cell was not run: not yet, or because this "
         "machine does not have the data or the data not so many records."
     )
+    return results
+
+
+def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
+    """What else a server may do, each part with its switches."""
+    results = Results()
+    with fold(
+        controls,
+        "The adversary who replays",
+        "FAPS's uploads are not products with Sᵢ, so solving linear equations fails. But the "
+        "update itself is public: the server can run it with any candidate covariance and keep "
+        "the one whose uploads match. Up to about 20 features, or where the client holds few "
+        "records, it takes seconds; at 50 it can take the better part of a minute.",
+        *("replay", "defences"),
+    ):
+        results |= replayed(controls, data)
+    with fold(
+        controls,
+        "One more record",
+        "Models are trained again when somebody joins or asks to be forgotten. Whoever knows the "
+        "covariance before and after can subtract: what is left is that one record. Neither "
+        "FAPS's masking nor secure aggregation is made for this; differential privacy is. It runs "
+        "every method under attack a second time.",
+        "differencing",
+    ):
+        results |= joined(controls, data)
+    with fold(
+        controls,
+        "What is at risk?",
+        "How many records a client may hold, and how much noise it takes: the first cells at once, "
+        "all of them in under a minute.",
+        "at_risk",
+    ):
+        results |= at_risk(controls)
+    with fold(
+        controls,
+        "Methods that send models",
+        "FedPE, FedPG, personalised PCA and one-shot averaging never answer a basis with a "
+        "product: clients send their own bases. That hides less than it seems.",
+        "elsewhere",
+    ):
+        results[elsewhere.STUDY] = elsewhere.show(controls)
     return results
 
 

@@ -26,11 +26,6 @@ STUDY = SentModels()
 
 def show(controls: Controls[AttackSettings]) -> SentModel | None:
     """Choose another method and read its uploads, with the settings its own page explains."""
-    layout.section(
-        "Methods that send models",
-        "FedPE, FedPG, personalised PCA and one-shot averaging never answer a basis with a "
-        "product: clients send their own bases. That hides less than it seems.",
-    )
     controls.parameter("elsewhere", as_buttons=True)
     settings = controls.settings()
     if not STUDY.wanted(settings):

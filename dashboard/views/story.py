@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell.controls import Controls, packed
-from dashboard.shell.doors import PAGE_OF
 from dashboard.views import terms
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import FREE, STEPS, SceneSettings
@@ -131,7 +130,7 @@ def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSe
         if settings.shown:
             other = chapter.opens(settings)
             st.page_link(
-                PAGE_OF[other.kind],
+                f"../pages/{other.kind}.py",
                 label=chapter.door,
                 icon=":material/arrow_outward:",
                 query_params=packed(other),

@@ -16,8 +16,7 @@ import streamlit as st
 
 from dashboard.shell import absent_data
 from dashboard.shell.controls import packed
-from dashboard.shell.doors import DOORS
-from dashboard.shell.navigation import ENTRIES, address
+from dashboard.shell.navigation import ENTRIES, address, tabs_of
 from dashboard.shell.presets import ICONS, PAGES
 from fedpca_core.papers.faps import PRESETS
 from fedpca_core.questions.home.story import STORY
@@ -26,7 +25,7 @@ from fedpca_core.settings import Settings
 
 @dataclass(frozen=True)
 class Way:
-    """A link to a page (a file) with settings or what travels, and the HTML above it.
+    """A link to a page with settings or what travels.
 
     Where several links are called alike, ``opens`` tells them apart for who hears them only.
     """
@@ -35,48 +34,44 @@ class Way:
     label: str
     icon: str = ""
     settings: Settings | None = None
-    card: str = ""
     opens: str = ""
 
     def html(self) -> str:
-        """The card and its link, which ``links.js`` opens as Streamlit opens its own."""
-        target = f"{address(Path(self.page).stem)}?{urlencode(packed(self.settings))}"
-        name = self.icon.removeprefix(":material/").removesuffix(":")
-        icon = f'<i aria-hidden="true" translate="no">{escape(name)}</i>' if name else ""
+        """The link, which ``links.js`` opens as Streamlit opens its own."""
+        target = f"{address(self.page)}?{urlencode(packed(self.settings))}"
+        icon = f'<i aria-hidden="true" translate="no">{escape(self.icon)}</i>' * bool(self.icon)
         heard = f' aria-label="{escape(f"{self.label}: {self.opens}")}"' if self.opens else ""
-        link = f'<a class="fp-way" href="{escape(target)}"{heard}>{icon}{escape(self.label)}</a>'
-        return f"<div>{self.card}{link}</div>"
+        return f'<a class="fp-way" href="{escape(target)}"{heard}>{icon}{escape(self.label)}</a>'
 
 
 def story() -> None:
     """All steps of the story."""
-    home = f"../pages/{ENTRIES[0].name}.py"
     _draw(
         "steps",
         [
-            Way(home, f"{chapter.key} · {chapter.title}", settings=chapter.settings)
-            for chapter in STORY
+            Way(ENTRIES[0].name, f"{step.key} · {step.title}", settings=step.settings).html()
+            for step in STORY
         ],
     )
 
 
 def doors() -> None:
-    """Every question with its page."""
+    """Every page, with its tabs."""
     _draw(
         "questions",
         [
-            Way(
-                door.page,
-                door.label,
-                door.icon,
-                card=_card(
-                    Path(door.page).stem,
-                    f"A result of this page: {door.label}",
-                    f"<h3>{escape(door.question)}</h3>",
-                    door.answer,
-                ),
+            _card(
+                page.name,
+                f"A result of this page: {page.title}",
+                f"<h3>{escape(page.title)}</h3>",
+                page.answer,
             )
-            for door in DOORS
+            + "".join(
+                Way(one.name, one.tab or one.title, one.icon, opens=page.title).html()
+                for one in tabs_of(page.name)
+            )
+            for page in ENTRIES
+            if page.answer
         ],
     )
 
@@ -86,27 +81,28 @@ def presets() -> None:
     _draw(
         "points",
         [
-            Way(
-                PAGES[preset.attack],
-                "Open",
-                ICONS[preset.attack],
-                absent_data.opened(preset.configuration()),
-                _card(
-                    preset.name,
-                    f"Curves of the run: {preset.title}",
-                    f"<b>{escape(preset.title)}</b>",
-                    absent_data.told(preset.point, preset.configuration()),
-                ),
-                opens=preset.title,
+            _card(
+                preset.name,
+                f"Curves of the run: {preset.title}",
+                f"<b>{escape(preset.title)}</b>",
+                absent_data.told(preset.point, preset.configuration()),
             )
+            + Way(
+                Path(PAGES[preset.attack]).stem,
+                "Open",
+                ICONS[preset.attack].removeprefix(":material/").removesuffix(":"),
+                absent_data.opened(preset.configuration()),
+                opens=preset.title,
+            ).html()
             for preset in PRESETS
             if preset.name != "default"
         ],
     )
 
 
-def _draw(kind: str, ways: Iterable[Way]) -> None:
-    st.html(f'<div class="fp-ways fp-{kind}">{"".join(way.html() for way in ways)}</div>')
+def _draw(kind: str, cards: Iterable[str]) -> None:
+    drawn = "".join(f"<div>{card}</div>" for card in cards)
+    st.html(f'<div class="fp-ways fp-{kind}">{drawn}</div>')
 
 
 def _card(name: str, shows: str, title: str, text: str) -> str:

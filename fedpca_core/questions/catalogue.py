@@ -40,7 +40,7 @@ from fedpca_core.questions.privacy.study import (
     WaysOverBudget,
     WaysToSpend,
 )
-from fedpca_core.questions.theory.study import AgainstClaims, Bridge, PenaltyAndSteps, Statements
+from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
 from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.which.frontier import Frontier, Strip
 from fedpca_core.questions.which.recommendation import Recommendation
@@ -88,7 +88,6 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     AgainstClaims(),
     PenaltyAndSteps(),
     Statements(),
-    Bridge(),
     OpenedRun(),
     *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), Published()),
     PaperRows(),

@@ -146,7 +146,7 @@ def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):
     page = open_page("/attack", {"problem": "Digits", "components": 10, "rounds": 20})
     main = page.locator("[data-testid=stMain]")
     assert "True eigen-images" in main.inner_text() and page.locator("canvas").count() >= 6
-    expect(main.get_by_text("Switch it on to run every method")).to_be_visible()
+    main.get_by_text("One more record").click()
     page.get_by_text("Compare with an earlier run").click()
     drawn(page)
     expect(main.get_by_text("The record that joined").last).to_be_visible()

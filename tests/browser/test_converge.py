@@ -190,6 +190,8 @@ def test_settings_travel_to_the_attack_page_and_back(open_page):
     arrived(page, "/attack")
     drawn(page)
     expect(page).to_have_url(re.compile("heterogeneity=0.2"))
+    page.get_by_role("link", name="Which one?").click()
+    arrived(page, "/which")
     page.get_by_role("link", name="How fast?").click()
     arrived(page, "/converge")
     drawn(page)

@@ -6,7 +6,17 @@ from itertools import pairwise
 
 import pytest
 
-from tests.browser.tools import ROOT, PageLink, accessible, drawn, fits, pages, serve, watch
+from tests.browser.tools import (
+    ROOT,
+    PageLink,
+    accessible,
+    drawn,
+    fits,
+    pages,
+    serve,
+    settled,
+    watch,
+)
 
 PAGES = pages()
 #: One repetition and fewer rounds show a reader the same in a tenth of the time.
@@ -14,6 +24,8 @@ QUICK = {
     "/which": {"seeds": 1, "rounds": 10},
     "/personalise": {"datasets": 1, "rounds": 50},
 }
+#: Pixels of a page on a phone as it opens, where it is taller than the 5,000 of the others.
+TALLEST = {"/which": 5900, "/papers": 5400}
 every_page = pytest.mark.parametrize("link", PAGES, ids=[link.path for link in PAGES])
 
 
@@ -22,7 +34,24 @@ def test_the_list_of_pages_is_the_navigation_on_screen(open_page):
     links = page.get_by_role("navigation", name="Pages").get_by_role("link").all()
     titles = [link.locator("span").inner_text() for link in links]
     paths = [link.evaluate("(node) => node.pathname") for link in links]
-    assert list(zip(paths, titles, strict=True)) == [(link.path, link.title) for link in PAGES]
+    whole = [(link.path, link.title) for link in PAGES if not link.of]
+    assert list(zip(paths, titles, strict=True)) == whole and len(whole) == 7
+
+
+def test_a_tab_has_its_own_address_and_its_page_stays_marked(open_page):
+    page = open_page("/check")
+    tabs = page.get_by_role("navigation", name="What leaks?").get_by_role("link")
+    assert tabs.all_inner_texts() != [] and tabs.count() == 3
+    tabs.get_by_text("Open a run").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    tabs.filter(has_text="Open a run").click()
+    page.wait_for_url(lambda url: "/trace" in url and "settings=" not in url)
+    settled(page)
+    assert page.locator(".fp-tabs [aria-current=page]").inner_text().endswith("Open a run")
+    assert page.locator(".fp-pages [aria-current=page]").inner_text().endswith("What leaks?")
+    page.go_back()
+    page.wait_for_url(lambda url: "/check" in url)
 
 
 def test_a_deep_link_is_the_first_request_a_server_gets(new_page):
@@ -41,6 +70,8 @@ def test_a_page_opens_fits_and_is_accessible_at_either_width_in_either_scheme(li
     """Opened on a phone, where less room makes more mistakes."""
     page = open_page(link.path, QUICK.get(link.path, ""), width=390, scheme="light")
     light = background(page)
+    tall = page.locator("[data-testid=stMain]").evaluate("(main) => main.scrollHeight")
+    assert tall <= TALLEST.get(link.path, 5000), f"{link.path} is {tall} px tall on a phone"
     fits(page)
     accessible(page)
     page.set_viewport_size({"width": 1440, "height": 1000})
@@ -62,8 +93,12 @@ def opened(page, link: PageLink) -> None:
     assert link.title in page.title()
     assert page.locator("[role=dialog]").count() == 0, "a modal covers the page"
     assert page.locator("[data-testid=stException]").count() == 0
-    assert page.locator(".fp-pages a").count() == len(PAGES)
-    assert page.locator(".fp-pages [aria-current=page]").inner_text().endswith(link.title)
+    whole = next(one for one in PAGES if one.path == f"/{link.of}") if link.of else link
+    assert page.locator(".fp-pages [aria-current=page]").inner_text().endswith(whole.title)
+    beside = [one.path for one in PAGES if one.of and whole.path == f"/{one.of}"]
+    tabs = page.locator(".fp-tabs a").all()
+    paths = [tab.evaluate("(node) => node.pathname") for tab in tabs]
+    assert paths == ([whole.path, *beside] if beside else [])
     headings = page.locator("[data-testid=stMain]").get_by_role("heading").all()
     levels = [int(heading.evaluate("(node) => node.tagName")[1]) for heading in headings]
     assert levels[0] == 1

@@ -43,35 +43,35 @@ def test_the_list_of_pages_opens_them_in_the_session_that_is_there(open_page):
     page.on("request", lambda one: loads.append(one.url) if one.is_navigation_request() else None)
     current = page.locator(".fp-pages [aria-current]")
     page.keyboard.press("Tab")  # from now on focus is shown
-    page.locator(".fp-pages a", has_text="Leak check").focus()
+    page.locator(".fp-pages a", has_text="Who collaborates?").focus()
     page.keyboard.press("Enter")
-    expect(page).to_have_title(re.compile("^Leak check"))
+    expect(page).to_have_title(re.compile("^Who collaborates"))
     expect(current).to_have_count(1)
-    expect(current).to_contain_text("Leak check")
+    expect(current).to_contain_text("Who collaborates?")
     expect(current).to_be_focused()
     assert current.evaluate("(node) => getComputedStyle(node).outlineStyle") == "solid"
-    page.wait_for_url(lambda url: "/check?" in url and "settings=" not in url)
+    page.wait_for_url(lambda url: "/personalise?" in url and "settings=" not in url)
     assert "embed=true" in page.url
     settled(page)
     page.go_back()
     expect(page).to_have_title(re.compile("^Open a run"))
     expect(current).to_have_count(1)
-    expect(current).to_contain_text("Open a run")
+    expect(current).to_contain_text("What leaks?")
     settled(page)
     assert loads == []
-    link = page.locator(".fp-pages a", has_text="Leak check")
+    link = page.locator(".fp-tabs a", has_text="Leak check")
     with page.context.expect_page() as opened:
         link.click(modifiers=["ControlOrMeta"])
     opened.value.wait_for_url("**/check")
     opened.value.close()
-    expect(current).to_contain_text("Open a run")
+    expect(current).to_contain_text("What leaks?")
 
 
 def test_on_a_phone_the_list_of_pages_makes_way_for_the_page(open_page):
     page = open_page("/check", {"rounds": 10}, width=390)
     page.locator("[data-testid=stExpandSidebarButton]").click()
-    page.locator(".fp-pages a", has_text="Open a run").click()
-    expect(page).to_have_title(re.compile("^Open a run"))
+    page.locator(".fp-pages a", has_text="Who collaborates?").click()
+    expect(page).to_have_title(re.compile("^Who collaborates"))
     expect(page.locator("[data-testid=stSidebar]")).to_have_attribute("data-collapsed", "true")
 
 

@@ -87,11 +87,12 @@ KNOWN_PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 @dataclass(frozen=True)
 class PageLink:
-    """One page of the navigation: its address, its title there, and its own first heading."""
+    """A page or a tab: its address, its title, its own first heading, and whose tab it is."""
 
     path: str
     title: str
     heading: str
+    of: str
 
 
 def pages() -> list[PageLink]:
@@ -101,7 +102,7 @@ def pages() -> list[PageLink]:
         script = ROOT / "pages" / f"{entry.name}.py"
         heading, *_ = _texts(_calls(script, "heading")[0].args[0])
         path = "/" if entry is ENTRIES[0] else f"/{entry.name}"
-        found.append(PageLink(path, entry.title, heading))
+        found.append(PageLink(path, entry.title, heading, entry.of))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.shell.doors import DOORS
+from dashboard.shell.navigation import ENTRIES
 from fedpca_core.papers import faps
 from fedpca_core.questions.catalogue import PRESETS
 from scripts import thumbnails
@@ -10,7 +10,7 @@ from scripts import thumbnails
 
 def test_every_card_of_the_front_page_has_one_and_nothing_else_does():
     cards = {preset.name for preset in faps.PRESETS if preset.name != "default"}
-    pages = {door.page.rpartition("/")[2].removesuffix(".py") for door in DOORS}
+    pages = {page.name for page in ENTRIES if page.answer}
     assert {file.stem for file in thumbnails.FOLDER.iterdir()} == cards | pages
     assert {name for name, _ in thumbnails.wanted()} == cards | pages
 

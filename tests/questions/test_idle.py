@@ -31,7 +31,7 @@ from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.personalise.study import Comparison
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
-from fedpca_core.questions.theory.study import AgainstClaims, Bridge
+from fedpca_core.questions.theory.study import AgainstClaims
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, because
@@ -262,7 +262,7 @@ def test_theory(method: str) -> None:
         TheorySettings(clients=3, features=3, rounds=20, method=method, problem=problem)
         for problem in ("quadratics", "pair", "logistic")
     ]
-    check_law(bases, of(AgainstClaims(), Bridge()))
+    check_law(bases, of(AgainstClaims()))
 
 
 def test_personalise() -> None:

@@ -15,10 +15,8 @@ from fedpca_core.questions.theory.settings import ITERATIONS, LOW, TheorySetting
 from fedpca_core.questions.theory.study import (
     ARRIVED,
     AgainstClaims,
-    Bridge,
     PenaltyAndSteps,
     Statements,
-    arrivals,
     claim,
 )
 from fedpca_core.steps import outcome
@@ -130,15 +128,6 @@ def test_the_statements_are_recomputed_for_another_family() -> None:
     assert set(one["verdict"]) == {"holds", "false as printed", "corrected: holds"}
 
 
-def test_the_bridge_carries_or_breaks_with_heterogeneity() -> None:
-    alike = outcome(Bridge().run(replace(SMALL, clients=5, heterogeneity=0.0)))
-    unlike = outcome(Bridge().run(replace(SMALL, clients=5, heterogeneity=1.0)))
-    assert alike.convex and not unlike.convex
-    for found in (alike, unlike):
-        assert next(iter(arrivals(found))) == "Lanczos"
-        assert list(arrivals(found).values()) == sorted(arrivals(found).values())
-
-
 def test_the_penalty_is_counted_in_units_of_the_strong_convexity() -> None:
     assert replace(SMALL, penalty_factor=2.0).penalty == 2.0 * LOW
     assert replace(SMALL, penalty_factor=0.0).coupling > 0
@@ -192,10 +181,3 @@ def test_a_table_that_does_not_fit_is_a_sentence(changes, message, monkeypatch) 
             outcome(study.run(replace(OWN, **changes), own_file()))
     with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         OWN.build()
-
-
-def test_the_bridge_is_the_same_whatever_clients_minimise_unless_they_have_a_table() -> None:
-    bridge = Bridge()
-    assert bridge.identity(SMALL) == bridge.identity(replace(SMALL, problem="logistic"))
-    assert bridge.identity(SMALL) != bridge.identity(OWN, own_file())
-    assert arrivals(outcome(bridge.run(OWN, own_file())))["Lanczos"] <= 5

@@ -10,7 +10,6 @@ from fedpca_core.questions.theory import figures as theory
 from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
 from fedpca_core.questions.theory.study import (
     AgainstClaims,
-    Bridge,
     Measured,
     PenaltyAndSteps,
     Statements,
@@ -100,12 +99,3 @@ def test_the_table_of_verdicts() -> None:
     assert set(table["Verdict"]) == {"✓ holds", "✗ false as printed", "✓ holds, corrected here"}
     row = table[(table["Statement"] == "Theorem 3")].iloc[0]
     assert row["Verdict"] == "✓ holds" and row["Violated"].startswith("0/")
-
-
-@pytest.mark.parametrize("heterogeneity", [0.0, 1.0])
-def test_the_bridge_in_words_and_curves(heterogeneity) -> None:
-    found = outcome(Bridge().run(replace(SMALL, clients=5, heterogeneity=heterogeneity)))
-    panel = theory.bridge_panel(found, SMALL)
-    assert len(panel.curves) >= 2 and panel.simulation_only
-    text = theory.bridge_sentence(found)
-    assert "Lanczos" in text and ("is convex here" in text) == found.convex

@@ -121,7 +121,7 @@ class PanelView {
 
   height() {
     if (this.panel.compact) return this.view.plotHeight;
-    return this.narrow() ? Math.min(this.panel.height, 300) : this.panel.height;
+    return this.narrow() ? Math.min(this.panel.height, 240) : this.panel.height;
   }
 
   figure() {

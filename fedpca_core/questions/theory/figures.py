@@ -7,18 +7,26 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from fedpca_core.consensus.shift_invert import Exhibit
 from fedpca_core.questions.theory.settings import LOW, TheorySettings
 from fedpca_core.questions.theory.study import (
     AgainstClaims,
-    Bridge,
     Factors,
     Measured,
-    arrivals,
 )
 from fedpca_core.settings import short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import About, Badge, Caption, Card, Cards, Chart, Parts, Section, Table
+from fedpca_core.study.parts import (
+    About,
+    Badge,
+    Caption,
+    Card,
+    Cards,
+    Chart,
+    Fold,
+    Parts,
+    Section,
+    Table,
+)
 
 #: Colours of this page by role; the methods here are none of the federated PCA.
 CLAIM, OURS, MEASURED = "series 1", "series 0", "series 2"
@@ -386,6 +394,25 @@ def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+#: What the theorems have to do with PCA.
+FOR_PCA = Fold(
+    "What this has to do with PCA",
+    [
+        "**ADMM and FAPS.** With exact local solves and ω = r, the iteration of this page is ADMM, "
+        "and the multipliers Hᵢ are its duals: they hold what pulls each client away from the "
+        "others, they sum to zero, and they never travel. FAPS splits PCA in the same way, with a "
+        "penalty and one dual matrix per client, on bases instead of vectors; there the local "
+        "problem is not convex and no factor like those above is proved. The lesson carries over "
+        "all the same: without the duals, local steps lead to FedAvg's wrong fixed point; with "
+        "them, to the common answer.",
+        "**Personalised PCA.** Its pull towards the common basis is the penalty ½r‖x − z‖² with "
+        "r = 1/σᵤ², its Uᵢ are the xᵢ and V is z, but the multipliers stay at zero. That is the "
+        "point: with H = 0 clients keep their differences, and the average is FedAvg's fixed point "
+        "on purpose. Letting H move with ω between 0 and r would lead from personal models to one "
+        "shared model.",
+    ],
+)
+
 #: Why Theorem 3 holds although a step of its proof does not.
 REPAIR = About(
     "Theorem 3 holds for any strongly convex smooth functions",
@@ -398,48 +425,3 @@ REPAIR = About(
     formula=r"\omega\,(Y^+ - Kz) = (\omega E_Z - E_H) - B\,E_H - rM\,\omega E_Z",
     papers=("dfl",),
 )
-
-
-def bridge(found: Exhibit, settings: TheorySettings) -> Parts:
-    """Shift-and-invert beside its rivals."""
-    yield bridge_sentence(found)
-    yield Chart("theory_bridge", [bridge_panel(found, settings)])
-
-
-def bridge_panel(found: Exhibit, settings: TheorySettings) -> Panel:
-    """Shift-and-invert and its rivals on the same clients."""
-    table = Bridge().tables(found, settings)["curves"]
-    begun = {name: name for name, course in found.courses.items() if len(course.rounds) > 1}
-    return Panel(
-        key="theory-bridge",
-        title="",
-        x_title="communication round",
-        y_title="squared sine to the leading eigenvector",
-        curves=plot(
-            table,
-            *("round", "squared_sine", "method"),
-            names=begun,
-            colours=in_turn(found.courses),
-            spread=False,
-        ),
-        follows=False,
-        integer_x=True,
-        description="Convergence to the leading eigenvector of the power method, Lanczos, and "
-        "shift-and-invert with three inner solvers.",
-        height=360,
-        simulation_only=True,
-    )
-
-
-def bridge_sentence(found: Exhibit) -> str:
-    """Who wins, and whether the theory applies."""
-    state = (
-        "Every client's term is convex here, so the factors above apply to the inner solves."
-        if found.convex
-        else f"The worst client's largest eigenvalue is {found.excess:.2f} times that of the mean, "
-        "beyond the shift: its term is not convex and **no factor above applies**."
-    )
-    order = ", ".join(f"{name} {count}" for name, count in arrivals(found).items())
-    gone = [name for name, course in found.courses.items() if course.diverged]
-    text = f"{state} Rounds to 1e-10: {order or 'none arrives'}."
-    return f"{text} **Diverged: {', '.join(gone)}.**" if gone else text
