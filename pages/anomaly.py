@@ -65,7 +65,7 @@ with st.sidebar:
     with st.expander("Differential privacy", expanded=True):
         guarantee.noise_controls(controls)
     with st.expander("Corrected or as printed"):
-        if controls.values["method"] == "fedpg":
+        if "projection" not in controls.idle:
             controls.parameter("projection")
         controls.draw("average", "standardising")
     with st.expander("Further settings"):

@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.shell import absent_data, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing, lay_out
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.privacy import figures
 from fedpca_core.questions.privacy.guarantee import promised
@@ -43,7 +44,7 @@ with st.sidebar:
                 controls.draw("colluding", "dropouts")
         st.header("Run", anchor=False)
         controls.draw("products", "local_steps")
-        if method == "fedpower":
+        if METHODS[method].plans_products:
             controls.parameter("draws")
             with st.expander("Schedule and messages"):
                 controls.draw("decaying_gaps", "alignment", "literal", "surplus")

@@ -26,7 +26,7 @@ from dashboard.player import (
 )
 from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls, itself
-from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
@@ -289,7 +289,7 @@ def label(settings: SceneSettings) -> str:
     ]
     changed += ["secure sums"] * (settings.secure_aggregation and "secure_aggregation" not in told)
     changed += ["replayed"] * (
-        settings.unmask and settings.method == "faps" and "unmask" not in told
+        settings.unmask and replayable(settings.method) and "unmask" not in told
     )
     what = METHODS[settings.method].title
     return ", ".join([what if settings.opponent is None else f"answer {what}", *changed])
@@ -375,7 +375,7 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
             "Messages are added up on their way: the server sees the sum over the clients, never "
             "the message of one.",
         )
-    if settings.method == "faps":
+    if replayable(settings.method):
         return (
             "mask",
             "masked, heuristically",

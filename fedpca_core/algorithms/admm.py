@@ -171,6 +171,18 @@ class ConsensusADMM(Algorithm):
     def exposed(self, clients: Arrays) -> Arrays:
         return {name: clients[name] for name in ("frame", "dual", "reset")}
 
+    def seen(self, data: ClientData) -> ClientData:
+        """The clients' data as its steps use them."""
+        return data
+
+    def constraint(self, clients: Arrays, penalty: float) -> tuple[Array, Array]:
+        """Value and gradient of what keeps frames near the manifold, for each client."""
+        return np.zeros(len(clients["frame"])), np.zeros(1)
+
+    def project(self, frames: Array, slope: Array) -> Array:
+        """Gradient along the set that frames live in, (..., features, components)."""
+        return slope
+
     @abstractmethod
     def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         """C local steps from ``clients["frame"]``, (clients, features, components)."""

@@ -61,8 +61,14 @@ class BlockKrylov(Algorithm):
     title: ClassVar[str] = "Block Krylov"
     reuses_uploads: ClassVar[bool] = False
     waits: ClassVar[bool] = True
+    one_product: ClassVar[bool] = True
     components: int = 5
     blocks: int = 8
+
+    @property
+    def orthogonal_probes(self) -> int:
+        """Until after the first restart: later ones are orthogonal to the kept Ritz vectors."""
+        return self.blocks + 1
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
@@ -163,6 +169,10 @@ METHODS = (
         title="Block Krylov",
         algorithm=BlockKrylov,
         make=lambda settings: BlockKrylov(settings.components),
+        # A basis that never restarts keeps all probes orthogonal: the run costs one product.
+        make_private=lambda settings: BlockKrylov(
+            settings.components, max(BlockKrylov.blocks, settings.products)
+        ),
         look=Look("#b3264a", "#ff86a2", "dot", "triangle-down"),
         attacks=("linear",),
         accounts="orthogonal",

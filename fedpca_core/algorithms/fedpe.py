@@ -45,11 +45,21 @@ class FedPE(ConsensusADMM):
     def exposed(self, clients: Arrays) -> Arrays:
         return {**super().exposed(clients), "multiplier": clients["multiplier"]}
 
+    def seen(self, data: ClientData) -> ClientData:
+        # Off the manifold f_i has no lower bound along a negative eigenvalue (noise makes them).
+        return data.positive()
+
+    def constraint(self, clients: Arrays, penalty: float) -> tuple[Array, Array]:
+        if not self.surrogate:
+            return super().constraint(clients, penalty)
+        frames, multipliers, each = clients["frame"], clients["multiplier"], np.array(penalty)
+        value = surrogate_value(frames, multipliers, each)
+        return value, surrogate_gradient(frames, multipliers, each)
+
     def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         frames, duals, multipliers = clients["frame"], clients["dual"], clients["multiplier"]
         scale = clients["scale"][:, None, None]
-        # Off the manifold f_i has no lower bound along a negative eigenvalue (noise makes them).
-        data = data.positive()
+        data = self.seen(data)
         penalty = clients["penalty"][:, None, None]
         for _ in range(self.local_steps):
             slope = smooth_gradient(scale * data.apply(frames), frames)

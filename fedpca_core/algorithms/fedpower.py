@@ -77,6 +77,8 @@ class FedPower(Algorithm):
 
     title: ClassVar[str] = "FedPower"
     reuses_uploads: ClassVar[bool] = False
+    plans_products: ClassVar[bool] = True
+    adds_noise: ClassVar[bool] = True
     spent: ClassVar[tuple[str, ...]] = ("made",)
     indispensable: ClassVar[tuple[int, ...]] = (REFERENCE,)
     components: int = 4
@@ -95,7 +97,7 @@ class FedPower(Algorithm):
         return synchronisation_times(self.products, self.period, self.decay)
 
     @property
-    def rounds(self) -> int:
+    def rounds(self) -> int:  # type: ignore[override]
         """Communications of a whole run."""
         return len(self.times) + (self.products not in self.times)
 
@@ -185,6 +187,16 @@ METHODS = (
         title="FedPower",
         algorithm=FedPower,
         make=lambda settings: FedPower(settings.components),
+        make_private=lambda settings: FedPower(
+            components=settings.components,
+            columns=settings.components + settings.surplus,
+            products=settings.products,
+            period=settings.local_steps,
+            decay=settings.decaying_gaps,
+            alignment=settings.alignment,
+            literal=settings.literal,
+            draws=settings.draws or None,
+        ),
         look=Look("#a21d8c", "#f08be0", "solid", "square"),
         compared=False,
         accounts="products",

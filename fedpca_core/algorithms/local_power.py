@@ -12,6 +12,7 @@ frames column by column. All methods therefore start from the same frame of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
@@ -53,6 +54,7 @@ class LocalPower(Algorithm):
         (8, 7, ..., 1; the schedule of FedPower).
     """
 
+    near: ClassVar[str] = "power"
     components: int = 5
     local_steps: int = 8
     schedule: str = "halving"

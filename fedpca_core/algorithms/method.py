@@ -36,6 +36,9 @@ class Method:
     #: local_steps, ...); it reads only those it needs.
     make: Callable[[Any], Algorithm]
     look: Look
+    #: The same for the settings of the Privacy page, which have the number of products too; where
+    #: it is left out `make` serves.
+    make_private: Callable[[Any], Algorithm] | None = None
     #: Whether it seeks the pooled subspace, so that Converge can put it beside the others.
     compared: bool = True
     #: Attacks that read its uploads: "linear" where they answer a known frame with a product,
@@ -56,6 +59,11 @@ class Method:
     def heeds_absence(self) -> bool:
         """Whether the rule for absent clients makes a difference to it."""
         return self.algorithm.reuses_uploads or self.algorithm.waits
+
+    @property
+    def plans_products(self) -> bool:
+        """Whether a run makes a stated number of products, planned before it starts."""
+        return self.algorithm.plans_products
 
     def over_at_once(self, participation: float, absent: str) -> bool:
         """Whether a run ends after one round, however many are allowed."""

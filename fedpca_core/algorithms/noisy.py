@@ -56,6 +56,7 @@ class Noisy(Wrapper):
     """
 
     spent: ClassVar[tuple[str, ...]] = _OWN
+    adds_noise: ClassVar[bool] = True
     noise: float = 0.0
     products: int = 10
     orthogonal: bool = False
@@ -120,7 +121,12 @@ class Noisy(Wrapper):
         return uplink, {**stepped, "answers": made + 1, **kept}
 
     @property
-    def one_release(self) -> bool:
+    def rounds(self) -> int:  # type: ignore[override]
+        """One for each product."""
+        return self.products
+
+    @property
+    def one_release(self) -> bool:  # type: ignore[override]
         """Whether all products together cost what one costs, and clients see to that."""
         return self.orthogonal or self.remembers
 

@@ -40,6 +40,8 @@ class SSI(Algorithm):
     """
 
     title: ClassVar[str] = "SSI"
+    one_product: ClassVar[bool] = True
+    near: ClassVar[str] = "power"
     components: int = 5
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:

@@ -6,12 +6,13 @@ These readers use private data: simulation only.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pandas as pd
 
+from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.consensus_tools import losses, smooth_gradient
-from fedpca_core.algorithms.fedpe import FedPE, surrogate_gradient, surrogate_value
-from fedpca_core.algorithms.fedpg import FedPG
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems.problem import Problem
@@ -92,16 +93,14 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
         ``||Z^T Z - I||_F``.
     """
     require(every >= 1, f"Rows are kept for every 1st, 2nd, ... round, not {every}.")
-    algorithm = trace.algorithm
-    client_data = problem.client_data.metered()
-    if isinstance(algorithm, FedPE):
-        client_data = client_data.positive()  # as its clients do
+    exchanges = checked(trace)
+    algorithm = cast(ConsensusADMM, trace.algorithm.unwrapped)
+    client_data = algorithm.seen(problem.client_data.metered())
     scale = problem.clients * client_data.weights[:, None, None]
     traces = scale[:, 0, 0] * client_data.traces()
     components = trace.estimates.shape[-1]
     target = problem.target(components)
     best = float(problem.eigenvalues[components:].sum())
-    exchanges = checked(trace)
     penalty = float(exchanges[0].downlink["penalty"])
     rows = []
     for round_, state in enumerate(trace.kept_states()):
@@ -114,13 +113,10 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
         products = scale * client_data.apply(frames)
         value = losses(traces, products, frames).sum()
         value += (state["dual"] * gap).sum() + 0.5 * penalty * (gap**2).sum()
-        slope = smooth_gradient(products, frames) + state["dual"] + penalty * gap
-        if isinstance(algorithm, FedPE) and algorithm.surrogate:
-            multipliers = state["multiplier"]
-            value += surrogate_value(frames, multipliers, np.array(penalty)).sum()
-            slope = slope + surrogate_gradient(frames, multipliers, np.array(penalty))
-        elif isinstance(algorithm, FedPG):
-            slope = algorithm.project(frames, slope)
+        more, pull = algorithm.constraint(state, penalty)
+        value += more.sum()
+        slope = smooth_gradient(products, frames) + state["dual"] + penalty * gap + pull
+        slope = algorithm.project(frames, slope)
         estimate = trace.estimates[round_]
         residual = remove_span(estimate, target)
         kept = float(np.sum(estimate * (problem.covariance @ estimate)))

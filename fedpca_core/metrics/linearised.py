@@ -20,13 +20,13 @@ the factor of a round is ``1 - (1 - (d/(m + beta))^J) g/(g + beta)`` with the ga
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.algorithms.faps.rules import largest_stable_steps
-from fedpca_core.algorithms.local_power import LocalPower
-from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, projector_distance, remove_span, transpose
@@ -68,7 +68,7 @@ def predicted(trace: Trace, problem: Problem) -> pd.DataFrame:
     with one_thread(problem.features):
         limit = _limit(problem, algorithm.components)
         first = _first_close(trace, limit)
-        through = _faps if isinstance(algorithm, FAPS) else _power
+        through = _faps if algorithm.near == "multipliers" else _power
         tangents, gaps = through(trace, problem, first, limit)
         clear = _above_rounding(tangents, trace.transcript.dtype)
         errors = subspace_errors(orthonormalise(limit + tangents[:clear]), problem)
@@ -80,7 +80,7 @@ def _check(trace: Trace) -> None:
     """Refuse runs whose rounds have no linear map that is known and always the same."""
     algorithm, setting = trace.algorithm, trace.setting
     require(
-        isinstance(algorithm, SSI | LocalPower | FAPS),
+        algorithm.near != "",
         "no linear map of its round is known here; SSI, LocalPower and FAPS have one.",
     )
     present, everyone = setting.participants_per_round, setting.clients
@@ -89,9 +89,10 @@ def _check(trace: Trace) -> None:
         f"{present} of {everyone} clients take part in a round, drawn anew each time, and a round "
         "has one linear map only if everyone does; set the participation to 1.",
     )
-    if isinstance(algorithm, FAPS):
+    if algorithm.near == "multipliers":
+        faps = cast(FAPS, algorithm)
         require(
-            algorithm.inner_rule in ("fixed", "auto") and not algorithm.random_inner_steps,
+            faps.inner_rule in ("fixed", "auto") and not faps.random_inner_steps,
             "each client's inner steps depend on its iterate or on chance, so no linear map holds "
             "for two rounds; choose the inner rule Automatic or Fixed number, and no random steps.",
         )
@@ -130,8 +131,7 @@ def _first_close(trace: Trace, limit: Array) -> int:
         distances = np.maximum(distances, projector_distance(trace.frames, limit).max(axis=1))
     far = np.flatnonzero(distances > CLOSE)
     first = 1 if not len(far) else int(far[-1]) + 1
-    algorithm = trace.algorithm
-    while isinstance(algorithm, LocalPower) and algorithm.steps(first + 1) > 1:
+    while trace.algorithm.steps(first + 1) > 1:
         first += 1
     require(
         first < trace.rounds,
@@ -159,8 +159,8 @@ def _power(trace: Trace, problem: Problem, first: int, target: Array) -> tuple[A
 
 def _faps(trace: Trace, problem: Problem, first: int, target: Array) -> tuple[Array, Array]:
     """T of the server after every round from ``first`` on, and the mean squared gap to it."""
-    algorithm = trace.algorithm
-    assert isinstance(algorithm, FAPS) and trace.frames is not None
+    algorithm = cast(FAPS, trace.algorithm)
+    assert trace.frames is not None
     weights = problem.client_data.weights[:, None, None]
     penalties = trace.state("penalty")
 

@@ -127,7 +127,7 @@ class Convergence(Experiment):
         algorithm = COMPARED[cell.series](components)
         printed = self._printed_error(cell.series)
         counted = size == "paper" and self.preset.counted
-        if counted and isinstance(algorithm, SSI | LocalPower):
+        if counted and algorithm.near == "power":
             algorithm = Pooled(algorithm, problem.covariance)
         features = int(self._fields(size, value)["features"]) if counted else problem.features
         if problem.features < features:

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fedpca_core import metrics
-from fedpca_core.algorithms.local_power import LocalPower
-from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.papers.experiment import Cell, Number, Size
 from fedpca_core.papers.faps_runs import CHANGE, COMPARED, LONGEST, Convergence
 from fedpca_core.papers.leading import Leading
@@ -66,7 +64,7 @@ class Stopped(Convergence):
         value = self._value(cell, size)
         problem = self._made(size, value)
         algorithm = COMPARED[cell.series](int(cell.configuration["components"]))
-        if isinstance(algorithm, SSI | LocalPower):
+        if algorithm.near == "power":
             algorithm = Pooled(algorithm, problem.covariance)
         features = int(self._fields(size, value).get("features", problem.features))
         if problem.features < features:

@@ -8,15 +8,13 @@ applies; averaging, rotating, orthonormalising and sampling on the server are po
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar, cast
 
 import numpy as np
 
-from fedpca_core.algorithms.block_krylov import BlockKrylov
-from fedpca_core.algorithms.distributed_power import DistributedPower
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.gaussian_privacy import mu_of
@@ -37,6 +35,9 @@ from fedpca_core.problems.perturbation import Trust
 from fedpca_core.problems.records import NORM_ROUNDING, check_clip_norm
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.trace import Trace
+
+#: Methods whose noise on products is counted.
+Counted = TypeVar("Counted", FedPower, Noisy)
 
 
 def account(
@@ -67,43 +68,39 @@ def account(
     """
     if setting.guarantee is not None:
         return setting.guarantee  # whatever follows the one release is post-processing
-    method = algorithm.method if isinstance(algorithm, Noisy) else algorithm
-    if not (isinstance(algorithm, FedPower | Noisy) or accountable(algorithm)):
-        return refusal(method)
-    own_noise = algorithm.noise if isinstance(algorithm, FedPower | Noisy) else 0.0
-    if own_noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
+    if not (algorithm.adds_noise or accountable(algorithm)):
+        return refusal(algorithm.unwrapped)
+    if algorithm.noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
         return Refusal(reason)
-    noise = own_noise * float(setting.samples.mean() / setting.samples[client])
+    noise = algorithm.noise * float(setting.samples.mean() / setting.samples[client])
     samples = int(setting.samples[client])
-    if isinstance(algorithm, FedPower):
-        drawn = algorithm.drawn(setting)
+    if algorithm.plans_products:
+        power = cast(FedPower, algorithm)
+        drawn = power.drawn(setting)
         found = guarantee(
             noise,
             delta,
-            algorithm.products,
-            float(exact_sensitivity(algorithm.width, samples, clip_norm)),
+            power.products,
+            float(exact_sensitivity(power.width, samples, clip_norm)),
             clip_norm,
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
             public=setting.public,
         )
         return found.after(setting.paid_mean)
-    products, released = 1, EACH_IN_FULL
-    if isinstance(algorithm, Noisy):
-        products = algorithm.products
-        if algorithm.one_release:
-            released = REMEMBERED if algorithm.remembers else TOGETHER
-    once = released != EACH_IN_FULL
+    once, released = algorithm.one_release, EACH_IN_FULL
+    if once:
+        released = REMEMBERED if algorithm.remembers else TOGETHER
     size = float(exact_sensitivity(2 if once else algorithm.components, samples, clip_norm))
     towards = CHECKED
     if algorithm.shares_noise:
         trust = Trust(0) if trust is None else trust
         towards = trust.sentence(setting.clients)
-        size, noise = _in_the_sum(size, own_noise, setting, trust, client)
+        size, noise = _in_the_sum(size, algorithm.noise, setting, trust, client)
     subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
     found = guarantee(
         noise,
         delta,
-        products,
+        algorithm.rounds or 1,
         size,
         clip_norm,
         composition=1.0 if once else None,
@@ -116,14 +113,14 @@ def account(
 
 
 def within(
-    algorithm: FedPower | Noisy,
+    algorithm: Counted,
     setting: Setting,
     epsilon: float,
     delta: float,
     *,
     clip_norm: float = 1.0,
     trust: Trust | None = None,
-) -> FedPower | Noisy:
+) -> Counted:
     """The same algorithm with the least noise that keeps every client within (epsilon, delta).
 
     Raises InvalidInput: no noise helps; the sentence says why.
@@ -201,7 +198,7 @@ def refusal(method: Algorithm, title: str = "") -> Refusal:
 
 def accountable(method: Algorithm) -> bool:
     """Whether the method's only use of the data is one product a round with orthonormal frames."""
-    return isinstance(method, SSI | DistributedPower | BlockKrylov)
+    return method.one_product
 
 
 def noisy(
@@ -254,7 +251,7 @@ def mutually_orthogonal(method: Algorithm, products: int) -> bool:
     before a restart is still orthogonal to all, later ones to the kept Ritz vectors only: a longer
     run counts every product in full.
     """
-    return isinstance(method, BlockKrylov) and products <= method.blocks + 1
+    return products <= method.orthogonal_probes
 
 
 def releases_made(trace: Trace) -> IntArray:

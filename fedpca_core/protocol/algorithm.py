@@ -210,6 +210,24 @@ class Algorithm(ABC):
         True when the rule "memory" for absent clients is to stand still until each has answered.
     one_round : bool
         True when a run ends once every client has been heard.
+    one_product : bool
+        True when its only use of the data is one product a round with orthonormal frames.
+    plans_products : bool
+        True when a run makes a stated number of products, its communications planned beforehand.
+    near : str
+        What a round is near the solution, to first order (`fedpca_core.metrics.linearised`):
+        "power" or "multipliers"; empty where that is not known.
+    noise : float
+        Standard deviation of the noise on each of its products, which is accounted.
+    adds_noise : bool
+        True when it can add such noise.
+    period : int
+        Most products with S_i before an upload.
+    rounds : int or None
+        Communications after which a run ends; None: as many as are asked for.
+    one_release, remembers : bool
+        Whether all noisy products together cost what one costs, and whether that is because
+        clients answer from memory.
 
     Raises
     ------
@@ -228,6 +246,15 @@ class Algorithm(ABC):
     indispensable: ClassVar[tuple[int, ...]] = ()
     waits: ClassVar[bool] = False
     one_round: ClassVar[bool] = False
+    one_product: ClassVar[bool] = False
+    plans_products: ClassVar[bool] = False
+    adds_noise: ClassVar[bool] = False
+    near: ClassVar[str] = ""
+    noise: float = 0.0
+    period: int = 1
+    rounds: int | None = None
+    one_release: bool = False
+    remembers: bool = False
 
     #: Number of columns of the estimate; a dataclass field of every algorithm.
     components: int
@@ -242,6 +269,16 @@ class Algorithm(ABC):
     def unwrapped(self) -> Algorithm:
         """The method itself, where this one changes part of it."""
         return self
+
+    @property
+    def width(self) -> int:
+        """Columns of the frames that multiply a client's S_i."""
+        return self.components
+
+    @property
+    def orthogonal_probes(self) -> int:
+        """So many of its first probes are orthogonal to each other; 0 where that is not known."""
+        return 0
 
     @property
     @abstractmethod

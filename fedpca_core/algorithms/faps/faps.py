@@ -84,6 +84,7 @@ class FAPS(Algorithm):
     title: ClassVar[str] = "FAPS"
     uploads: ClassVar[Uploads] = Uploads.UPDATE
     replayable: ClassVar[bool] = True
+    near: ClassVar[str] = "multipliers"
     components: int = 5
     penalty_factor: float = 0.15
     adaptive: bool = True

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from typing import ClassVar, cast
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.fedpe import FedPE
-from fedpca_core.algorithms.fedpg import FedPG
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.settings import Settings, because, choice, number, scale, switch, text
 from fedpca_core.study.world import (
     CLIENTS_NAMED,
@@ -140,22 +139,15 @@ class AnomalySettings(Settings):
             (not off and self.standardising == "centre", EMPTY_IS_ZERO, "missing"),
             (own and self.client_column, CLIENTS_NAMED, ("clients", "split")),
             (off, NO_NOISE, ("delta", "clip_norm", "mean_share", "mean_clip")),
-            (self.method != "fedpg", "Only FedPG projects.", "projection"),
+            ("projection" not in self._named(), "Only FedPG projects.", "projection"),
             (self.participation == 1, EVERYBODY, "sampling"),
         )
 
     def algorithm(self) -> ConsensusADMM:
         """The federated method these settings describe."""
-        shared: dict[str, Any] = {
-            "components": self.components,
-            "penalty_factor": self.penalty_factor,
-            "step_factor": self.step_factor,
-            "local_steps": self.local_steps,
-            "average": self.average,
-            "local_start": self.local_start,
-            "sampling": self.sampling,
-            "initial": self.initial,
-        }
-        if self.method == "fedpe":
-            return FedPE(**shared)
-        return FedPG(**shared, projection=self.projection)
+        made = cast(type[ConsensusADMM], METHODS[self.method].algorithm)
+        return made(**{name: getattr(self, name) for name in self._named()})
+
+    def _named(self) -> set[str]:
+        """The parameters of the method that are set here, under the same names."""
+        return {one.name for one in fields(METHODS[self.method].algorithm)} & set(self.parameters())  # type: ignore[arg-type]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms import FedPower, Noisy
+from fedpca_core.algorithms import FedPower
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import (
     empirical_auc,
@@ -35,6 +35,7 @@ from fedpca_core.privacy import (
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.perturbation import source_guarantee, symmetric_noise
 from fedpca_core.problems.problem import Problem
+from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
@@ -63,7 +64,7 @@ _PRIOR_SHARES = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 def best_error(
-    problem: Problem, run: FedPower | Noisy, transcript: Transcript, client: int = CLIENT
+    problem: Problem, run: Algorithm, transcript: Transcript, client: int = CLIENT
 ) -> float:
     """Relative Frobenius error of the best reconstruction of S_i the server can make.
 
@@ -71,9 +72,9 @@ def best_error(
     among the strengths), so that no server using ridge does better. Without noise every strength
     is 0: what remains of S are the directions that no message speaks of.
     """
-    if isinstance(run, FedPower):
+    if run.plans_products:
         # An upload after the last communication carries frames, not answers to a probe.
-        transcript = transcript.until(len(run.times))
+        transcript = transcript.until(len(cast(FedPower, run).times))
     truth, public = problem.client_data.dense()[client], problem.covariance
     size = float(np.linalg.norm(truth))
     errors = [float(np.linalg.norm(public - truth))]
@@ -86,7 +87,7 @@ def best_error(
     return min(errors) / size
 
 
-def noise_of(problem: Problem, run: FedPower | Noisy, client: int) -> float:
+def noise_of(problem: Problem, run: Algorithm, client: int) -> float:
     """Standard deviation of the noise on one client's products."""
     samples = problem.client_data.samples
     return float(run.noise * samples.mean() / samples[client])
@@ -131,7 +132,6 @@ class Reconstruction(PrivateSweep):
                 found[kind] = {"error": shrunk_error(private)}
                 continue
             run = build.method(c, build.noise_for(c, kind, data=data))
-            assert isinstance(run, FedPower | Noisy)
             steps = traced(problem, run, build.rounds(c), seed, Channel(), kind)
             trace = yield from part(steps, index / len(chosen), (index + 1) / len(chosen))
             found[kind] = {"error": best_error(problem, run, trace.transcript)}
@@ -267,7 +267,7 @@ def worst_pair(
 
 def membership(
     problem: Problem,
-    run: FedPower | Noisy,
+    run: Algorithm,
     *,
     runs: int,
     client: int = CLIENT,
@@ -281,10 +281,9 @@ def membership(
     InvalidInput
         Hidden local products (their answers are not seen), or no noise.
     """
-    period = run.period if isinstance(run, FedPower) else 1
     require(
-        period == 1,
-        f"The likelihood of the messages is known exactly at p = 1 only, not at p = {period}: "
+        run.period == 1,
+        f"The likelihood of the messages is known exactly at p = 1 only, not at p = {run.period}: "
         "hidden products are not seen. Choose p = 1.",
     )
     if run.noise == 0:
@@ -337,9 +336,9 @@ def _with(problem: Problem, client: int, matrix: Array) -> Problem:
     return replace(problem, client_data=ClientData.from_grams(grams, data.samples, data.weights))
 
 
-def _transcript(problem: Problem, run: FedPower | Noisy, seed: int) -> Part[Transcript]:
-    rounds = run.rounds if isinstance(run, FedPower) else run.products
-    trace = yield from traced(problem, run, rounds, seed, Channel(), _TESTING)
+def _transcript(problem: Problem, run: Algorithm, seed: int) -> Part[Transcript]:
+    assert run.rounds is not None
+    trace = yield from traced(problem, run, run.rounds, seed, Channel(), _TESTING)
     return trace.transcript
 
 
@@ -406,7 +405,6 @@ class RecordMembership(Study[PrivacySettings, Tested]):
                 nu = float(noise[CLIENT])
                 return source_membership(problem, nu, runs=count, clip_norm=norm, seed=c.seed)
             run = build.method(c, build.noise_for(c, kind, epsilon, data))
-            assert isinstance(run, FedPower | Noisy)
             return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
 
         def promise(kind: str) -> float:

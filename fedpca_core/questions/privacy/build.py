@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
-from fedpca_core.algorithms import BlockKrylov, DistributedPower, FedPower, Noisy
+from fedpca_core.algorithms import DistributedPower, FedPower, Noisy
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import CLIENT, RECORD, Unit
@@ -209,22 +210,10 @@ def budget(settings: PrivacySettings) -> Budget:
 def plain(settings: PrivacySettings) -> Algorithm:
     """The method that is set, without noise of its own."""
     c = settings
-    if c.method == "fedpower":
-        return FedPower(
-            components=c.components,
-            columns=c.components + c.surplus,
-            products=c.products,
-            period=c.local_steps,
-            decay=c.decaying_gaps,
-            alignment=c.alignment,
-            literal=c.literal,
-            draws=c.draws or None,
-        )
-    made = METHODS[c.method].make(c.carried(ConvergeSettings))
-    if isinstance(made, BlockKrylov):
-        # A basis that never restarts keeps all probes orthogonal: the run costs one product.
-        return replace(made, blocks=max(made.blocks, c.products))
-    return made
+    entry = METHODS[c.method]
+    if entry.make_private is not None:
+        return entry.make_private(c)
+    return entry.make(c.carried(ConvergeSettings))
 
 
 def method(settings: PrivacySettings, noise: float) -> Algorithm:
@@ -234,7 +223,7 @@ def method(settings: PrivacySettings, noise: float) -> Algorithm:
     """
     made, c = plain(settings), settings
     shared = c.trusted == "clients" and accountable(c) and noise > 0
-    if shared and isinstance(made, FedPower):
+    if shared and made.plans_products:
         require(
             c.local_steps == 1 and not c.draws,
             "Shared noise needs a server that sees sums over all clients only, and FedPower with "
@@ -242,8 +231,8 @@ def method(settings: PrivacySettings, noise: float) -> Algorithm:
             "at the source with a method of sums, or clients that trust nobody.",
         )
         made = DistributedPower(made.width, products=c.products)
-    if isinstance(made, FedPower):
-        return replace(made, noise=noise)
+    if made.plans_products:
+        return replace(cast(FedPower, made), noise=noise)
     return noisy(made, noise, c.products, summed=shared) if accountable(c) else made
 
 
@@ -254,8 +243,7 @@ def accountable(settings: PrivacySettings) -> bool:
 
 def rounds(settings: PrivacySettings) -> int:
     """Communications of the run that is set."""
-    run = method(settings, 0.0)
-    return run.rounds if isinstance(run, FedPower) else settings.products
+    return method(settings, 0.0).rounds or settings.products
 
 
 def channel(settings: PrivacySettings) -> Channel:
@@ -268,15 +256,14 @@ def channel(settings: PrivacySettings) -> Channel:
 # ---------------------------------------------------------------------- noise and guarantee
 def columns(settings: PrivacySettings) -> int:
     """r, columns of every frame that a client multiplies."""
-    return settings.components + (settings.surplus if settings.method == "fedpower" else 0)
+    return settings.components + settings.surplus * METHODS[settings.method].plans_products
 
 
 def counted(settings: PrivacySettings) -> int:
     """Releases that count at full sensitivity: one at the source and of orthogonal probes."""
     if settings.calibration == "source":
         return 1
-    run = method(settings, 0.0)
-    return 1 if isinstance(run, Noisy) and run.orthogonal else settings.products
+    return 1 if method(settings, 0.0).one_release else settings.products
 
 
 def kinds(settings: PrivacySettings) -> tuple[str, ...]:
@@ -311,15 +298,13 @@ def noise_for(
     public, bought = public_setting(c, data), budget(c)
     several = float(bought.changed(public.samples).max())
     if c.trusted == "clients":
-        run = method(c, 1.0)
-        assert isinstance(run, Noisy)
+        run = cast(Noisy, method(c, 1.0))
         alone, left = replace(public, paid_mean=None), bought.for_products
         norm = treatment(c)[1]
         enough = within(run, alone, left, c.delta, clip_norm=norm, trust=bought.trust)
         return several * float(enough.noise)
     count, width = c.products, columns(c)
-    run = method(replace(c, calibration="exact"), 0.0)
-    if kind == "exact" and isinstance(run, Noisy) and run.orthogonal:
+    if kind == "exact" and method(replace(c, calibration="exact"), 0.0).one_release:
         count, width = 1, 2
     chosen = Calibration(kind, bought.for_products, c.delta, count, width, treatment(c)[1])
     return several * float(chosen.noise(public.samples.mean()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ import pandas as pd
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.local_products import align, local_path
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Plan, Setting
@@ -66,9 +66,7 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
     The last upload of a run that does not end with a communication averages frames, not products,
     and is left out.
     """
-    algorithm = trace.algorithm
-    assert isinstance(algorithm, FedPower)
-    setting = trace.setting
+    algorithm, setting = cast(FedPower, trace.algorithm), trace.setting
     everyone = np.arange(setting.clients)
     met = problem.met
     dense, pooled = met.client_data.dense(), met.covariance
@@ -104,8 +102,7 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
 
 def largest_drift(problem: Problem, trace: Trace) -> float:
     """rho: largest distance to the reference, after alignment, at any local product of a run."""
-    algorithm = trace.algorithm
-    assert isinstance(algorithm, FedPower)
+    algorithm = cast(FedPower, trace.algorithm)
     everyone = np.arange(trace.setting.clients)
     worst = 0.0
     for index in range(trace.rounds):
@@ -120,8 +117,7 @@ def largest_drift(problem: Problem, trace: Trace) -> float:
 
 def _replayed(problem: Problem, trace: Trace, index: int) -> Iterator[tuple[Array, Array, Array]]:
     """All machines' local products before a communication, also of those that were not drawn."""
-    algorithm, setting = trace.algorithm, trace.setting
-    assert isinstance(algorithm, FedPower)
+    algorithm, setting = cast(FedPower, trace.algorithm), trace.setting
     begin, end = communication_times(algorithm)[index : index + 2].tolist()
     everyone = Plan(
         round=index + 1,
@@ -344,17 +340,18 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Budget]:
         build.require_single_uploads(settings)
-        run = build.method(settings, build.current_noise(settings, data))
+        made = build.method(settings, build.current_noise(settings, data))
         require(
             settings.calibration != "source",
             "The error budget takes noise on every product apart; noise at the source is one more "
             "effect on the data. Choose exact or published noise.",
         )
-        if not isinstance(run, FedPower):
-            raise InvalidInput(
-                "The error budget takes FedPower apart; choose FedPower as the method (with p = 1 "
-                "it is the distributed power method)."
-            )
+        require(
+            made.plans_products,
+            "The error budget takes FedPower apart; choose FedPower as the method (with p = 1 it "
+            "is the distributed power method).",
+        )
+        run = cast(FedPower, made)
         yield Step(0.0, "Drawing the data")
         problem = build.build_problem(settings, data)
         seeds = run_seeds(settings.seed, settings.repetitions)

@@ -225,7 +225,7 @@ def protection(promises: Promises, settings: PrivacySettings) -> Parts:
     """Who sees what, what the guarantee covers and what it leaves open."""
     private = promises.private
     masked = bool(promises.refusal) and settings.upload_noise > 0
-    hidden = settings.method == "fedpower" and settings.local_steps > 1
+    hidden = METHODS[settings.method].plans_products and settings.local_steps > 1
     seen = (
         "the sum of all uploads in each round, and nothing else"
         if settings.trusted == "clients" and private
@@ -808,7 +808,8 @@ def membership(result: Tested, settings: PrivacySettings) -> Parts:
         "Is one record in the data?",
         "The best test there is, for the pair of records that is easiest to tell apart, by an "
         "adversary who knows everything else. Everybody takes part"
-        + (", and p = 1: every answer is seen." if settings.method == "fedpower" else "."),
+        + ", and p = 1: every answer is seen" * METHODS[settings.method].plans_products
+        + ".",
     )
     if not result.tests:
         yield Note(

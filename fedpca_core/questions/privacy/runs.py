@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms import SSI, FedPower, Noisy
+from fedpca_core.algorithms import SSI, FedPower
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.linalg.stiefel import largest_sine
@@ -122,8 +122,9 @@ def gathered(traces: Sequence[Trace], target: Array) -> Repeated:
     """
     sines = [largest_sine(trace.estimates, target) for trace in traces]
     longest = max(len(values) for values in sines)
-    run = traces[0].algorithm
-    times = communication_times(run) if isinstance(run, FedPower) else np.arange(longest)
+    run, times = traces[0].algorithm, np.arange(longest)
+    if run.plans_products:
+        times = communication_times(cast(FedPower, run))
     sent = _even([trace.bytes_up for trace in traces], longest)
     return Repeated(times, _even(sines, longest), sent.mean(axis=0))
 
@@ -179,12 +180,11 @@ def _on_products(method: str, calibration: str, **changes: Any) -> Callable[...,
         settings: dict[str, Any] = {"trusted": "nobody", "draws": 0} | changes
         chosen = replace(c, method=method, calibration=calibration, **settings)
         run = build.method(chosen, build.noise_for(chosen, data=data))
-        assert isinstance(run, FedPower | Noisy)
-        rounds = run.rounds if isinstance(run, FedPower) else run.products
+        assert run.rounds is not None
         stated = build.stated(chosen, data)
         assert isinstance(stated, Guarantee)
         met = build.bounded(chosen, problem, seed)
-        return Trial(met, run, rounds, build.channel(chosen), stated)
+        return Trial(met, run, run.rounds, build.channel(chosen), stated)
 
     return trial
 
@@ -219,9 +219,8 @@ def _at_the_source(
         private = build.private(chosen, problem, seed)
         assert private.guarantee is not None
         run = build.plain(chosen)
-        rounds = run.rounds if isinstance(run, FedPower) else ROUNDS
         wire = replace(build.channel(chosen), upload_noise=0.0)
-        return Trial(private, run, rounds, wire, private.guarantee)
+        return Trial(private, run, run.rounds or ROUNDS, wire, private.guarantee)
 
     return trial
 
@@ -305,7 +304,7 @@ def noisy_runs(
         wire, text = build.channel(c), f"With {kind} noise"
     rounds = build.rounds(c)
     at_source = c.calibration == "source" and math.isfinite(c.epsilon)
-    if at_source and not isinstance(run, FedPower):
+    if at_source and not run.plans_products:
         rounds = ROUNDS  # as the run it is compared with
     sought = c.components  # a stand-in for FedPower has its surplus columns as components
     return (yield from repeat(problem, run, rounds, wire, seeds, text, sought))

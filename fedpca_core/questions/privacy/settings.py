@@ -117,7 +117,8 @@ class PrivacySettings(Settings):
 
     def idle(self) -> Mapping[str, str]:
         off, real, own = math.isinf(self.epsilon), self.problem in REAL, self.problem == "table"
-        entry, power, ways = METHODS[self.method], self.method == "fedpower", self.view == "ways"
+        entry, ways = METHODS[self.method], self.view == "ways"
+        power = entry.plans_products
         other, noise = foreign(self.problem), ("calibration", "delta", "unit", "held", "trusted")
         counted, source = self.view == "accountants", not off and self.calibration == "source"
         settings, steps = self.carried(ConvergeSettings), {"local_steps": (1, 10)}

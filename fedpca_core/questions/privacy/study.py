@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -116,9 +116,10 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
                     raise
                 continue
             yield Step(share[1], "Running the next", PrivateRuns(dict(runs)))
-        run = build.method(c, build.current_noise(c, data))
-        if not (isinstance(run, FedPower) and run.noise > 0):
+        made = build.method(c, build.current_noise(c, data))
+        if not (made.plans_products and made.noise > 0):
             return PrivateRuns(runs)
+        run = cast(FedPower, made)
         floor = predicted_sine(problem, run, build.public_setting(c, data))
         if not c.draws:
             return PrivateRuns(runs, floor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED
+from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED, METHODS, replayable
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings
@@ -34,9 +34,10 @@ def destinations(alone: FrontierSettings) -> dict[str, Settings]:
             alone.carried(AttackSettings),
             attacked=(method,),
             attack="pooled" if alone.secure_aggregation else "symmetric",
-            replay=method == "faps" and not alone.secure_aggregation,
+            replay=replayable(method) and not alone.secure_aggregation,
         )
-    if not math.isinf(alone.epsilon) or method == "fedpower":
+    own_noise = METHODS[method].plans_products
+    if not math.isinf(alone.epsilon) or own_noise:
         there = replace(alone.carried(PrivacySettings), method=method)
-        found["privacy"] = there if method == "fedpower" else replace(there, view="ways")
+        found["privacy"] = there if own_noise else replace(there, view="ways")
     return found

@@ -16,6 +16,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.guarantee import in_words
+from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.which.frontier import Front, Frontier, searched
 from fedpca_core.questions.which.rules import RULES, alike, ended, judged, rounds, share, size
 from fedpca_core.questions.which.settings import LINKS, FrontierSettings
@@ -214,8 +215,8 @@ def seconds(row: pd.Series, settings: FrontierSettings) -> float:
 
 def named(row: pd.Series) -> str:
     """A configuration in words: method, way, rounds."""
-    title = METHODS[row["method"]].title
-    if row["method"] == "centralized":
+    title, algorithm = METHODS[row["method"]].title, METHODS[row["method"]].algorithm
+    if algorithm.uploads is Uploads.MATRIX:
         title = "Noisy covariance" if row["noise"] else "The covariances themselves"
     rounds = "one round" if row["rounds"] == 1 else f"{row['rounds']:.0f} rounds"
     return f"{title} {row['way']}, {rounds}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -123,8 +124,8 @@ def made(
         The method does not run on this channel, or has no ε there.
     """
     length = settings.rounds if rounds is None else rounds
-    if method == "fedpower":
-        return _fedpower(settings, problem, length)
+    if METHODS[method].plans_products:
+        return _planned(method, settings, problem, length)
     run = _run(build_algorithm(method, settings), settings, problem, length)
     return replace(run, guarantee=problem.guarantee)
 
@@ -143,10 +144,9 @@ def _run(algorithm: Algorithm, settings: FrontierSettings, problem: Problem, rou
     return Made(problem, algorithm, trace, metrics.frame(trace, problem))
 
 
-def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made:
+def _planned(method: str, settings: FrontierSettings, problem: Problem, length: int) -> Made:
     """FedPower with noise on every product, calibrated exactly."""
-    made_for = METHODS["fedpower"].make(settings)
-    assert isinstance(made_for, FedPower)
+    made_for = cast(FedPower, METHODS[method].make(settings))
     if problem.source is None:
         long = replace(made_for, products=length)
         return _run(long, settings, problem, long.rounds)
@@ -163,7 +163,6 @@ def _fedpower(settings: FrontierSettings, problem: Problem, length: int) -> Made
     # would be a release.
     plain = replace(made_for, products=min(made_for.products, length))
     noisy = within(plain, public, settings.epsilon, settings.delta, clip_norm=bound)
-    assert isinstance(noisy, FedPower)
     said = account(noisy, public, delta=settings.delta, clip_norm=bound)
     assert isinstance(said, Guarantee)
     run = _run(noisy, settings, clipped, noisy.rounds)

@@ -13,7 +13,7 @@ from fedpca_core.study.pca_settings import ConvergeSettings, narrowed
 from fedpca_core.study.world import EVERYBODY, NO_NOISE, shared
 
 #: What seeks the pooled subspace: everything that Converge compares, and FedPower.
-CANDIDATES = Titles(lambda method: method.compared or method.key == "fedpower")
+CANDIDATES = Titles(lambda method: method.compared or method.plans_products)
 
 #: Six values of each parameter that may vary, its usual one among them.
 VALUES: Mapping[str, tuple[Value, ...]] = {
