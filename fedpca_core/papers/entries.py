@@ -25,138 +25,99 @@ class Stated:
 
 @dataclass(frozen=True)
 class Reading:
-    """A setting to try where the paper is silent or open.
+    """A setting to try where the paper is silent or open."""
 
-    Attributes
-    ----------
-    name : str
-        Unique in its list; a verdict "reproduced under a reading" names it.
-    says : str
-        What is done.
-    changes : mapping
-        Settings that differ from what the paper states, for whatever runs it.
-    hint : str
-        What in the paper suggests it; empty where nothing does.
-    line : int
-        Where the hint stands; 0 without one.
-    reads : mapping
-        Fields of an entry that name the stored result of this reading: ``experiment``, ``series``,
-        ``part``, ``measure``. Placeholders stand for the entry's own fields, ``{stem}`` for its
-        measure up to a comma, ``{root}`` for its experiment without “-literal” and “-stops”.
-        Empty where nothing is stored.
-    only : tuple of str
-        Methods to which it applies; empty for all.
-    given : tuple of str
-        Measures, up to a comma, that it takes from the paper and that it therefore cannot judge.
-    """
-
+    #: Unique in its list; a verdict "reproduced under a reading" names it.
     name: str
+    #: What is done.
     says: str
+    #: Settings that differ from what the paper states, for whatever runs it.
     changes: Mapping[str, Any]
+    #: What in the paper suggests it; empty where nothing does.
     hint: str = ""
+    #: Where the hint stands; 0 without one.
     line: int = 0
+    #: Fields of an entry that name the stored result of this reading: ``experiment``, ``series``,
+    #: ``part``, ``measure``. Placeholders stand for the entry's own fields, ``{stem}`` for its
+    #: measure up to a comma, ``{root}`` for its experiment without “-literal” and “-stops”. Empty
+    #: where nothing is stored.
     reads: Mapping[str, str] = field(default_factory=dict)
+    #: Methods to which it applies; empty for all.
     only: tuple[str, ...] = ()
+    #: Measures, up to a comma, that it takes from the paper and that it therefore cannot judge.
     given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A printed number or a checkable claim.
+    """A printed number or a checkable claim."""
 
-    Attributes
-    ----------
-    paper, id : str
-        Key of the paper; name that is unique in it.
-    place, row, column : str
-        Table, figure, theorem or section; of a table its row and column.
-    line, printed : int, str
-        Line of the text (from 1), and the value or the few words as they stand there.
-    kind : {"number", "claim", "statement", "step"}
-        A statement is a theorem, lemma or the like; a step is one of an algorithm.
-    says : str
-        What it says, in our words.
-    measure, method, series, experiment, part : str
-        What is measured, of which method; series, part and key of the experiment that give our
-        figure, empty where there is none yet.
-    against, against_measure, against_part : tuple of str, str, str
-        Ours is the ratio to the smallest of these series, or the difference from the largest where
-        ``by`` is "difference"; measure and part are the entry's own unless they are given.
-    each : tuple of str
-        Series in place of ``series``, of which the least favourable one counts.
-    chain : tuple of str
-        Series in place of ``series``; ours is the least ratio of one to the next.
-    over : str
-        How the values of all parts are taken together: one of `fedpca_core.papers.measured.OVER`.
-    within, points : float
-        A printed number agrees where it lies in our interval widened by this share, or by so many
-        units.
-    holds : mapping
-        A claim holds where every seed of ours is ``at_least``, ``at_most``, ``above`` or ``below``
-        a limit; with ``usually`` the median is.
-    unit : str
-        What ours is, in words.
-    any_size : bool
-        Whether a claim does not depend on the size and may be judged at a smaller one.
-    counterexample : bool
-        Whether one violation proves it false, as of a theorem.
-    open : str
-        What the paper leaves open, so that no run is the one that it states.
-    proves : {"", "true", "false"}
-        What the demonstration proves of it.
-    why : str
-        What explains the verdict.
-    stated : tuple of Stated
-    readings : tuple of Reading
-    decides : str
-        For what is no number: what would settle it, worded as strictly as the claim and no more.
-    cause : str
-        The one cause on which several numbers hang.
-    contradicts : tuple of str
-        Entries of the same paper that cannot hold beside it.
-    demonstration, shows : str
-        At most two lines of Python, and what they print.
-    out_of_scope : str
-        Why nothing is run.
-    """
-
+    #: paper, id: Key of the paper; name that is unique in it.
     paper: str
     id: str
+    #: place, row, column: Table, figure, theorem or section; of a table its row and column.
     place: str
+    #: line, printed: Line of the text (from 1), and the value or the few words as they stand there.
     line: int
     printed: str
+    #: {"number", "claim", "statement", "step"}: A statement is a theorem, lemma or the like; a step
+    #: is one of an algorithm.
     kind: Kind
+    #: What it says, in our words.
     says: str
     row: str = ""
     column: str = ""
+    #: measure, method, series, experiment, part: What is measured, of which method; series, part
+    #: and key of the experiment that give our figure, empty where there is none yet.
     measure: str = ""
     method: str = ""
     series: str = ""
     experiment: str = ""
     stated: tuple[Stated, ...] = ()
     readings: tuple[Reading, ...] = ()
+    #: For what is no number: what would settle it, worded as strictly as the claim and no more.
     decides: str = ""
+    #: The one cause on which several numbers hang.
     cause: str = ""
+    #: Entries of the same paper that cannot hold beside it.
     contradicts: tuple[str, ...] = ()
+    #: demonstration, shows: At most two lines of Python, and what they print.
     demonstration: str = ""
     shows: str = ""
+    #: Why nothing is run.
     out_of_scope: str = ""
     part: str = ""
+    #: against, against_measure, against_part: Ours is the ratio to the smallest of these series, or
+    #: the difference from the largest where ``by`` is "difference"; measure and part are the
+    #: entry's own unless they are given.
     against: tuple[str, ...] = ()
     against_measure: str = ""
     against_part: str = ""
     by: str = "ratio"
+    #: Series in place of ``series``, of which the least favourable one counts.
     each: tuple[str, ...] = ()
+    #: Series in place of ``series``; ours is the least ratio of one to the next.
     chain: tuple[str, ...] = ()
+    #: How the values of all parts are taken together: one of `fedpca_core.papers.measured.OVER`.
     over: str = ""
+    #: within, points: A printed number agrees where it lies in our interval widened by this share,
+    #: or by so many units.
     within: float = 0.0
     points: float = 0.0
+    #: A claim holds where every seed of ours is ``at_least``, ``at_most``, ``above`` or ``below`` a
+    #: limit; with ``usually`` the median is.
     holds: Mapping[str, Any] = field(default_factory=dict)
+    #: What ours is, in words.
     unit: str = ""
+    #: Whether a claim does not depend on the size and may be judged at a smaller one.
     any_size: bool = False
+    #: Whether one violation proves it false, as of a theorem.
     counterexample: bool = False
+    #: What the paper leaves open, so that no run is the one that it states.
     open: str = ""
+    #: {"", "true", "false"}: What the demonstration proves of it.
     proves: str = ""
+    #: What explains the verdict.
     why: str = ""
 
     @property
@@ -168,10 +129,7 @@ class Entry:
     def value(self) -> float:
         """The printed number.
 
-        Raises
-        ------
-        InvalidInput
-            What is printed is no number.
+        Raises InvalidInput: what is printed is no number.
         """
         text = self.printed.removesuffix("%").replace(",", "")
         try:
@@ -223,33 +181,23 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, how it is cited, and all that is taken from it.
+    """A paper, how it is cited, and all that is taken from it."""
 
-    Attributes
-    ----------
-    key, name, title : str
-        ``name`` is its short name on the pages, ``title`` is as in the text.
-    year : int
-    authors : tuple of str
-        "Given names Family name" each; empty where the text names none.
-    venue, doi, arxiv : str
-        Empty where not verified.
-    kind, fields : str, mapping
-        Type of its BibTeX entry, and fields of that type besides these.
-    note : str
-        What of this is not in the text, or could not be verified.
-    """
-
+    #: key, name, title: ``name`` is its short name on the pages, ``title`` is as in the text.
     key: str
     name: str
     title: str
     year: int
+    #: "Given names Family name" each; empty where the text names none.
     authors: tuple[str, ...] = ()
+    #: venue, doi, arxiv: Empty where not verified.
     venue: str = ""
     doi: str = ""
     arxiv: str = ""
+    #: kind, fields: Type of its BibTeX entry, and fields of that type besides these.
     kind: str = "misc"
     fields: Mapping[str, str] = field(default_factory=dict)
+    #: What of this is not in the text, or could not be verified.
     note: str = ""
     stated: Mapping[str, tuple[Stated, ...]] = field(default_factory=dict)
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)

@@ -35,23 +35,15 @@ class Number:
 
 @dataclass(frozen=True)
 class Cell:
-    """The smallest piece of an experiment that is run.
+    """The smallest piece of an experiment that is run."""
 
-    Attributes
-    ----------
-    part : str
-        The value that varies, or empty.
-    series : str
-        Method or curve; empty where one cell measures all of them.
-    seed : int
-    configuration : mapping
-        All that the numbers depend on, as JSON has it: a cell kept from an earlier run counts only
-        where this is the same.
-    """
-
+    #: The value that varies, or empty.
     part: str
+    #: Method or curve; empty where one cell measures all of them.
     series: str
     seed: int
+    #: All that the numbers depend on, as JSON has it: a cell kept from an earlier run counts only
+    #: where this is the same.
     configuration: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -105,10 +97,7 @@ class Experiment(ABC):
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
         """What is run, the most telling first.
 
-        Raises
-        ------
-        InvalidInput
-            There is no such size.
+        Raises InvalidInput: there is no such size.
         """
 
     @abstractmethod

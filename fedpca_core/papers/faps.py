@@ -41,40 +41,28 @@ _ROUNDS = {
 
 @dataclass(frozen=True)
 class Preset:
-    """One experiment.
+    """One experiment."""
 
-    Attributes
-    ----------
-    name : str
-        Short name for links and the command line.
-    title, point : str
-        What it is called, and the one thing it shows.
-    live : mapping
-        Fields of the configuration that differ from its defaults.
-    paper : mapping
-        The same at the paper's size, which may exceed the sliders; empty where the paper has no
-        such experiment. ``samples`` is the mean over clients, as everywhere.
-    varied : str
-        Field that the experiment varies; empty if none. The live configuration takes one of them.
-    live_values, paper_values : tuple of numbers or texts
-        Its values.
-    attack : bool
-        Whether it belongs to the attack rather than to convergence.
-    counted : bool
-        Whether its many large runs are counted and not timed at the paper's size: time is judged on
-        Table 1. There a sum over clients that is known beforehand is not worked out client by
-        client.
-    """
-
+    #: Short name for links and the command line.
     name: str
+    #: title, point: What it is called, and the one thing it shows.
     title: str
     point: str
+    #: Fields of the configuration that differ from its defaults.
     live: Fields = field(default_factory=dict)
+    #: The same at the paper's size, which may exceed the sliders; empty where the paper has no such
+    #: experiment. ``samples`` is the mean over clients, as everywhere.
     paper: Fields = field(default_factory=dict)
+    #: Field that the experiment varies; empty if none. The live configuration takes one of them.
     varied: str = ""
+    #: live_values, paper_values: Its values.
     live_values: tuple[Value, ...] = ()
     paper_values: tuple[Value, ...] = ()
+    #: Whether it belongs to the attack rather than to convergence.
     attack: bool = False
+    #: Whether its many large runs are counted and not timed at the paper's size: time is judged on
+    #: Table 1. There a sum over clients that is known beforehand is not worked out client by
+    #: client.
     counted: bool = False
 
     def __post_init__(self) -> None:
@@ -92,10 +80,7 @@ class Preset:
     def configuration(self, value: Value | None = None) -> ConvergeSettings:
         """The live configuration, with the varied field set to ``value``.
 
-        Raises
-        ------
-        InvalidInput
-            A value for a preset that varies nothing.
+        Raises InvalidInput: a value for a preset that varies nothing.
         """
         kind = AttackSettings if self.attack else ConvergeSettings
         return kind(**{**self.live, **self._varied(value)})
@@ -107,10 +92,7 @@ class Preset:
 
         With ``leading``, so many leading features of synthetic data alone.
 
-        Raises
-        ------
-        InvalidInput
-            The paper has no such experiment, or image data are not there.
+        Raises InvalidInput: the paper has no such experiment, or image data are not there.
         """
         require(
             len(self.paper) > 0,
@@ -502,10 +484,7 @@ PRESETS: tuple[Preset, ...] = (
 def preset(name: str) -> Preset:
     """The preset called ``name``.
 
-    Raises
-    ------
-    InvalidInput
-        There is none.
+    Raises InvalidInput: there is none.
     """
     known = {entry.name: entry for entry in PRESETS}
     require(name in known, f"There is no preset “{name}”; choose one of {', '.join(known)}.")

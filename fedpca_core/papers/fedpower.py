@@ -39,24 +39,17 @@ class Model:
     """A model at the paper's size and at one that answers at once with the same picture.
 
     Live sizes keep the ratio of averaged noise to eigengap, which decides where curves end.
-
-    Attributes
-    ----------
-    title : str
-    components, columns : int
-        k and r.
-    sizes : mapping of {"paper", "live"} to Size
-    draw : callable
-        The problem of a size and a seed.
-    record : str
-        What one record is, where that needs saying beside an epsilon.
     """
 
     title: str
+    #: components, columns: k and r.
     components: int
     columns: int
+    #: mapping of {"paper", "live"} to Size.
     sizes: Mapping[str, Size]
+    #: The problem of a size and a seed.
     draw: Callable[[Size, int], Problem]
+    #: What one record is, where that needs saying beside an epsilon.
     record: str = ""
 
 
@@ -135,26 +128,18 @@ class Variant:
 
 @dataclass(frozen=True)
 class Figure:
-    """One panel of Figure 3 or 4.
+    """One panel of Figure 3 or 4."""
 
-    Attributes
-    ----------
-    key, title, menu : str
-        ``menu`` is its name in the list of figures, and in links.
-    model : str
-        Key of `MODELS`.
-    variants : tuple of Variant
-    calibration : {"published", "exact"}
-    verdict : str
-        What our runs say about it.
-    """
-
+    #: key, title, menu: ``menu`` is its name in the list of figures, and in links.
     key: str
     title: str
     menu: str
+    #: Key of `MODELS`.
     model: str
     variants: tuple[Variant, ...]
+    #: {"published", "exact"}.
     calibration: str
+    #: What our runs say about it.
     verdict: str
 
 

@@ -46,10 +46,7 @@ Made = TypeVar("Made")
 def made(kind: type[Made], values: Mapping[str, Any], called: str) -> Made:
     """A record of ``kind`` from the values of a file; lists become tuples.
 
-    Raises
-    ------
-    InvalidInput
-        An unknown field, one of another type, or one that is missing.
+    Raises InvalidInput: an unknown field, one of another type, or one that is missing.
     """
     known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
     for name, value in values.items():
@@ -72,10 +69,7 @@ def made(kind: type[Made], values: Mapping[str, Any], called: str) -> Made:
 def read(text: str, called: str) -> Paper:
     """A paper from the text of its file.
 
-    Raises
-    ------
-    InvalidInput
-        The file does not fit; names it and the place.
+    Raises InvalidInput: the file does not fit; names it and the place.
     """
     file = tomllib.loads(text)
     stated = {
@@ -125,10 +119,7 @@ def read(text: str, called: str) -> Paper:
 def paper(key: str) -> Paper:
     """The paper with this key.
 
-    Raises
-    ------
-    InvalidInput
-        There is none, or its file does not fit.
+    Raises InvalidInput: there is none, or its file does not fit.
     """
     require(key in PAPERS, f"There is no paper “{key}”; choose one of {', '.join(PAPERS)}.")
     file = Path(__file__).parent / f"{key}.toml"

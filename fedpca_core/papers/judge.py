@@ -51,51 +51,33 @@ _LIMITS: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Tried:
-    """Our figure in one reading.
-
-    Attributes
-    ----------
-    reading : str
-    middle, low, high : float
-        Median, and where one more run is to be expected.
-    seeds : int
-    size : {"paper", "live"}
-    agrees : bool
-    wide : bool
-        Whether it would agree, but its interval is too wide or its seeds are too few.
-    exact : bool
-        Whether nothing is drawn in it.
-    """
+    """Our figure in one reading."""
 
     reading: str
+    #: middle, low, high: Median, and where one more run is to be expected.
     middle: float
     low: float
     high: float
     seeds: int
+    #: {"paper", "live"}.
     size: str
     agrees: bool
+    #: Whether it would agree, but its interval is too wide or its seeds are too few.
     wide: bool = False
+    #: Whether nothing is drawn in it.
     exact: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict, why, and what it rests on.
+    """A verdict, why, and what it rests on."""
 
-    Attributes
-    ----------
-    word : str
-        One of `WORDS`.
-    why : str
-    tried : tuple of Tried
-        Readings with a result, the stated one first.
-    untried : tuple of str
-        Readings without one.
-    """
-
+    #: One of `WORDS`.
     word: Word
     why: str
+    #: Readings with a result, the stated one first.
     tried: tuple[Tried, ...] = ()
+    #: Readings without one.
     untried: tuple[str, ...] = ()
 
     @property
@@ -256,10 +238,7 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
 def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
     """Whether ours agrees, and whether its interval is too wide to say so.
 
-    Raises
-    ------
-    InvalidInput
-        A limit that there is not.
+    Raises InvalidInput: a limit that there is not.
     """
     if entry.kind != "number":
         for name in entry.holds:

@@ -37,20 +37,13 @@ COVERED = 0.95
 
 @dataclass(frozen=True)
 class Cells:
-    """Stored numbers of one experiment at one size.
+    """Stored numbers of one experiment at one size."""
 
-    Attributes
-    ----------
-    numbers : mapping
-        By (series, measure), then by (seed, part).
-    parts : tuple of str
-        In rising order.
-    exact : bool
-        Whether nothing is drawn, so that one seed is all there is.
-    """
-
+    #: By (series, measure), then by (seed, part).
     numbers: Mapping[tuple[str, str], Numbers]
+    #: In rising order.
     parts: tuple[str, ...]
+    #: Whether nothing is drawn, so that one seed is all there is.
     exact: bool = False
 
     @classmethod
@@ -73,10 +66,7 @@ class Cells:
 def measured(entry: Entry, cells: Cells) -> Mapping[int, float]:
     """One number by seed; none for a seed of which a part is missing.
 
-    Raises
-    ------
-    InvalidInput
-        The entry takes parts together in a way that there is not.
+    Raises InvalidInput: the entry takes parts together in a way that there is not.
     """
     require(
         entry.over in ("", *OVER),

@@ -23,29 +23,19 @@ VARIANTS: Mapping[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the paper.
+    """One figure of the paper."""
 
-    Attributes
-    ----------
-    name : str
-        As in "1(a)".
-    title, point : str
-    settings : PersonaliseSettings
-        At a size that answers at once; clients, rounds and pace are smaller than the paper's.
-    axis : str
-        The field along the horizontal axis, or "round".
-    values : tuple of float
-        Its values at paper size; for "round" the heterogeneities that are shown.
-    expected : mapping of method key, "printed" or "calibrated" to a tuple of float
-        One error for each value; for "round" the plateau.
-    """
-
+    #: As in "1(a)".
     name: str
     title: str
     point: str
+    #: At a size that answers at once; clients, rounds and pace are smaller than the paper's.
     settings: PersonaliseSettings
+    #: The field along the horizontal axis, or "round".
     axis: str
+    #: Its values at paper size; for "round" the heterogeneities that are shown.
     values: tuple[float, ...]
+    #: One error for each value; for "round" the plateau.
     expected: Mapping[str, tuple[float, ...]]
 
     def variant(self, settings: PersonaliseSettings) -> tuple[float, ...] | None:

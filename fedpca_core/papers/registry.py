@@ -84,10 +84,7 @@ ENTRIES: Mapping[str, Entry] = {entry.name: entry for key in PAPERS for entry in
 def quote(name: str) -> Entry:
     """The entry with this name: the only way for a page to show a printed number.
 
-    Raises
-    ------
-    InvalidInput
-        There is none.
+    Raises InvalidInput: there is none.
     """
     require(name in ENTRIES, f"No number called “{name}” is quoted; add it to its paper's file.")
     return ENTRIES[name]
@@ -96,10 +93,7 @@ def quote(name: str) -> Entry:
 def experiment(key: str) -> Experiment:
     """The experiment with this key.
 
-    Raises
-    ------
-    InvalidInput
-        There is none.
+    Raises InvalidInput: there is none.
     """
     known = ", ".join(EXPERIMENTS)
     require(key in EXPERIMENTS, f"There is no experiment “{key}”; choose one of {known}.")

@@ -28,49 +28,35 @@ from fedpca_flower.own import columns
 
 @dataclass(frozen=True)
 class Job:
-    """One run.
-
-    Attributes
-    ----------
-    algorithm : Algorithm
-    rounds, seed, participation, absent, channel
-        As for `fedpca_core.simulate`; without secure aggregation of the channel the server sees
-        single uploads.
-    clients : int
-        How many must have come before the run begins.
-    weights : {"records", "equal"}
-    budget : mapping or None
-        ``epsilon``, ``delta`` and ``clip`` of the noise that clients add at the source.
-    timeout : float
-        Seconds a client may take for one message.
-    patience : float
-        Seconds to wait for all clients before the run, and in a round for one without whom it
-        cannot be finished.
-    secure_bound : float
-        No entry of a secure sum may exceed it in size.
-    norm_bound : float
-        No client's ||S_i||_2 may exceed it; infinite: nothing is agreed.
-    most_records, most_features : int
-        No client may hold more.
-    columns : tuple of str
-        Features that the clients read; empty: all of their files.
-    """
+    """One run."""
 
     algorithm: Algorithm
+    #: How many must have come before the run begins.
     clients: int
+    #: rounds, seed, participation, absent, channel: As for `fedpca_core.simulate`; without secure
+    #: aggregation of the channel the server sees single uploads.
     rounds: int = 50
     seed: int = 0
     participation: float = 1.0
     absent: str = "memory"
     channel: Channel = field(default_factory=Channel)
+    #: {"records", "equal"}.
     weights: str = "records"
+    #: ``epsilon``, ``delta`` and ``clip`` of the noise that clients add at the source.
     budget: Mapping[str, float] | None = None
+    #: Seconds a client may take for one message.
     timeout: float = 120.0
+    #: Seconds to wait for all clients before the run, and in a round for one without whom it cannot
+    #: be finished.
     patience: float = 600.0
+    #: No entry of a secure sum may exceed it in size.
     secure_bound: float = 2.0**20
+    #: No client's ||S_i||_2 may exceed it; infinite: nothing is agreed.
     norm_bound: float = math.inf
+    #: most_records, most_features: No client may hold more.
     most_records: int = 10**8
     most_features: int = 10**5
+    #: Features that the clients read; empty: all of their files.
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -76,10 +76,7 @@ class Journal:
     def next(self, kind: str) -> Entry | None:
         """The next entry, if it is of this kind; None where there is none.
 
-        Raises
-        ------
-        InvalidInput
-            A question is due, and the journal tells of another one.
+        Raises InvalidInput: a question is due, and the journal tells of another one.
         """
         if not self._entries or (kind == "roster" and self._entries[0][0]["kind"] != kind):
             return None

@@ -33,23 +33,15 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Offer:
-    """A release that has not been made.
+    """A release that has not been made."""
 
-    Attributes
-    ----------
-    cost : (mu, tau)
-        As `fedpca_core.privacy.on_grid.release_cost` gives it.
-    samples : int
-        m_i.
-    about : mapping
-        For the operator: the terms, and the run.
-    draw : callable
-        Makes the matrix, (features, features) float64, with noise of its own.
-    """
-
+    #: (mu, tau): As `fedpca_core.privacy.on_grid.release_cost` gives it.
     cost: tuple[float, float]
+    #: m_i.
     samples: int
+    #: For the operator: the terms, and the run.
     about: Mapping[str, Any]
+    #: Makes the matrix, (features, features) float64, with noise of its own.
     draw: Callable[[], Array]
 
     def entry(self) -> dict[str, Any]:
@@ -64,19 +56,13 @@ class Offer:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Releases of one node.
-
-    Attributes
-    ----------
-    client : int
-    folder : Path
-        The node's own (``memory``).
-    epsilon, delta : float
-        The most that all releases together may cost one record; an infinite epsilon: no limit.
-    """
+    """Releases of one node."""
 
     client: int
+    #: The node's own (``memory``).
     folder: Path
+    #: epsilon, delta: The most that all releases together may cost one record; an infinite epsilon:
+    #: no limit.
     epsilon: float = math.inf
     delta: float = DELTA
 
@@ -94,10 +80,8 @@ class Ledger:
     def releases(self) -> list[dict[str, Any]]:
         """Every release so far, the first one first.
 
-        Raises
-        ------
-        InvalidInput
-            A ledger that cannot be read; what was spent is not forgotten because of it.
+        Raises InvalidInput: a ledger that cannot be read; what was spent is not forgotten because
+        of it.
         """
         if not self._file.exists():
             return []

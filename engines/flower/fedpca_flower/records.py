@@ -44,10 +44,7 @@ def packed(told: Mapping[str, Any], **groups: Mapping[str, AnyArray] | None) -> 
 def opened(content: RecordDict) -> tuple[Told, Groups]:
     """What `packed` packed; a group that was empty is missing.
 
-    Raises
-    ------
-    InvalidInput
-        Nothing that `packed` could have made.
+    Raises InvalidInput: nothing that `packed` could have made.
     """
     try:
         text = content.config_records[_TOLD]["json"]

@@ -84,10 +84,7 @@ def run(
 ) -> Trace:
     """Run a job on the clients of a grid; ``heard`` is called after every round.
 
-    Raises
-    ------
-    InvalidInput
-        The run cannot be finished.
+    Raises InvalidInput: the run cannot be finished.
     """
     deployment = Deployment(job, Roster.gathered(grid, job, journal or Journal(job)))
     for _ in deployment:

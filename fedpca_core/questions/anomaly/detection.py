@@ -42,23 +42,15 @@ from fedpca_core.study.own_data import OwnData
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What is known so far of the detectors of one experiment.
+    """What is known so far of the detectors of one experiment."""
 
-    Attributes
-    ----------
-    title : str
-        Name of the configured method.
-    judged : mapping of name to Judged
-        The configured method first, then its aim and its baseline, then its rivals.
-    facts : TaskFacts
-    local : SelfLearning or None
-        Clients on their own; None without labels, or as long as they are not judged, or where
-        the others have noise.
-    """
-
+    #: Name of the configured method.
     title: str
+    #: The configured method first, then its aim and its baseline, then its rivals.
     judged: Mapping[str, Judged]
     facts: TaskFacts
+    #: Clients on their own; None without labels, or as long as they are not judged, or where the
+    #: others have noise.
     local: SelfLearning | None = None
 
     def summary(self, settings: AnomalySettings) -> pd.DataFrame:
@@ -170,55 +162,38 @@ _POINTS = 500
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """Some records of one class in three dimensions.
-
-    Attributes
-    ----------
-    types : tuple of str
-    plane : (points, 2) float64
-        Scores on the two leading directions of the subspace.
-    distance : (points,) float64
-        To the subspace; after reconstruction it is zero.
-    """
+    """Some records of one class in three dimensions."""
 
     types: tuple[str, ...]
+    #: (points, 2) float64: Scores on the two leading directions of the subspace.
     plane: Array
+    #: (points,) float64: To the subspace; after reconstruction it is zero.
     distance: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Alarmed:
-    """The configured detector at work.
-
-    Attributes
-    ----------
-    title : str
-    facts : TaskFacts
-    thresholds : mapping of level to the score above which the alarm is raised
-    caught : mapping of level to a table with columns ``type records caught auc``
-        Empty without labels.
-    types : (flows,) object
-        What each flow of the stream is.
-    attack : (flows,) bool
-    scores : (flows,) float64
-    features : tuple of str
-    measured, standardised, parts : (flows, features) float64
-        The flows as they were measured, standardised, and what each feature adds to the score.
-    clouds : mapping of "normal", "attack" or "record" to Cloud
-        Empty below two components.
-    """
+    """The configured detector at work."""
 
     title: str
     facts: TaskFacts
+    #: mapping of level to the score above which the alarm is raised.
     thresholds: Mapping[Level, float]
+    #: mapping of level to a table with columns ``type records caught auc``: Empty without labels.
     caught: Mapping[Level, pd.DataFrame]
+    #: (flows,) object: What each flow of the stream is.
     types: np.ndarray
+    #: (flows,) bool.
     attack: BoolArray
+    #: (flows,) float64.
     scores: Array
     features: tuple[str, ...]
+    #: measured, standardised, parts: (flows, features) float64: The flows as they were measured,
+    #: standardised, and what each feature adds to the score.
     measured: Array
     standardised: Array
     parts: Array
+    #: Empty below two components.
     clouds: Mapping[str, Cloud]
 
     def flow(self, settings: AnomalySettings) -> int:
@@ -348,28 +323,20 @@ _FLOAT32 = 4
 
 @dataclass(frozen=True, eq=False)
 class Spent:
-    """What each method costs.
+    """What each method costs."""
 
-    Attributes
-    ----------
-    title : str
-        The configured method.
-    facts : TaskFacts
-    table : pandas.DataFrame
-        Columns ``method bytes_up`` (one client, one round; once where there is one round)
-        ``megabytes`` (both directions, all clients and rounds) ``training_seconds
-        microseconds_per_flow`` (measured here).
-    a_round, once : int
-        Bytes up of one client in a round, and for its covariance once.
-    break_even, taken : float
-        Rounds in which a client may take part before its covariance is cheaper; and does.
-    """
-
+    #: The configured method.
     title: str
     facts: TaskFacts
+    #: Columns ``method bytes_up`` (one client, one round; once where there is one round)
+    #: ``megabytes`` (both directions, all clients and rounds) ``training_seconds
+    #: microseconds_per_flow`` (measured here).
     table: pd.DataFrame
+    #: a_round, once: Bytes up of one client in a round, and for its covariance once.
     a_round: int
     once: int
+    #: break_even, taken: Rounds in which a client may take part before its covariance is cheaper;
+    #: and does.
     break_even: float
     taken: float
 
@@ -452,17 +419,11 @@ _ROWS: tuple[tuple[str, dict[str, str]], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """Table I beside ours.
-
-    Attributes
-    ----------
-    facts : TaskFacts
-    table : pandas.DataFrame
-        ``method``, ours under the names of `MEASURES` and the paper's as ``published_*``, in per
-        cent except the areas; NaN where there is none.
-    """
+    """Table I beside ours."""
 
     facts: TaskFacts
+    #: ``method``, ours under the names of `MEASURES` and the paper's as ``published_*``, in per
+    #: cent except the areas; NaN where there is none.
     table: pd.DataFrame
 
 

@@ -33,44 +33,29 @@ FITTED_RUNS = 5
 
 @dataclass(frozen=True)
 class Joined:
-    """One record that joined between two runs, read off the difference of two fits.
+    """One record that joined between two runs, read off the difference of two fits."""
 
-    Attributes
-    ----------
-    cosine : float
-        Of what was read to the true record (simulation only).
-    purity : float
-        Share of the leading eigenvalue of the difference, which the server sees.
-    """
-
+    #: Of what was read to the true record (simulation only).
     cosine: float
+    #: Share of the leading eigenvalue of the difference, which the server sees.
     purity: float
 
 
 @dataclass(frozen=True, eq=False)
 class Leaked:
-    """Errors of the readings, relative to the truth (simulation only).
-
-    Attributes
-    ----------
-    facts : TaskFacts
-    title : str
-        The configured method.
-    rounds, errors : (participations,) int64 and float64
-        After each participation, of the part of S_i Z outside the span of Z.
-    fitted : tuple of float
-        Error of the whole S_i fitted to the first 1, 2, ... participations; empty above
-        `FITTED_FEATURES` features.
-    truth, found : (features, features) float64, or None
-        The last of these and what it should be.
-    joined : Joined or None
-    """
+    """Errors of the readings, relative to the truth (simulation only)."""
 
     facts: TaskFacts
+    #: The configured method.
     title: str
+    #: rounds, errors: (participations,) int64 and float64: After each participation, of the part of
+    #: S_i Z outside the span of Z.
     rounds: np.ndarray
     errors: Array
+    #: Error of the whole S_i fitted to the first 1, 2, ... participations; empty above
+    #: `FITTED_FEATURES` features.
     fitted: tuple[float, ...] = ()
+    #: truth, found: (features, features) float64, or None: The last of these and what it should be.
     truth: Array | None = None
     found: Array | None = None
     joined: Joined | None = None

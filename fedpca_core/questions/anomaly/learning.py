@@ -31,23 +31,15 @@ _POINTS = 60
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """Convergence of the variants, and the progress measure of the configured method.
-
-    Attributes
-    ----------
-    facts : TaskFacts
-    gap : float
-        Ratio of the eigenvalues of S at the cut (simulation only).
-    approach : mapping of variant to a table with columns ``round excess_loss distance``
-        Simulation only.
-    progress : pandas.DataFrame or None
-        Columns of `fedpca_core.metrics.admm.frame` (simulation only); None until it is there, or
-        where the run is too large to be held.
-    """
+    """Convergence of the variants, and the progress measure of the configured method."""
 
     facts: TaskFacts
+    #: Ratio of the eigenvalues of S at the cut (simulation only).
     gap: float
+    #: Simulation only.
     approach: Mapping[str, pd.DataFrame]
+    #: Columns of `fedpca_core.metrics.admm.frame` (simulation only); None until it is there, or
+    #: where the run is too large to be held.
     progress: pd.DataFrame | None = None
 
 

@@ -41,19 +41,13 @@ _RECORDS = 3000
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Detection of the hidden attack type over a poisoned run.
+    """Detection of the hidden attack type over a poisoned run."""
 
-    Attributes
-    ----------
-    rounds : (points,) float64
-    auc : (points,) float64
-        AUC of the hidden attack type against normal records.
-    dual_sum : (points,) float64
-        ``||sum_i Y_i||_F`` (simulation only).
-    """
-
+    #: (points,) float64.
     rounds: Array
+    #: (points,) float64: AUC of the hidden attack type against normal records.
     auc: Array
+    #: (points,) float64: ``||sum_i Y_i||_F`` (simulation only).
     dual_sum: Array
 
     @property
@@ -74,18 +68,10 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class Courses:
-    """The poisoned run under every rule of the server.
-
-    Attributes
-    ----------
-    facts : TaskFacts
-    hidden : str
-        The attack type they hide.
-    malicious : int
-    rules : mapping of rule to Course
-    """
+    """The poisoned run under every rule of the server."""
 
     facts: TaskFacts
+    #: The attack type they hide.
     hidden: str
     malicious: int
     rules: Mapping[str, Course]
@@ -144,10 +130,7 @@ def preferred(types: Sequence[str]) -> str:
 def hidden_type(settings: AnomalySettings, on: DetectionTask) -> str:
     """The attack type that the settings hide.
 
-    Raises
-    ------
-    InvalidInput
-        There is none of that name.
+    Raises InvalidInput: there is none of that name.
     """
     types = on.source.attack_types
     hidden = settings.hidden or preferred(types)

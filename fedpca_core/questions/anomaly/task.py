@@ -50,35 +50,24 @@ _TASKS: Remembered[DetectionTask] = Remembered(3)
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What a page says of a detection task.
-
-    Attributes
-    ----------
-    name, note : str
-    published_as : str
-        Key of the public data set that these records are, also when a visitor brought them;
-        "" for any other.
-    labelled : bool
-        Whether anybody knows which tested records are attacks.
-    features, clients, training, tested : int
-    attack_share : float
-        Of the tested records; the accuracy of always raising the alarm.
-    dropped : tuple of str
-        Constant features that were left out.
-    promised : Facts or None
-        What noise at the source guarantees, where there is any.
-    """
+    """What a page says of a detection task."""
 
     name: str
     note: str
+    #: Key of the public data set that these records are, also when a visitor brought them; "" for
+    #: any other.
     published_as: str
+    #: Whether anybody knows which tested records are attacks.
     labelled: bool
     features: int
     clients: int
     training: int
     tested: int
+    #: Of the tested records; the accuracy of always raising the alarm.
     attack_share: float
+    #: Constant features that were left out.
     dropped: tuple[str, ...]
+    #: What noise at the source guarantees, where there is any.
     promised: Facts | None = None
 
     @classmethod
@@ -128,10 +117,7 @@ def resolve(problem: str) -> str:
 def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
     """The raw records of the settings; remembered, since several studies ask for them.
 
-    Raises
-    ------
-    InvalidInput
-        Data that are not there, or a file that could not be used.
+    Raises InvalidInput: data that are not there, or a file that could not be used.
     """
     own = settings.problem == "own"
     if own and data is None:
@@ -148,10 +134,7 @@ def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
 def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
     """The detection task of the settings; remembered.
 
-    Raises
-    ------
-    InvalidInput
-        As `source`; more clients or components than the records allow.
+    Raises InvalidInput: as `source`; more clients or components than the records allow.
     """
     traffic = source(settings, data)
     found = _TASKS.get(
@@ -197,10 +180,7 @@ def without_guarantee(settings: AnomalySettings) -> bool:
 def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
     """The task with the settings' noise at the source; the task itself where ε is infinite.
 
-    Raises
-    ------
-    InvalidInput
-        As `task`; records that are divided by deviations of their own.
+    Raises InvalidInput: as `task`; records that are divided by deviations of their own.
     """
     found = task(settings, data)
     if math.isinf(settings.epsilon):
@@ -232,10 +212,7 @@ def with_noise(on: DetectionTask, settings: AnomalySettings, release: int = 0) -
 def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> DetectionTask:
     """The task with its noise, if any, for what cannot be done without labels.
 
-    Raises
-    ------
-    InvalidInput
-        Nobody says which records are attacks.
+    Raises InvalidInput: nobody says which records are attacks.
     """
     found = noisy_task(settings, data)
     require(

@@ -71,22 +71,16 @@ Level = float | str
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A detector without its scores.
-
-    Attributes
-    ----------
-    name : str
-    thresholds : mapping of level to the score above which the alarm is raised
-    alarms : mapping of level to the share of tested records that raise it
-    evaluations : mapping of level to counts and rates; empty without labels
-    areas : (AUC, average precision), or None without labels
-    curves : Curves, or None without labels
-    """
+    """A detector without its scores."""
 
     name: str
+    #: mapping of level to the score above which the alarm is raised.
     thresholds: Mapping[Level, float]
+    #: mapping of level to the share of tested records that raise it.
     alarms: Mapping[Level, float]
+    #: mapping of level to counts and rates; empty without labels.
     evaluations: Mapping[Level, Evaluation]
+    #: (AUC, average precision), or None without labels.
     areas: tuple[float, float] | None
     curves: Curves | None
 

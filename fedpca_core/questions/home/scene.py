@@ -47,85 +47,62 @@ TILES, LEARNT, POINTS = 10, 6, 400
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the clients learn together, after every round.
+    """What the clients learn together, after every round."""
 
-    Attributes
-    ----------
-    components : (rounds + 1, components, rows, columns) float64 in [0, 1]
-        The leading directions of all records within the common subspace, as pictures.
-    places : (rounds + 1, records, 2) float64
-        Records of all clients along the first two, between -1 and 1 (simulation only).
-    owners : (records,) int
-        The client that holds each.
-    """
-
+    #: (rounds + 1, components, rows, columns) float64 in [0, 1]: The leading directions of all
+    #: records within the common subspace, as pictures.
     components: Array
+    #: (rounds + 1, records, 2) float64: Records of all clients along the first two, between -1 and
+    #: 1 (simulation only).
     places: Array
+    #: (records,) int: The client that holds each.
     owners: IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything the picture needs.
-
-    Attributes
-    ----------
-    facts : Facts
-    metrics : pandas.DataFrame
-        A row a round, as of `metrics.frame`.
-    upload_bytes : int
-        Of one client in one round.
-    present : (rounds + 1, clients) bool
-    thumbnails : (clients, tiles, rows, columns) float64 in [0, 1]
-        Some private records of every client (simulation only).
-    truth : (shown, rows, columns) float64 in [0, 1]
-        The attacked client's records (simulation only).
-    pictures : (rounds + 1, shown, rows, columns) float64 in [0, 1]
-        What the server holds of them: directions of the client's matrix, or the records.
-    directions : (rounds + 1,) int
-        How many directions it holds.
-    held_error : (rounds + 1,) float64
-        Sine of the angle between the matrix it holds and the client's own (simulation only).
-    findings : tuple of pairs of Finding
-        After every round: of the client's matrix (or the sum), and of its records (or those that
-        joined).
-    certified : int or None
-        Round after whose messages the server has every record exactly, and can prove it.
-    records : int
-        How many the client has.
-    distance : float or None
-        The largest distance of a recovered value from the grid, where certified.
-    message : (rounds + 1, columns, rows, columns) float64 in [0, 1]
-        The client's latest message, or the sum where only that arrives: its columns as pictures.
-    message_shape : tuple of int
-        Of one message.
-    answer : Answer
-    prices : pandas.DataFrame or None
-        ε and the sine of the largest angle that the answer has with it, where asked for.
-    earlier : bool
-        The end is that of the same run made before, which runs again now.
-    other : Scene or None
-        The same problem under the second method, from the same start.
-    """
+    """Everything the picture needs."""
 
     facts: Facts
+    #: A row a round, as of `metrics.frame`.
     metrics: pd.DataFrame
+    #: Of one client in one round.
     upload_bytes: int
+    #: (rounds + 1, clients) bool.
     present: BoolArray
+    #: (clients, tiles, rows, columns) float64 in [0, 1]: Some private records of every client
+    #: (simulation only).
     thumbnails: Array
+    #: (shown, rows, columns) float64 in [0, 1]: The attacked client's records (simulation only).
     truth: Array
+    #: (rounds + 1, shown, rows, columns) float64 in [0, 1]: What the server holds of them:
+    #: directions of the client's matrix, or the records.
     pictures: Array
+    #: (rounds + 1,) int: How many directions it holds.
     directions: Array
+    #: (rounds + 1,) float64: Sine of the angle between the matrix it holds and the client's own
+    #: (simulation only).
     held_error: Array
+    #: After every round: of the client's matrix (or the sum), and of its records (or those that
+    #: joined).
     findings: tuple[tuple[Finding, Finding], ...]
+    #: Round after whose messages the server has every record exactly, and can prove it.
     certified: int | None
+    #: How many the client has.
     records: int
+    #: The largest distance of a recovered value from the grid, where certified.
     distance: float | None
+    #: (rounds + 1, columns, rows, columns) float64 in [0, 1]: The client's latest message, or the
+    #: sum where only that arrives: its columns as pictures.
     message: Array
+    #: Of one message.
     message_shape: tuple[int, ...]
     answer: Answer
+    #: ε and the sine of the largest angle that the answer has with it, where asked for.
     prices: pd.DataFrame | None = None
+    #: The end is that of the same run made before, which runs again now.
     earlier: bool = False
+    #: The same problem under the second method, from the same start.
     other: Scene | None = None
 
     @property

@@ -21,24 +21,17 @@ FILE = Path(__file__).with_name("replayed.json")
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """The outcome of one replay.
+    """The outcome of one replay."""
 
-    Attributes
-    ----------
-    settings : str
-        The run as its link: it is an answer to this one and to no other.
-    round : int
-        After whose messages the records were found.
-    levels : (records, features) int
-        Grey levels of the records, of ``white``, in the order in which the client holds them.
-    findings : pair of Finding
-        Of the matrix, and of the records.
-    """
-
+    #: The run as its link: it is an answer to this one and to no other.
     settings: str
+    #: After whose messages the records were found.
     round: int
+    #: (records, features) int: Grey levels of the records, of ``white``, in the order in which the
+    #: client holds them.
     levels: list[list[int]]
     white: int
+    #: Of the matrix, and of the records.
     findings: tuple[Finding, Finding]
 
     @property

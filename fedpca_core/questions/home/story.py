@@ -27,36 +27,24 @@ Ending = Callable[[Tables, SceneSettings, Facts | None], str]
 
 @dataclass(frozen=True)
 class Chapter:
-    """One step.
+    """One step."""
 
-    Attributes
-    ----------
-    key : str
-        In links: ``?step=2``.
-    title : str
-    told, asked : str
-        With fields in braces that the settings of the run on show fill in.
-    sets : mapping
-        Fields of `SceneSettings` that differ from the way the page opens.
-    guess : {"round", "epsilon"}
-        What is guessed: after which message, or from which ε on.
-    ending : callable
-        The sentence that the run bears out, from its tables; facts know the client's name.
-    door, opens : str, callable
-        Where to go deeper: the words, and the settings of the other page.
-    terms : tuple of str
-        Terms that are used for the first time, each with a small picture.
-    """
-
+    #: In links: ``?step=2``.
     key: str
     title: str
+    #: told, asked: With fields in braces that the settings of the run on show fill in.
     told: str
     asked: str
+    #: Fields of `SceneSettings` that differ from the way the page opens.
     sets: Mapping[str, Any]
+    #: The sentence that the run bears out, from its tables; facts know the client's name.
     ending: Ending
+    #: door, opens: Where to go deeper: the words, and the settings of the other page.
     door: str
     opens: Callable[[SceneSettings], Settings]
+    #: {"round", "epsilon"}: What is guessed: after which message, or from which ε on.
     guess: Literal["round", "epsilon"] = "round"
+    #: Terms that are used for the first time, each with a small picture.
     terms: tuple[str, ...] = ()
 
     @property

@@ -211,18 +211,12 @@ class PaperRows(Study[PapersSettings, Judged]):
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """An experiment's results and the rows that rest on them.
+    """An experiment's results and the rows that rest on them."""
 
-    Attributes
-    ----------
-    cells : mapping of {"paper", "live"} to tidy tables
-    rows : Judged
-    origins : mapping of size to what the files say of their making
-        Empty for a run made here.
-    """
-
+    #: mapping of {"paper", "live"} to tidy tables.
     cells: Mapping[str, pd.DataFrame]
     rows: Judged
+    #: Empty for a run made here.
     origins: Mapping[str, Mapping[str, Any]]
 
     @property

@@ -207,18 +207,13 @@ _RELEASED = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Membership:
-    """Scores of the best membership test over many runs.
+    """Scores of the best membership test over many runs."""
 
-    Attributes
-    ----------
-    first, second : (runs,) float64
-        Log-likelihood ratios when the record is there and when it was replaced.
-    separation : float
-        Mean distance mu of the two hypotheses in these runs.
-    """
-
+    #: first, second: (runs,) float64: Log-likelihood ratios when the record is there and when it
+    #: was replaced.
     first: Array
     second: Array
+    #: Mean distance mu of the two hypotheses in these runs.
     separation: float
 
     @property
@@ -276,10 +271,7 @@ def membership(
 ) -> Part[Membership]:
     """Test for one record in ``runs`` runs with it and as many with its neighbour.
 
-    Raises
-    ------
-    InvalidInput
-        Hidden local products (their answers are not seen), or no noise.
+    Raises InvalidInput: hidden local products (their answers are not seen), or no noise.
     """
     require(
         run.period == 1,
@@ -344,30 +336,23 @@ def _transcript(problem: Problem, run: Algorithm, seed: int) -> Part[Transcript]
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Membership tests at the budget that is set, and what is expected at others.
+    """Membership tests at the budget that is set, and what is expected at others."""
 
-    Attributes
-    ----------
-    tests : kind of noise -> Membership
-        Empty without noise.
-    promised : kind of noise -> float
-        The epsilon of one record that is stated for these runs.
-    budgets : (budgets,) float64
-    expected : kind of noise -> (budgets,) float64
-        Areas under the curve, ``Phi(mu/sqrt(2))`` at the runs' mu.
-    gaussian, permitted : (budgets,) float64
-        The largest area that Gaussian noise with this guarantee permits, and (epsilon, delta)-DP
-        alone, whatever the mechanism.
-    gaussian_roc, permitted_roc : pair of (points,) float64
-        The same as false alarms and detections, at the budget that is set; empty without noise.
-    """
-
+    #: Empty without noise.
     tests: Mapping[str, Membership]
+    #: The epsilon of one record that is stated for these runs.
     promised: Mapping[str, float]
+    #: (budgets,) float64.
     budgets: Array
+    #: kind of noise -> (budgets,) float64: Areas under the curve, ``Phi(mu/sqrt(2))`` at the runs'
+    #: mu.
     expected: Mapping[str, Array]
+    #: gaussian, permitted: (budgets,) float64: The largest area that Gaussian noise with this
+    #: guarantee permits, and (epsilon, delta)-DP alone, whatever the mechanism.
     gaussian: Array
     permitted: Array
+    #: gaussian_roc, permitted_roc: pair of (points,) float64: The same as false alarms and
+    #: detections, at the budget that is set; empty without noise.
     gaussian_roc: tuple[Array, Array]
     permitted_roc: tuple[Array, Array]
 

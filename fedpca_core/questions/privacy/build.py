@@ -78,10 +78,7 @@ def build_problem(settings: PrivacySettings, data: OwnData | None = None) -> Pro
     Drawn records are bounded where they are made. Real ones are clipped under a finite ε, and
     centred on a noisy mean, one for all repetitions.
 
-    Raises
-    ------
-    InvalidInput
-        As `records`.
+    Raises InvalidInput: as `records`.
     """
     return bounded(settings, records(settings, data), settings.seed)
 
@@ -111,10 +108,8 @@ def private(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
 def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
     """The data of the settings without noise, real ones prepared as a finite ε demands; remembered.
 
-    Raises
-    ------
-    InvalidInput
-        More numbers than a visitor waits for, or no file where the settings ask for one.
+    Raises InvalidInput: more numbers than a visitor waits for, or no file where the settings ask
+    for one.
     """
     c = settings
     if c.problem in REAL:
@@ -378,10 +373,7 @@ def accounted(
 def require_budget(settings: PrivacySettings) -> None:
     """Refuse to speak of budgets where no epsilon can be stated.
 
-    Raises
-    ------
-    InvalidInput
-        A method that cannot be accounted, or raw records.
+    Raises InvalidInput: a method that cannot be accounted, or raw records.
     """
     if not accountable(settings):
         raise InvalidInput(refusal(settings).reason)
@@ -391,10 +383,7 @@ def require_budget(settings: PrivacySettings) -> None:
 def require_single_uploads(settings: PrivacySettings) -> None:
     """Refuse to look at single clients' messages where secure sums hide them.
 
-    Raises
-    ------
-    InvalidInput
-        Clients that share their noise.
+    Raises InvalidInput: clients that share their noise.
     """
     require(
         settings.trusted == "nobody",
@@ -406,10 +395,7 @@ def require_single_uploads(settings: PrivacySettings) -> None:
 def require_bound(settings: PrivacySettings) -> None:
     """Refuse records whose norms have no bound.
 
-    Raises
-    ------
-    InvalidInput
-        Raw records.
+    Raises InvalidInput: raw records.
     """
     if treatment(settings)[0] == "raw":
         raise InvalidInput(

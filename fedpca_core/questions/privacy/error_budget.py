@@ -42,21 +42,17 @@ class RoundIdentity:
 
     ``Ybar = S Zbar + E + H + N`` (FedPower, one-round identity): E from averaging the drawn
     machines instead of all, H from their heterogeneous matrices, N from privacy noise.
-
-    Attributes
-    ----------
-    sampling, heterogeneity, noise : (communications,) float64
-    rho : (communications,) float64
-        Largest distance of a machine's aligned frame to the reference's before the average.
-    residual : (communications,) float64
-        How far the two sides differ, and the replayed average from what the run broadcast:
-        rounding only.
     """
 
+    #: sampling, heterogeneity, noise: (communications,) float64.
     sampling: Array
     heterogeneity: Array
     noise: Array
+    #: (communications,) float64: Largest distance of a machine's aligned frame to the reference's
+    #: before the average.
     rho: Array
+    #: (communications,) float64: How far the two sides differ, and the replayed average from what
+    #: the run broadcast: rounding only.
     residual: Array
 
 
@@ -145,28 +141,21 @@ class TheoryTerms:
     """The terms of FedPower, Theorems 7 and 9: orders of magnitude, not bounds.
 
     Theorem 7 is for everybody taking part, Theorem 9 for drawn clients.
-
-    Attributes
-    ----------
-    eta, rho : float
-        Heterogeneity and the measured drift of local frames.
-    noise, drift, sampling : float or None
-        I1, I2, I3; None where they do not apply (I3 with full participation) or are vacuous.
-    vacuous : bool
-        c rho >= 1: the statement says nothing.
-    allowed : float
-        The largest sum of terms for which the statement holds.
-    floor : float
-        `predicted_sine` of the final angle.
     """
 
+    #: eta, rho: Heterogeneity and the measured drift of local frames.
     eta: float
     rho: float
+    #: noise, drift, sampling: I1, I2, I3; None where they do not apply (I3 with full participation)
+    #: or are vacuous.
     noise: float | None
     drift: float | None
     sampling: float | None
+    #: c rho >= 1: the statement says nothing.
     vacuous: bool
+    #: The largest sum of terms for which the statement holds.
     allowed: float
+    #: `predicted_sine` of the final angle.
     floor: float
 
     @property
@@ -243,17 +232,11 @@ ABLATION = ("centralised power method", "local drift", "client sampling", "priva
 
 @dataclass(frozen=True, eq=False)
 class Ablation:
-    """Errors of four runs that share every random stream, each with one effect more.
+    """Errors of four runs that share every random stream, each with one effect more."""
 
-    Attributes
-    ----------
-    times : (communications + 1,) int64
-        Local products finished.
-    sines : (4, communications + 1) float64
-        Largest angle of each run, in the order of `ABLATION`.
-    """
-
+    #: (communications + 1,) int64: Local products finished.
     times: IntArray
+    #: (4, communications + 1) float64: Largest angle of each run, in the order of `ABLATION`.
     sines: Array
 
     @property
@@ -289,27 +272,17 @@ def ablation(problem: Problem, algorithm: FedPower, seed: int = 0) -> Ablation:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """Where the error of the run that is set comes from.
+    """Where the error of the run that is set comes from."""
 
-    Attributes
-    ----------
-    times : (communications + 1,) int64
-        Local products finished.
-    increments : (4, communications + 1) float64
-        What each effect adds to sin^2, mean over the repetitions.
-    squared : (communications + 1,) float64
-        sin^2 with all effects, mean over the repetitions.
-    repetitions : int
-        Repetitions that are done.
-    identity : RoundIdentity or None
-        Of the first repetition; None until it has run.
-    terms : TheoryTerms or None
-    """
-
+    #: (communications + 1,) int64: Local products finished.
     times: IntArray
+    #: (4, communications + 1) float64: What each effect adds to sin^2, mean over the repetitions.
     increments: Array
+    #: (communications + 1,) float64: sin^2 with all effects, mean over the repetitions.
     squared: Array
+    #: Repetitions that are done.
     repetitions: int
+    #: Of the first repetition; None until it has run.
     identity: RoundIdentity | None = None
     terms: TheoryTerms | None = None
 

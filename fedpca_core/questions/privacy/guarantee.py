@@ -35,47 +35,30 @@ from fedpca_core.study.study import Study
 
 @dataclass(frozen=True)
 class Stated:
-    """The guarantee of one run.
+    """The guarantee of one run."""
 
-    Attributes
-    ----------
-    label : str
-        Of the curve it belongs to, where a view has several.
-    asked : float
-        Epsilon that was asked for; published noise gives a smaller one.
-    guarantee : Guarantee
-    """
-
+    #: Of the curve it belongs to, where a view has several.
     label: str
+    #: Epsilon that was asked for; published noise gives a smaller one.
     asked: float
     guarantee: Guarantee
 
 
 @dataclass(frozen=True)
 class Promises:
-    """What a view guarantees.
+    """What a view guarantees."""
 
-    Attributes
-    ----------
-    stated : tuple of Stated
-        Empty where no epsilon can be stated.
-    refusal : str
-        Why not.
-    excess : float or None
-        Published noise over exact noise for the same budget.
-    warning : str
-        What is wrong with delta, if anything.
-    record : str
-        What a record is, where that needs saying.
-    others : mapping of str to Guarantee
-        What the same noise means for other units and towards other adversaries.
-    """
-
+    #: Empty where no epsilon can be stated.
     stated: tuple[Stated, ...]
+    #: Why not.
     refusal: str = ""
+    #: Published noise over exact noise for the same budget.
     excess: float | None = None
+    #: What is wrong with delta, if anything.
     warning: str = ""
+    #: What a record is, where that needs saying.
     record: str = ""
+    #: What the same noise means for other units and towards other adversaries.
     others: Mapping[str, Guarantee] = field(default_factory=dict)
 
     @property
@@ -122,10 +105,7 @@ class Promise(Study[PrivacySettings, Promises]):
 def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises:
     """What the open view guarantees.
 
-    Raises
-    ------
-    InvalidInput
-        Raw records with noise on, or a run that cannot be made.
+    Raises InvalidInput: raw records with noise on, or a run that cannot be made.
     """
     return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings, data)
 
@@ -196,30 +176,21 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """How much noise a budget takes.
+    """How much noise a budget takes."""
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Columns accountant, multiplier (noise over sensitivity), sensitivity, noise, ratio (to the
-        exact noise), true_epsilon (by exact sensitivity and composition).
-    columns : int
-        r.
-    counted : int
-        Products that count at full sensitivity.
-    published, exact : float
-        Sensitivities of one product.
-    clip_norm : float
-    given_noise, given_epsilon : float
-        The other way round: nu of the multiplier that is set, and the epsilon it means.
-    """
-
+    #: Columns accountant, multiplier (noise over sensitivity), sensitivity, noise, ratio (to the
+    #: exact noise), true_epsilon (by exact sensitivity and composition).
     table: pd.DataFrame
+    #: r.
     columns: int
+    #: Products that count at full sensitivity.
     counted: int
+    #: published, exact: Sensitivities of one product.
     published: float
     exact: float
     clip_norm: float
+    #: given_noise, given_epsilon: The other way round: nu of the multiplier that is set, and the
+    #: epsilon it means.
     given_noise: float
     given_epsilon: float
 

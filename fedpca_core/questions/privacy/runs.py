@@ -33,21 +33,15 @@ def run_seeds(seed: int, count: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """Angles of repeated runs.
+    """Angles of repeated runs."""
 
-    Attributes
-    ----------
-    times : (communications + 1,) int64
-        Local products finished at each communication, where the method counts them; else the
-        communications.
-    sines : (repetitions, communications + 1) float64
-        Of the largest angle to the leading space of the pooled sample (simulation only).
-    bytes_up : (communications + 1,) float64
-        Mean over the repetitions, cumulative over clients.
-    """
-
+    #: (communications + 1,) int64: Local products finished at each communication, where the method
+    #: counts them; else the communications.
     times: IntArray
+    #: (repetitions, communications + 1) float64: Of the largest angle to the leading space of the
+    #: pooled sample (simulation only).
     sines: Array
+    #: (communications + 1,) float64: Mean over the repetitions, cumulative over clients.
     bytes_up: Array
 
     @property
@@ -152,20 +146,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to spend a budget.
+    """One way to spend a budget."""
 
-    Attributes
-    ----------
-    name : str
-        "{method}" stands for the method that is set.
-    trial : callable
-        From settings, records, seed and the visitor's own file to the run.
-    trusting : bool
-        Whether clients rely on each other, and on sums that hide single uploads.
-    """
-
+    #: "{method}" stands for the method that is set.
     name: str
+    #: From settings, records, seed and the visitor's own file to the run.
     trial: Callable[[PrivacySettings, Problem, int, OwnData | None], Trial]
+    #: Whether clients rely on each other, and on sums that hide single uploads.
     trusting: bool = False
 
     def title(self, settings: PrivacySettings) -> str:

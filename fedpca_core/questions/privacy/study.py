@@ -41,20 +41,14 @@ from fedpca_core.study.sweep import Measured, Point, Sweep, Swept
 
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """What each client has released and spent in one run.
+    """What each client has released and spent in one run."""
 
-    Attributes
-    ----------
-    releases : (clients,) int64
-    epsilon : (clients,) float64
-    clip_norm : float
-    clients : tuple of str
-        Their names, or their numbers counted from 0.
-    """
-
+    #: (clients,) int64.
     releases: IntArray
+    #: (clients,) float64.
     epsilon: Array
     clip_norm: float
+    #: Their names, or their numbers counted from 0.
     clients: tuple[str, ...]
 
     @property
@@ -65,21 +59,14 @@ class Spending:
 
 @dataclass(frozen=True, eq=False)
 class PrivateRuns:
-    """Repeated runs that differ in their noise.
+    """Repeated runs that differ in their noise."""
 
-    Attributes
-    ----------
-    runs : mapping of str to Repeated
-        By noise: "exact", "published", "source", "masked" or "none"; as it is set comes first.
-    floor : float or None
-        Predicted sine of the final angle, where noise on FedPower's products is taken apart
-        (simulation only).
-    spending : Spending or None
-        Of the first repetition, where clients are drawn.
-    """
-
+    #: By noise: "exact", "published", "source", "masked" or "none"; as it is set comes first.
     runs: Mapping[str, Repeated]
+    #: Predicted sine of the final angle, where noise on FedPower's products is taken apart
+    #: (simulation only).
     floor: float | None = None
+    #: Of the first repetition, where clients are drawn.
     spending: Spending | None = None
 
     @property
@@ -253,35 +240,20 @@ ALIKE = 1.02
 
 @dataclass(frozen=True, eq=False)
 class Spent:
-    """One way, from several starts and with fresh noise in each.
-
-    Attributes
-    ----------
-    title : str
-    trusting : bool
-        Whether clients rely on each other, and on sums that hide single uploads.
-    run : Repeated
-    bytes_up : (communications + 1,) float64
-        Of one client, cumulative.
-    guarantee : Guarantee
-    """
+    """One way, from several starts and with fresh noise in each."""
 
     title: str
+    #: Whether clients rely on each other, and on sums that hide single uploads.
     trusting: bool
     run: Repeated
+    #: (communications + 1,) float64: Of one client, cumulative.
     bytes_up: Array
     guarantee: Guarantee
 
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Every way that could be taken, and the sentences of those that could not.
-
-    Attributes
-    ----------
-    spent : mapping of key to Spent
-    refusals : mapping of title to str
-    """
+    """Every way that could be taken, and the sentences of those that could not."""
 
     spent: Mapping[str, Spent]
     refusals: Mapping[str, str]

@@ -72,22 +72,14 @@ Placed = tuple[str, float, FrontierSettings]
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """The table, and what stands around it.
+    """The table, and what stands around it."""
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Columns `COLUMNS`, one run a row; ``protection`` is "none", "masked" or "formal".
-    refusals : mapping of method title to the sentence why it could not run
-    facts : Facts
-        Of the problem at the size that was run.
-    paths : pandas.DataFrame
-        Columns `PATH`, one round of a run a row; of a single configuration only.
-    """
-
+    #: Columns `COLUMNS`, one run a row; ``protection`` is "none", "masked" or "formal".
     table: pd.DataFrame
     refusals: Mapping[str, str]
+    #: Of the problem at the size that was run.
     facts: Facts
+    #: Columns `PATH`, one round of a run a row; of a single configuration only.
     paths: pd.DataFrame
 
     def points(self) -> pd.DataFrame:

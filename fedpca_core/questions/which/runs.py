@@ -45,26 +45,16 @@ _BEST: Remembered[Array] = Remembered(8)
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A finished run and what stands behind it.
+    """A finished run and what stands behind it."""
 
-    Attributes
-    ----------
-    problem : Problem
-        As the method saw it.
-    algorithm : Algorithm
-    trace : Trace
-    table : pandas.DataFrame
-        Metrics of every round.
-    guarantee : Guarantee or None
-    note : str
-        What was chosen for this run, where something was.
-    """
-
+    #: As the method saw it.
     problem: Problem
     algorithm: Algorithm
     trace: Trace
+    #: Metrics of every round.
     table: pd.DataFrame
     guarantee: Guarantee | None = None
+    #: What was chosen for this run, where something was.
     note: str = ""
 
 

@@ -22,24 +22,16 @@ TABLE, SITE = "records.csv", "site"
 
 @dataclass(frozen=True)
 class Use:
-    """One configuration as it is deployed.
+    """One configuration as it is deployed."""
 
-    Attributes
-    ----------
-    settings : FrontierSettings
-        With the budget and the sums of the configuration.
-    method : str
-    rounds : int
-    shared : bool
-        Whether clients share the noise behind secure sums.
-    table, site : str
-        The file of records, and its column that names the clients; empty: they are dealt.
-    """
-
+    #: With the budget and the sums of the configuration.
     settings: FrontierSettings
     method: str
     rounds: int
+    #: Whether clients share the noise behind secure sums.
     shared: bool
+    #: table, site: The file of records, and its column that names the clients; empty: they are
+    #: dealt.
     table: str
     site: str
 
