@@ -476,12 +476,9 @@ def _guess(guess: float | None, last: float) -> tuple[Mark, ...]:
 def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | None) -> Panel:
     table = scene.metrics
     known = () if scene.certified is None else (Mark("records known", scene.certified),)
-    return Panel(
-        key="scene-error",
-        title="Errors",
-        x_title="communication round",
-        y_title="sine of the angle to the truth",
-        curves=(
+    return Panel.of(
+        "scene-error",
+        (
             Curve(
                 METHODS[settings.method].title,
                 table["round"],
@@ -499,12 +496,8 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
         description="Error of the common subspace after every round, and of the matrix that the "
         f"server holds against that of {who(settings, scene.facts)}: sines of the largest angle "
         "between subspaces, and of the angle between matrices.",
-        integer_x=True,
         x_range=(0, rounds),
-        # Down to where the answer gets; records that are known exactly leave the chart below.
         y_range=(max(min(float(table["sin_theta"].min()), 2e-3), ROUNDING) / 2, 1.3),
-        compact=True,
-        simulation_only=True,
         marks=known + _guess(guess, rounds),
     )
 
@@ -522,31 +515,20 @@ def _angles(scene: Scene, settings: SceneSettings) -> Panel:
             curves.append(
                 Curve(f"{what} {name}", one.metrics["round"], angles, colour=own.method, dash=dash)
             )
-    return Panel(
-        key="scene-angles",
-        title="Off by, in degrees",
-        x_title="message",
-        y_title="degrees",
-        curves=tuple(curves),
+    return Panel.of(
+        "scene-angles",
+        curves,
         description="The largest angle between the common subspace and the true one (solid), and "
         "the angle between the matrix that the server holds and that of "
         f"{who(settings, scene.facts)} (dotted), after every message.",
-        log_y=False,
-        integer_x=True,
         x_range=(0, scene.rounds),
-        y_range=(-2, 92),
-        compact=True,
-        simulation_only=True,
     )
 
 
 def _bytes(scene: Scene, settings: SceneSettings, whole: Scene) -> Panel:
-    return Panel(
-        key="scene-bytes",
-        title="Bytes, both ways",
-        x_title="communication round",
-        y_title="bytes",
-        curves=tuple(
+    return Panel.of(
+        "scene-bytes",
+        tuple(
             Curve(
                 METHODS[own.method].title,
                 one.metrics["round"],
@@ -555,12 +537,8 @@ def _bytes(scene: Scene, settings: SceneSettings, whole: Scene) -> Panel:
             )
             for one, own in _sides(scene, settings)
         ),
-        description="What all clients and the server have sent each other after every round.",
-        log_y=False,
-        integer_x=True,
         x_range=(0, whole.rounds),
         y_range=(0, 1e6) if scene.rounds == 0 else None,
-        compact=True,
     )
 
 
@@ -569,19 +547,11 @@ def _price(scene: Scene, settings: SceneSettings, asking: bool, guess: float | N
     noisy, free = scene.prices.iloc[:-1], float(scene.prices["sin_theta"].iloc[-1])
     error = noisy["sin_theta"].mask(np.full(len(noisy), asking))
     last = float(noisy["epsilon"].iloc[-1])
-    return Panel(
-        key="scene-price",
-        title="Error at every ε",
-        x_title="ε",
-        y_title="sine of the largest angle",
-        curves=(Curve("ε", noisy["epsilon"], error, colour=settings.method, marker=True),),
+    return Panel.of(
+        "scene-price",
+        (Curve("ε", noisy["epsilon"], error, colour=settings.method, marker=True),),
         baselines=() if asking else (Baseline("without noise", free),),
-        description="Error of the answer after the last round at every privacy budget.",
-        log_x=True,
         x_range=(float(noisy["epsilon"].iloc[0]) * 0.8, last * 1.25),
         y_range=(min(free, 0.1) / 2, 1.3),
-        follows=False,
-        compact=True,
-        simulation_only=True,
         marks=_guess(guess, last),
     )

@@ -46,39 +46,29 @@ class ConsensusADMM(Algorithm):
     up, the new ``frame`` down. The upload is ``frame``, U_i itself, or ``shifted``,
     ``U_i + Y_i/penalty`` (averages "printed" and "memory"); each matrix is features x components.
     Before the first round each client sends one number, ||S_i||_2.
-
-    Parameters
-    ----------
-    components : int
-        Rank k; place it at an eigengap of S.
-    penalty_factor : float
-        r > 0 in ``penalty = r * mean_i ||S_i||_2``; the descent condition asks for r >= 4.
-    step_factor : float
-        s in (0, 1], the share of the safe step.
-    local_steps : int
-        C, gradient steps before an upload.
-    average : {"mean", "printed", "memory", "polar"}
-        Z is the mean of the participants' U_i; of their U_i + Y_i/penalty (paper, eq. 8); of that
-        over all clients' last uploads (exact, slower); of the uploads' polar factors (weakens
-        forged ones). The last two read single uploads.
-    local_start : {"own", "consensus"}
-        Local steps begin at the client's last U_i or at the polar factor of Z.
-    sampling : {"random", "round robin"}
-        Drawn afresh each round, or in turn along shuffled lists: everybody within two passes.
-    initial : {"orthonormal", "uniform"}
-        First Z: QR of a Gaussian matrix, or uniform in [0, 1) as in the authors' scripts.
-    dual_reset : int
-        Round from which Y_i = 0 starts afresh (the cure for a corrupted upload); 0 for never.
     """
 
+    #: Rank k; place it at an eigengap of S.
     components: int = 5
+    #: r > 0 in ``penalty = r * mean_i ||S_i||_2``; the descent condition asks for r >= 4.
     penalty_factor: float = 4.0
+    #: s in (0, 1], the share of the safe step.
     step_factor: float = 1.0
+    #: C, gradient steps before an upload.
     local_steps: int = 10
+    #: {"mean", "printed", "memory", "polar"}: Z is the mean of the participants' U_i; of their U_i
+    #: + Y_i/penalty (paper, eq. 8); of that over all clients' last uploads (exact, slower); of the
+    #: uploads' polar factors (weakens forged ones). The last two read single uploads.
     average: str = "mean"
+    #: {"own", "consensus"}: Local steps begin at the client's last U_i or at the polar factor of Z.
     local_start: str = "own"
+    #: {"random", "round robin"}: Drawn afresh each round, or in turn along shuffled lists:
+    #: everybody within two passes.
     sampling: str = "random"
+    #: {"orthonormal", "uniform"}: First Z: QR of a Gaussian matrix, or uniform in [0, 1) as in the
+    #: authors' scripts.
     initial: str = "orthonormal"
+    #: Round from which Y_i = 0 starts afresh (the cure for a corrupted upload); 0 for never.
     dual_reset: int = 0
 
     uploads: ClassVar[Uploads] = Uploads.FRAMES
@@ -120,10 +110,8 @@ class ConsensusADMM(Algorithm):
             "penalty": np.full(setting.clients, penalty),
             "reset": np.zeros(setting.clients),
         }
-        server: dict[str, object] = {"frame": frame, "penalty": penalty}
-        if self.average == "memory":
-            server["memory"] = clients["frame"]
-        return server, clients
+        memory = {"memory": clients["frame"]} if self.average == "memory" else {}
+        return {"frame": frame, "penalty": penalty, **memory}, clients
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)

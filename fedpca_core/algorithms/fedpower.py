@@ -69,8 +69,8 @@ class FedPower(Algorithm):
         nu, standard deviation per entry for a machine with the mean number of samples; machine i
         adds nu (mean m)/m_i, in proportion to its sensitivity. 0 switches the noise off.
     draws : int or None
-        K machines drawn with replacement at each communication, with probabilities w_i (uniform
-        for equal sizes); None: all machines take part, unless the run's participation is below 1.
+        K machines drawn with replacement at each communication, with probabilities w_i; None: all
+        take part, unless the run's participation is below 1.
     literal : bool
         Upload the own frame always, as the paper's listing does, even where the server knows it.
     """
@@ -113,8 +113,8 @@ class FedPower(Algorithm):
 
     def drawn(self, setting: Setting) -> int | None:
         """K of this run, or None for full participation."""
-        sampled = self.draws is None and setting.participation < 1
-        return setting.participants_per_round if sampled else self.draws
+        some = self.draws is None and setting.participation < 1
+        return setting.participants_per_round if some else self.draws
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
@@ -142,14 +142,12 @@ class FedPower(Algorithm):
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
-        time: int = plan.extra["time"]
-        frame, made = downlink["frame"], clients["made"] + plan.local_steps
+        frame, time = downlink["frame"], int(plan.extra["time"])
+        clients = {"made": clients["made"] + plan.local_steps}
         if self.noise > 0:
-            frame = within_budget(frame, made, self.width, self.products)
+            frame = within_budget(frame, clients["made"], self.width, self.products)
         noise = (self.noise * data.samples.mean() / data.samples)[data.members]
-        path = local_path(data, frame, time, plan, noise, streams)
-        frames, products, _ = deque(path, maxlen=1).pop()
-        clients = {"made": made}
+        frames, products, _ = deque(local_path(data, frame, time, plan, noise, streams), 1).pop()
         if plan.extra["output"]:
             return {"frame": orthonormalise(products)}, clients
         uplink = {"product": products}
@@ -161,8 +159,8 @@ class FedPower(Algorithm):
         name = "frame" if plan.extra["output"] else "product"
         aligned = self.alignment and (name == "frame" or plan.local_steps > 1)
         total = aligned_total(inbox, name) if aligned else inbox.total(name)
-        time, weights = plan.extra["time"] + plan.local_steps, plan.extra["all weights"]
-        return Reply({"frame": orthonormalise(total), "time": time, "weights": weights})
+        more = {"time": plan.extra["time"] + plan.local_steps, "weights": plan.extra["all weights"]}
+        return Reply({"frame": orthonormalise(total), **more})
 
     def check(self, setting: Setting) -> None:
         super().check(setting)

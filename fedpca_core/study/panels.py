@@ -7,8 +7,11 @@ wrong length at the line that made it, in a sentence.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
@@ -180,6 +183,12 @@ class Mark:
     value: float
 
 
+@cache
+def _described() -> dict[str, dict[str, Any]]:
+    """Titles, axes and looks of panels by key."""
+    return tomllib.loads(files("fedpca_core").joinpath("panels.toml").read_text(encoding="utf-8"))
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One chart."""
@@ -223,6 +232,11 @@ class Panel:
     compact: bool = False
     #: Vertical lines.
     marks: tuple[Mark, ...] = ()
+
+    @classmethod
+    def of(cls, key: str, curves: Sequence[Curve], **more: Any) -> Panel:
+        """The panel as `panels.toml` describes it, with what depends on the result."""
+        return cls(key, curves=tuple(curves), **_described()[key] | more)
 
     def __post_init__(self) -> None:
         who = f"Panel {self.key!r}"

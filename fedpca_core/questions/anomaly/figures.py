@@ -177,12 +177,9 @@ def alarm_rates(found: Findings) -> Panel:
         for name, judged in found.judged.items()
         for share in quantiles
     ]
-    return Panel(
-        key="alarms",
-        title="Alarms among the tested records",
-        x_title="share of training records that stay below the threshold",
-        y_title="% of tested records above it",
-        curves=(
+    return Panel.of(
+        "alarms",
+        (
             *plot(
                 pd.DataFrame(alarms),
                 *("quantile", "alarms", "detector"),
@@ -199,10 +196,6 @@ def alarm_rates(found: Findings) -> Panel:
                 colour="guide",
             ),
         ),
-        log_y=False,
-        follows=False,
-        height=380,
-        description="Share of the tested records that raise an alarm at each training quantile.",
     )
 
 
@@ -261,33 +254,11 @@ def roc_and_precision(found: Findings) -> list[Panel]:
         precision.append(Curve(f"{name} ({judged.areas[1]:.3f})", *exact, **look))
     roc.append(Curve("guessing (0.500)", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True))
     return [
-        Panel(
-            key="roc",
-            title="ROC (area)",
-            x_title="false alarms among normal flows",
-            y_title="attacks caught",
-            curves=tuple(roc),
-            log_y=False,
-            follows=False,
-            x_range=(0, 1),
-            y_range=(0, 1.01),
-            height=380,
-            description="Share of attacks caught against share of false alarms over all "
-            "thresholds, one curve for each detector.",
-        ),
-        Panel(
-            key="precision",
-            title="Precision and recall (average precision)",
-            x_title="recall: attacks caught",
-            y_title="precision: alarms that are attacks",
-            curves=tuple(precision),
-            log_y=False,
-            follows=False,
-            x_range=(0, 1),
+        Panel.of("roc", roc),
+        Panel.of(
+            "precision",
+            precision,
             y_range=(max(0.0, min(found.lowest_precision, 0.95) - 0.03), 1.005),
-            height=380,
-            description="Precision against recall over all thresholds, one curve for each "
-            "detector.",
         ),
     ]
 
@@ -370,17 +341,10 @@ def live(found: Alarmed, limit: float) -> Panel:
     if found.facts.labelled:
         seen = np.where(attack, values, np.nan)
         curves.append(Curve("attack", x, seen, colour="series 1", dash="solid"))
-    return Panel(
-        key="live",
-        title="Anomaly score of each flow",
-        x_title="flow",
-        y_title="anomaly score",
-        curves=tuple(curves),
+    return Panel.of(
+        "live",
+        curves,
         baselines=(Baseline(f"alarm above {short(limit, 3)}", max(limit, 1e-3)),),
-        integer_x=True,
-        height=330,
-        description="Anomaly scores of a stream of flows with a burst of every attack type, and "
-        "the alarm threshold.",
     )
 
 
@@ -388,40 +352,20 @@ def by_type(table: pd.DataFrame) -> Panel:
     """Share of each attack type caught and missed."""
     ordered = table.sort_values("caught", ascending=False)
     names = list(ordered["type"])
-    return Panel(
-        key="types",
-        title="Attack types caught and missed",
-        x_title="",
-        y_title="% of the flows of this type",
-        curves=(
+    return Panel.of(
+        "types",
+        (
             Curve("caught", names, 100 * ordered["caught"], colour="series 0"),
             Curve("missed", names, 100 * (1 - ordered["caught"]), colour="series 1"),
         ),
-        kind="bars",
-        stack=True,
-        log_y=False,
-        y_range=(0, 100),
-        follows=False,
-        height=360,
-        description="For every attack type the share of its flows caught and missed.",
     )
 
 
 def contribution_bars(table: pd.DataFrame) -> Panel:
     """The largest contributions to one score."""
-    return Panel(
-        key="contributions",
-        title="Features that make up the score",
-        x_title="",
-        y_title="% of the score",
-        curves=(
-            Curve("share of the score", list(table["feature"]), table["share"], colour="series 2"),
-        ),
-        kind="bars",
-        log_y=False,
-        follows=False,
-        height=380,
-        description="The ten features that contribute most to the score of one flow.",
+    return Panel.of(
+        "contributions",
+        (Curve("share of the score", list(table["feature"]), table["share"], colour="series 2"),),
     )
 
 
@@ -1009,32 +953,13 @@ def poison_panels(found: Courses, settings: AnomalySettings) -> list[Panel]:
     names = {rule: RULES[rule] for rule in found.rules}
     look: dict[str, Any] = {"names": names, "colours": colours, "spread": False}
     return [
-        Panel(
-            key="poisoned",
+        Panel.of(
+            "poisoned",
+            (*plot(table, "round", "auc", "rule", **look), window),
             title=f"AUC on “{found.hidden}”",
-            x_title="communication round",
-            y_title="AUC of the hidden attack type",
-            curves=(*plot(table, "round", "auc", "rule", **look), window),
             baselines=(Baseline("guessing", 0.5),),
-            log_y=False,
-            y_range=(0, 1.02),
-            follows=False,
-            integer_x=True,
-            height=400,
-            description="AUC of the attack type that the liars hide, over rounds, for each rule.",
         ),
-        Panel(
-            key="dualsum",
-            title="What the duals remember: ‖Σ Yᵢ‖",
-            x_title="communication round",
-            y_title="‖Σ Yᵢ‖",
-            curves=plot(table, "round", "dual_sum", "rule", least=1e-12, **look),
-            follows=False,
-            integer_x=True,
-            height=400,
-            description="Norm of the sum of all duals over rounds for each rule.",
-            simulation_only=True,
-        ),
+        Panel.of("dualsum", plot(table, "round", "dual_sum", "rule", least=1e-12, **look)),
     ]
 
 

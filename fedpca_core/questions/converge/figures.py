@@ -85,19 +85,16 @@ def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
     ]
     if settings.guide and axis == "round":
         curves += _guide(comparison, measure)
-    return Panel(
-        key="convergence",
-        title="",
+    return Panel.of(
+        "convergence",
+        curves,
         x_title=AXES[axis],
         y_title=MEASURES[measure],
-        curves=tuple(curves),
         baselines=tuple(_floors(comparison, settings)),
         description=f"{MEASURES[measure]} of each method against {AXES[axis]}, "
         "median over the random starts with a band over all of them.",
         axes_id=f"{measure}-{axis}",
         integer_x=axis == "round",
-        height=460,
-        simulation_only=True,
     )
 
 

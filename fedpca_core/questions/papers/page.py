@@ -172,19 +172,12 @@ def overview(found: Judged) -> Panel:
         f"{name}: " + ", ".join(f"{many} {word}" for word, many in row.items() if many)
         for name, row in counts.iterrows()
     )
-    return Panel(
-        key="papers-verdicts",
-        title="Verdicts by paper",
-        x_title="",
-        y_title="numbers and claims, a cause counted once",
-        curves=tuple(
+    return Panel.of(
+        "papers-verdicts",
+        tuple(
             Curve(word, list(counts.index), counts[word], colour=f"series {place}")
             for place, word in enumerate(WORDS)
         ),
-        kind="bars",
-        stack=True,
-        follows=False,
-        log_y=False,
         description=f"{told}.",
     )
 

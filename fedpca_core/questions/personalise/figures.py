@@ -123,25 +123,19 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
     fresh = settings.measure == "fresh"
     true = Baseline("the true common subspace", outcome.centre, simulation_only=True)
-    return Panel(
-        key="personal-error",
-        title="Error against rounds",
-        x_title="communication round",
-        y_title=error_title(settings),
-        curves=plot(
+    return Panel.of(
+        "personal-error",
+        plot(
             Comparison().tables(outcome, settings)["curves"],
             *("round", f"{settings.measure}_ratio", "method"),
             colours=COLOURS,
             spread=False,
         ),
+        y_title=error_title(settings),
         baselines=(true,) if fresh and not outcome.own else (),
-        log_y=False,
-        integer_x=True,
         axes_id=f"personal-error-{settings.measure}",
         description=f"Mean error on {settings.measure} records of personalised PCA, training alone "
         "and one shared model, round by round.",
-        height=400,
-        simulation_only=True,
     )
 
 
@@ -149,24 +143,13 @@ def gains(outcome: Collaboration) -> Panel:
     """Each client's gain over both baselines, sorted by the gain over training alone."""
     place = np.arange(1, outcome.clients + 1)
     who = [outcome.facts.client(number) for number in outcome.order]
-    return Panel(
-        key="personal-gain",
-        title="Who gains?",
-        x_title="clients, by gain over training alone",
-        y_title="fall of its error",
-        curves=tuple(
+    return Panel.of(
+        "personal-gain",
+        tuple(
             Curve(f"over {name(key)}", place, outcome.gains[key], colour=key, labels=who)
             for key in (ALONE, SHARED)
         ),
         baselines=(Baseline("no gain", 0.0),),
-        log_y=False,
-        integer_x=True,
-        kind="scatter",
-        follows=False,
-        description="How much lower each client's fresh error is with personalised PCA than with "
-        "training alone and with one shared model; below zero the client loses.",
-        height=400,
-        simulation_only=True,
     )
 
 
@@ -295,22 +278,14 @@ def along(found: Swept, settings: PersonaliseSettings) -> Panel:
         figure, values = expected
         title = f"personalised PCA at the size of Figure {figure.name}"
         lines.append(Curve(title, figure.values, values, colour="simulation", guide=True))
-    return Panel(
-        key="personal-sweep",
-        title="",
+    return Panel.of(
+        "personal-sweep",
+        lines,
         x_title="heterogeneity that personalised PCA assumes"
         if (found.parameter, settings.problem) == ("heterogeneity", "table")
         else AXIS_TITLES[found.parameter],
         y_title=error_title(settings, "fresh"),
-        curves=tuple(lines),
-        log_x=True,
-        log_y=False,
-        follows=False,
         axes_id=f"personal-sweep-{found.parameter}",
-        description="Error of the three methods after they have settled: personalised PCA follows "
-        "the shared model where clients are alike and training alone where they are not.",
-        height=400,
-        simulation_only=True,
     )
 
 
@@ -379,12 +354,9 @@ def recovered(found: Exposed) -> Panel:
         ("recovered, independent starts", found.errors["independent"], "series 2"),
         ("a server that only looks at the common basis", found.baseline, "guide"),
     )
-    return Panel(
-        key="personal-exposure",
-        title="",
-        x_title="round of the upload",
-        y_title="distance of the recovered basis",
-        curves=tuple(
+    return Panel.of(
+        "personal-exposure",
+        tuple(
             Curve(
                 name,
                 found.rounds,
@@ -394,13 +366,9 @@ def recovered(found: Exposed) -> Panel:
             )
             for name, values, colour in curves
         ),
-        integer_x=True,
-        follows=False,
         y_range=(ROUNDING, 2.0),
         description=f"Median distance between {found.attacked} clients' private bases and what "
         "the server recovers from their uploads, after a common and after independent starts.",
-        height=360,
-        simulation_only=True,
     )
 
 

@@ -303,21 +303,12 @@ def private_run(result: PrivateRuns, settings: PrivacySettings) -> Parts:
     """Projection distance against communications, with quartile bands."""
     yield run_verdict(result, settings)
     floor = result.floor
-    panel = Panel(
-        key="distance",
-        title="",
-        x_title="communication",
-        y_title="projection distance, sin θ",
-        curves=tuple(
-            _repeated(NAMES[kind], run, COLOURS[kind]) for kind, run in result.runs.items()
-        ),
+    panel = Panel.of(
+        "distance",
+        tuple(_repeated(NAMES[kind], run, COLOURS[kind]) for kind, run in result.runs.items()),
         baselines=()
         if floor is None
         else (Baseline(f"predicted floor {short(floor, 2)}", floor, simulation_only=True),),
-        integer_x=True,
-        height=420,
-        description="Sine of the largest principal angle to the sample's leading space after "
-        "each communication, median and quartiles over the repetitions.",
     )
     yield Chart("privacy_run", [panel], rounds=result.rounds, round_label="communication")
     if result.spending is not None:
@@ -365,12 +356,9 @@ def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
     yield Chart(
         "privacy_spending",
         [
-            Panel(
-                key="spending",
-                title="",
-                x_title=f"client ({reference} is the reference and always uploads)",
-                y_title=f"true ε at δ = {short(settings.delta)}",
-                curves=(
+            Panel.of(
+                "spending",
+                (
                     Curve(
                         "true ε of the client",
                         spending.clients,
@@ -378,10 +366,8 @@ def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
                         colour="formal",
                     ),
                 ),
-                log_y=False,
-                kind="bars",
-                height=260,
-                description="Epsilon spent by each client in one run, by exact composition.",
+                x_title=f"client ({reference} is the reference and always uploads)",
+                y_title=f"true ε at δ = {short(settings.delta)}",
             )
         ],
     )
@@ -614,18 +600,7 @@ def error_budget(result: Budget, settings: PrivacySettings) -> Parts:
     panels = [_ablation(result)]
     lines = () if result.identity is None else _lines(result.identity)
     if lines:
-        panels.append(
-            Panel(
-                key="identity",
-                title="What one average is made of",
-                x_title="communication",
-                y_title="spectral norm over the eigengap",
-                curves=lines,
-                integer_x=True,
-                follows=False,
-                description="Norms of the three error terms of each synchronised average.",
-            )
-        )
+        panels.append(Panel.of("identity", lines))
     yield Chart("privacy_budget", panels)
     yield Caption(
         "The squared distance: an ablation, four runs that share every random draw, each with one "
@@ -643,21 +618,12 @@ def error_budget(result: Budget, settings: PrivacySettings) -> Parts:
 
 
 def _ablation(result: Budget) -> Panel:
-    return Panel(
-        key="ablation",
-        title="What the squared distance is made of",
-        x_title="communication",
-        y_title="share of sin² θ",
-        curves=tuple(
+    return Panel.of(
+        "ablation",
+        tuple(
             Curve(name, np.arange(len(share)), share, colour=colour, simulation_only=True)
             for name, share, colour in zip(ABLATION, result.shares, _EFFECTS, strict=True)
         ),
-        log_y=False,
-        y_range=(0.0, 1.0),
-        kind="area",
-        integer_x=True,
-        description="Stacked areas: shares of the squared distance that the centralised power "
-        "method, local drift, client sampling and privacy noise account for.",
     )
 
 
@@ -748,24 +714,15 @@ def reconstruction(result: Swept, settings: PrivacySettings) -> Parts:
     yield Chart(
         "privacy_reconstruction",
         [
-            Panel(
-                key="reconstruction",
-                title="Reconstructing one client's matrix",
+            Panel.of(
+                "reconstruction",
+                curves,
                 x_title=f"budget ε (δ = {short(settings.delta)})",
-                y_title="relative error of Sᵢ",
-                curves=curves,
                 baselines=tuple(
                     Baseline(f"{FLAT.get(name, name)}: {short(value, 2)}", value)
                     for name, value in flat.items()
                     if value is not None and value > 1e-4
                 ),
-                log_x=True,
-                log_y=True,
-                follows=False,
-                height=380,
-                simulation_only=True,
-                description="Error of the server's best reconstruction of one client's second "
-                "moments against the budget, with guesses that need no message.",
             )
         ],
     )
@@ -917,21 +874,7 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
             guide=True,
         ),
     ]
-    return Panel(
-        key="auc",
-        title="Area under the curve against ε",
-        x_title=f"budget ε (δ = {short(settings.delta)})",
-        y_title="area (½ is a coin toss)",
-        curves=tuple(curves),
-        log_x=True,
-        log_y=False,
-        follows=False,
-        y_range=(0.48, 1.0),
-        height=380,
-        simulation_only=True,
-        description="Area under the ROC curve against the budget, expected and measured, with "
-        "the ceilings that Gaussian noise and (ε, δ) alone set.",
-    )
+    return Panel.of("auc", curves, x_title=f"budget ε (δ = {short(settings.delta)})")
 
 
 # ------------------------------------------------------------------ accountants and figures
@@ -987,15 +930,10 @@ def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
     yield Chart(
         "privacy_figure",
         [
-            Panel(
-                key="figure",
+            Panel.of(
+                "figure",
+                curves,
                 title=entry.title,
-                x_title="communication",
-                y_title="projection distance, sin θ",
-                curves=curves,
-                integer_x=True,
-                follows=False,
-                height=420,
                 axes_id=f"{settings.figure}-{settings.paper_size}",
                 description=f"{entry.title}: median and quartiles of {settings.repetitions} "
                 "repetitions.",

@@ -67,12 +67,9 @@ def _matrix(found: Opened, settings: OpenedSettings) -> Images:
 
 
 def _progress(table: pd.DataFrame) -> Panel:
-    return Panel(
-        key="movement",
-        title="How far the answer moves",
-        x_title="communication round",
-        y_title="sine of the largest principal angle",
-        curves=(
+    return Panel.of(
+        "movement",
+        (
             Curve("from the round before", table["round"], table["moved_sine"].clip(ROUNDING)),
             # The last answer is no distance from itself.
             Curve(
@@ -81,37 +78,20 @@ def _progress(table: pd.DataFrame) -> Panel:
                 table["sine_to_last"][:-1].clip(ROUNDING),
             ),
         ),
-        integer_x=True,
-        description="Angle between the answer of a round and those of the round before and the "
-        "last one; without the data nobody can say how far it is from the truth.",
     )
 
 
 def _directions(table: pd.DataFrame) -> Panel:
-    return Panel(
-        key="directions",
-        title="What the server holds",
-        x_title="communication round",
-        y_title="directions read off the messages",
-        curves=(Curve("directions", table["round"], table["directions_held"]),),
-        log_y=False,
-        integer_x=True,
-        description="Directions of the client's matrix that the messages give, round by round.",
-    )
+    return Panel.of("directions", (Curve("directions", table["round"], table["directions_held"]),))
 
 
 def _bytes(table: pd.DataFrame) -> Panel:
-    return Panel(
-        key="bytes",
-        title="What crossed the wire",
-        x_title="communication round",
-        y_title="kB so far",
-        curves=(
+    return Panel.of(
+        "bytes",
+        (
             Curve("up", table["round"], table["bytes_up"] / 1e3),
             Curve("down", table["round"], table["bytes_down"] / 1e3),
         ),
-        log_y=False,
-        integer_x=True,
         description=f"Bytes so far over all clients; {short(float(table['bytes_up'].iloc[-1]))} up "
         "at the end.",
     )

@@ -112,20 +112,13 @@ def error_panel(found: Reconstructed) -> Panel:
                 colour=method,
             )
         )
-    return Panel(
-        key="recovery",
-        title="What the server knows of the client",
-        x_title="communication round",
-        y_title="relative error of the reconstructed Sᵢ",
-        curves=tuple(curves),
+    return Panel.of(
+        "recovery",
+        curves,
         baselines=tuple(
             Baseline(f"{one.label}: {short(one.error, 2)}", one.error, one.simulation_only)
             for one in found.guesses
         ),
-        integer_x=True,
-        simulation_only=True,
-        description="Relative error of the server's reconstruction after each round, with the "
-        "errors of guesses that need no message.",
     )
 
 

@@ -99,46 +99,17 @@ def _record_panel(joined: Joined) -> Panel:
         Curve(METHODS[method].title, names, read.records, colour=method, marker=True)
         for method, read in joined.found.items()
     ]
-    return Panel(
-        key="newcomer_record",
-        title="The record, sign as in the truth",
-        x_title="feature",
-        y_title="value",
-        curves=tuple(curves),
-        log_y=False,
-        y_range=(-tall, tall),
-        follows=False,
-        integer_x=True,
-        description="Values of the record that joined and of what the server reads, by feature.",
-    )
+    return Panel.of("newcomer_record", curves, y_range=(-tall, tall))
 
 
 def _angle_panel(joined: Joined) -> Panel:
-    return Panel(
-        key="newcomer_angle",
-        title="How near",
-        x_title="communication round",
-        y_title="sine of the angle to the record",
-        curves=_curves(joined, lambda read: np.maximum(read.sines, _SMALLEST)),
-        integer_x=True,
-        simulation_only=True,
-        description="Sine of the angle between the true record and the one the server reads.",
+    return Panel.of(
+        "newcomer_angle", _curves(joined, lambda read: np.maximum(read.sines, _SMALLEST))
     )
 
 
 def _purity_panel(joined: Joined) -> Panel:
-    return Panel(
-        key="newcomer_purity",
-        title="How sure the server can be",
-        x_title="communication round",
-        y_title="share of the leading eigenvalue",
-        curves=_curves(joined, lambda read: read.purity),
-        log_y=False,
-        y_range=(0.0, 1.05),
-        integer_x=True,
-        description="Share of the leading eigenvalue in the difference of the two runs; 1 is one "
-        "record. The server can compute it.",
-    )
+    return Panel.of("newcomer_purity", _curves(joined, lambda read: read.purity))
 
 
 def _curves(joined: Joined, values: Callable[[Read], Any]) -> tuple[Curve, ...]:

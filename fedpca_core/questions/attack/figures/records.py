@@ -161,19 +161,14 @@ def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Image
 def panel(result: Recovered, settings: AttackSettings) -> Panel:
     """Directions that the server holds, round by round."""
     whose = "the sum of all clients" if settings.secure_aggregation else "the client"
-    return Panel(
-        key="records_directions",
-        title=f"How much of {whose} the server holds",
-        x_title="communication round",
-        y_title="directions of its matrix",
-        curves=tuple(
+    return Panel.of(
+        "records_directions",
+        tuple(
             Curve(METHODS[m].title, np.arange(len(one.directions)), one.directions, colour=m)
             for m, one in result.found.items()
         ),
+        title=f"How much of {whose} the server holds",
         baselines=(Baseline(f"records to be found: {result.records}", float(result.records)),),
-        log_y=False,
-        integer_x=True,
-        height=240,
         description=f"How many directions of the matrix of {whose} the server holds after a round.",
     )
 

@@ -81,16 +81,8 @@ def panel(found: Replayed) -> Panel:
         spread=False,
         marker=True,
     )
-    return Panel(
-        key="replay_residual",
-        title="The fit",
-        x_title="evaluations",
-        y_title="relative residual over the rounds fitted",
-        curves=curves,
-        baselines=(Baseline("explained", found.attack.tolerance),),
-        follows=False,
-        integer_x=True,
-        description="Relative residual of the replay against evaluations; each start is a curve.",
+    return Panel.of(
+        "replay_residual", curves, baselines=(Baseline("explained", found.attack.tolerance),)
     )
 
 
