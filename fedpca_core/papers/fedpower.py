@@ -10,8 +10,10 @@ no page offers it as a run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require
@@ -20,6 +22,7 @@ from fedpca_core.problems.block_model import block_model
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.spiked import spiked_covariance
 
+FILE = Path(__file__).parent / "fedpower_figures.toml"
 #: Common to all panels (the paper): T, delta, and the values swept one at a time.
 PRODUCTS, DELTA = 10, 1e-4
 PERIODS, EPSILONS, DRAWS = (1, 2, 4), (10.0, 1.0, 0.5), (20, 12, 8)
@@ -143,112 +146,28 @@ class Figure:
     verdict: str
 
 
-_BY_PERIOD = tuple(Variant(f"p = {p}", period=p) for p in PERIODS)
-_BY_EPSILON = tuple(Variant(f"ε = {e:g}", epsilon=e) for e in EPSILONS)
-_BY_DRAWS = (
-    Variant("all machines"),
-    *(Variant(f"K = {k} with replacement", draws=k) for k in DRAWS),
-)
-_QUIET = tuple(Variant(f"p = {p}, no noise", period=p, epsilon=math.inf) for p in PERIODS)
+#: Curves of a panel, by what they vary.
+_VARIED: Mapping[str, tuple[Variant, ...]] = {
+    "period": tuple(Variant(f"p = {p}", period=p) for p in PERIODS),
+    "epsilon": tuple(Variant(f"ε = {e:g}", epsilon=e) for e in EPSILONS),
+    "draws": (
+        Variant("all machines"),
+        *(Variant(f"K = {k} with replacement", draws=k) for k in DRAWS),
+    ),
+    "quiet": tuple(Variant(f"p = {p}, no noise", period=p, epsilon=math.inf) for p in PERIODS),
+}
 
-_FAILS = (
-    "**Does not reproduce as described.** With rows normalised and the noise of Theorem 6 the "
-    "averaged noise is 2.4 (ε = 10) to 49 (ε = 0.5) times the signal σ₂ at the paper's size, so "
-    "every curve stays near 1 whatever p, ε and K. No reading of the text gave the orderly curves "
-    "that the paper reports."
-)
 
-FIGURES: tuple[Figure, ...] = (
-    Figure(
-        "3a",
-        "Figure 3(a): local products p",
-        "3(a) Model I, local products p",
-        "spiked",
-        _BY_PERIOD,
-        "published",
-        "**Reproduces.** At equal round numbers p = 4 is lowest, then p = 2, then p = 1; all "
-        "three end on one plateau near 0.2, because the decaying schedule ends with single "
-        "products.",
-    ),
-    Figure(
-        "3b",
-        "Figure 3(b): budget ε",
-        "3(b) Model I, budget ε",
-        "spiked",
-        _BY_EPSILON,
-        "published",
-        "**Reproduces.** Plateaus near 0.01, 0.1 and 0.2, almost in proportion to 1/ε.",
-    ),
-    Figure(
-        "3c",
-        "Figure 3(c): machines drawn K",
-        "3(c) Model I, clients drawn K",
-        "spiked",
-        _BY_DRAWS,
-        "published",
-        "**Reproduces, with a distinction.** Plateaus rise as K falls, about as 1/√m_eff. Drawing "
-        "K = m with replacement is not full participation: about 36% of the machines are left "
-        "out of a round and others count twice.",
-    ),
-    Figure(
-        "3d",
-        "Model I with exact noise (ours)",
-        "Model I with exact noise (ours)",
-        "spiked",
-        _BY_EPSILON,
-        "exact",
-        "**Same guarantee, less noise.** Exact sensitivity and accounting lower the plateau "
-        "about nine times at ε = 0.5.",
-    ),
-    Figure(
-        "4a",
-        "Figure 4(a): local products p",
-        "4(a) Model II, local products p",
-        "blocks",
-        _BY_PERIOD,
-        "published",
-        _FAILS,
-    ),
-    Figure(
-        "4b",
-        "Figure 4(b): budget ε",
-        "4(b) Model II, budget ε",
-        "blocks",
-        _BY_EPSILON,
-        "published",
-        _FAILS,
-    ),
-    Figure(
-        "4c",
-        "Figure 4(c): machines drawn K",
-        "4(c) Model II, clients drawn K",
-        "blocks",
-        _BY_DRAWS,
-        "published",
-        _FAILS,
-    ),
-    Figure(
-        "4d",
-        "Model II without noise (ours)",
-        "Model II without noise (ours)",
-        "blocks",
-        _QUIET,
-        "published",
-        "**The method works here when nothing is private.** p = 4 shows a shelf near 2e-3 at the "
-        "paper's size while gaps are above 1: two kinds of machines, hence true local drift.",
-    ),
-    Figure(
-        "4e",
-        "Model II that works: many networks, exact noise (ours)",
-        "Model II that works (ours)",
-        "many blocks",
-        _BY_EPSILON,
-        "exact",
-        "**The published picture returns** with 64 networks of 1000 nodes a machine (64 000 rows "
-        "instead of 1000) and the exact calibration: plateaus near 0.01, 0.07 and 0.13.",
-    ),
-)
+def _read() -> Iterator[Figure]:
+    """What `fedpower_figures.toml` says."""
+    file = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    for key, one in file.items():
+        said = file[one.pop("verdict_of", key)]["verdict"]
+        variants = _VARIED[one.pop("vary")]
+        yield Figure(key, variants=variants, **one | {"verdict": " ".join(said.split())})
 
+
+FIGURES: tuple[Figure, ...] = tuple(_read())
 
 #: Figure 4 on `RAW`.
 RAW_PANELS: tuple[Figure, ...] = tuple(
