@@ -6,8 +6,12 @@ A question's ``figures.py`` yields these parts, which know of no screen: the das
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
@@ -135,6 +139,12 @@ class Link:
     settings: Settings
 
 
+@cache
+def _folded() -> dict[str, dict[str, Any]]:
+    """What is folded away on the pages, by name."""
+    return tomllib.loads(files("fedpca_core").joinpath("about.toml").read_text(encoding="utf-8"))
+
+
 @dataclass(frozen=True)
 class About:
     """Folded away: how to read a curve, its formula in LaTeX, and where it comes from."""
@@ -144,6 +154,15 @@ class About:
     formula: str | None = None
     source: str | None = None
     papers: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, **filled: str) -> About:
+        """What `about.toml` says under a name, with these texts in its gaps."""
+        said = _folded()[name]
+        # Lines of the file are no lines of the text, but for those of a list.
+        text = re.sub(r"(?<!\n)\n(?!\n|- )", " ", said["text"])
+        text = text.format(**filled) if filled else text
+        return cls(**said | {"text": text, "papers": tuple(said.get("papers", ()))})
 
 
 @dataclass(frozen=True, eq=False)

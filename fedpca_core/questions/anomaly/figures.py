@@ -91,20 +91,7 @@ DIGITS = {"AUC": 3, "Average precision": 3}
 #: Detectors that somebody would have to pool the clients' records for.
 POOLED = ("Centralised PCA",)
 
-CURVES_READ = About(
-    "How to read this",
-    "A flow's score is its squared distance to the subspace learnt from normal traffic. The "
-    "area under the ROC curve (AUC) is the probability that an attack scores above a normal "
-    "flow. Two baselines belong into every comparison: **always alarm**, whose accuracy is "
-    "the share of attacks, and **norm only**, the length of the standardised record, for "
-    "which nothing is learnt. On the raw UNSW-NB15 data norm only reaches the published AUC, "
-    f"{quote('iot/area/unsw').printed}. The paper names no rank. The true subspace of "
-    "rank 2, that of its public scripts, reaches 0.72 there, and of rank 12 0.81. So that "
-    "figure alone does not show that a subspace was learnt.",
-    formula=r"a(x) = \|x - \hat Z \hat Z^\top x\|^2 = \|x\|^2 - \|\hat Z^\top x\|^2",
-    source="Z is orthonormalised first (corrected here).",
-    papers=("iot",),
-)
+CURVES_READ = About.of("anomaly-curves", auc=quote("iot/area/unsw").printed)
 
 
 def detection(found: Findings, settings: AnomalySettings) -> Parts:
@@ -270,12 +257,7 @@ LARGEST = 10
 
 TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
 
-SCORES_READ = About(
-    "What makes a score",
-    "The score is the sum over all features of the squared difference between a record and "
-    "what the subspace expects of it; the largest terms say where it does not fit.",
-    formula=r"a(x) = \sum_j \big(x - \hat Z \hat Z^\top x\big)_j^2",
-)
+SCORES_READ = About.of("anomaly-scores")
 
 
 def alarms(found: Alarmed, settings: AnomalySettings) -> Parts:
@@ -400,14 +382,7 @@ SPENT = {
 #: Decimals; two for the others.
 SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
 
-COSTS_READ = About(
-    "What is counted",
-    "float32 on the wire. Up: one matrix. Down: the average before the local steps with the "
-    "penalty, and the new average after them, both to the participants. The duals never "
-    "travel. Once, before the first round, and not in the table: two sums for the "
-    "standardisation and one eigenvalue. Training is the time of all clients and the server "
-    "together on this machine, scoring that of a batch.",
-)
+COSTS_READ = About.of("anomaly-costs")
 
 
 def costs(found: Spent, settings: AnomalySettings) -> Parts:
@@ -497,15 +472,8 @@ def _implied_false_alarms() -> str:
     return f"{min(rates):.0f} and {max(rates):.0f}%"
 
 
-TABLE_READ = About(
-    "The same split, the same settings?",
-    "All thresholds are the label-chosen oracle's, as in the paper. It states neither rank nor "
-    "step, rounds and batch size; ours are those in the sidebar. Every published row agrees "
-    f"with its own precision and recall except FedPE's ({_implied()}). The paper omits "
-    "false-alarm rates, which follow from precision and recall of a row: they lie between "
-    f"{_implied_false_alarms()}. {iot.FEDBIGAN}",
-    source="Table I.",
-    papers=("iot",),
+TABLE_READ = About.of(
+    "anomaly-table", implied=_implied(), alarms=_implied_false_alarms(), fedbigan=iot.FEDBIGAN
 )
 
 # ------------------------------------------------------------------ learning
@@ -513,39 +481,10 @@ TABLE_READ = About(
 #: Digits as indices.
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
-RULES_READ = About(
-    "Corrected and as printed",
-    "**Projection.** As printed, the gradient loses its whole component along U; but the "
-    "penalty compares matrices, and that component is the only force that turns a client's "
-    "basis back on Z. The run comes close, the duals grow without end, and it drifts away: "
-    "most plainly with participation 1. **Average.** As printed, the server adds Yᵢ/ρ of the "
-    "sample; the duals' sum vanishes only over all clients, so a noise floor remains that "
-    "falls as ρ grows. The mean of the bases keeps ΣYᵢ = 0 exactly and converges. Both "
-    "corrections are the default.",
-    formula=r"\mathrm{grad}=G-U\,\mathrm{sym}(U^\top G)\quad\text{instead of}\quad "
-    r"G-U(U^\top G)",
-    source="equations 8 and 17; corrected here.",
-    papers=("iot",),
-)
-MEASURES_READ = About(
-    "What the charts measure",
-    "**‖sin Θ‖ / √k**: sines of the principal angles to the subspace of centralised PCA, root "
-    "mean square; 0 is the same subspace, 1 a right angle throughout. **Consensus** is how far "
-    "the clients’ matrices Uᵢ are from their average Z, **stationarity** how steep their terms "
-    "of ℒ still are; both vanish exactly at a solution. The **augmented Lagrangian** ℒ is the "
-    "clients’ losses together with the price of disagreeing. The **duals** Yᵢ remember "
-    "how each client disagreed in earlier rounds; the mean of the Uᵢ keeps their sum at zero. "
-    "The average of orthonormal matrices is shorter than they are, so Z is orthonormalised "
-    "before it scores a flow.",
-    papers=("iot",),
-)
+RULES_READ = About.of("anomaly-rules")
+MEASURES_READ = About.of("anomaly-measures")
 
-SWEEPS_READ = About(
-    "What varies, and what stays",
-    "Every point is a run of its own with all other settings as they are in the sidebar. With "
-    "several seeds the curve is the median and the band spans all of them; a seed draws the "
-    "start and the participants, and with synthetic traffic the records too.",
-)
+SWEEPS_READ = About.of("anomaly-sweeps")
 
 
 def learning(found: Learnt, settings: AnomalySettings) -> Parts:
@@ -766,13 +705,7 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
 #: What has few enough features.
 SMALL: Mapping[str, Any] = {"problem": "iot23", "components": 4}
 
-READINGS_READ = About(
-    "How much does a participation tell?",
-    "Each one gives as many equations as the basis has numbers, d·k; a covariance has "
-    "d(d+1)/2 unknowns. Once there are enough, the fit is exact. Under secure aggregation the "
-    "server sees sums only, which is all these methods need, and neither reading works.",
-    formula=r"(I-ZZ^\top)S_iZ=\tfrac12(I-ZZ^\top)Y_i\qquad\text{at the limit}",
-)
+READINGS_READ = About.of("anomaly-participation")
 
 #: Who attacks, and what comes of it.
 THREAT = FactsCard(
@@ -904,14 +837,7 @@ def what_is_read(found: Leaked) -> str:
 
 # ------------------------------------------------------------------ poisoning
 
-HEALING_READ = About(
-    "Which rule heals",
-    "**Reset the duals**: all Yᵢ = 0 once the liars have gone; the run then converges to the "
-    "right subspace again. **Printed average**: forgets by itself, at the price of a noise "
-    "floor. **Orthonormal uploads**: the server replaces every upload by its polar factor, "
-    "which bounds what one liar can do but not what several can. It reads single uploads, so "
-    "it cannot be combined with secure aggregation.",
-)
+HEALING_READ = About.of("anomaly-healing")
 
 LIARS = FactsCard(
     "Malicious clients",

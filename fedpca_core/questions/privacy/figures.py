@@ -280,20 +280,7 @@ def _outcome(stated: Stated) -> str:
 
 
 #: How the noise follows from the budget, and what the distance is.
-READING = About(
-    "How ν follows from ε, and what the distance measures",
-    "Replacing one record of norm at most C changes a client's product with an orthonormal "
-    "basis by at most Δ in Frobenius norm. T noisy products together are μ-Gaussian private, "
-    "and (ε, δ) fixes μ; no table or simulation is involved. Curves show the sine of the "
-    "largest angle between the leading space of the pooled sample and the iterate, which may "
-    "have more columns than that space.",
-    formula=r"\Delta = \sqrt2\,\frac{C^2}{n_i},\qquad \nu = \frac{\sqrt T\,\Delta}{\mu},\qquad "
-    r"\delta = \Phi\!\left(-\frac{\varepsilon}{\mu}+\frac{\mu}{2}\right) - e^{\varepsilon}\,"
-    r"\Phi\!\left(-\frac{\varepsilon}{\mu}-\frac{\mu}{2}\right)",
-    source="FedPower, Theorem 6 (published calibration, corrected here); Dong, Roth and Su, "
-    "Gaussian differential privacy.",
-    papers=("fedpower",),
-)
+READING = About.of("privacy-noise")
 
 
 # ------------------------------------------------------------------ the run as it is set
