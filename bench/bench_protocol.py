@@ -22,7 +22,7 @@ from fedpca_core.metrics import frame
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.runs import WAYS, Trial
+from fedpca_core.questions.privacy.runs import WAYS, WayRun
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.deployed import deployment_of, truth_of
@@ -54,7 +54,7 @@ class Outcome:
     attacked: object
 
 
-def once(chosen: Trial, clean: Problem, components: int, seed: int) -> Outcome:
+def once(chosen: WayRun, clean: Problem, components: int, seed: int) -> Outcome:
     """Run one way, which may carry more columns than are sought, and attack client 0 in it."""
     wire = replace(chosen.channel, record="full")
     run = simulate(chosen.problem, chosen.algorithm, rounds=chosen.rounds, seed=seed, channel=wire)

@@ -372,7 +372,7 @@ def help_texts() -> Mapping[str, Mapping[str, str]]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class LinkRead:
     """A configuration read from somewhere that may hold nonsense, and what was wrong with it.
 
     ``notes`` say what is used instead where only the view is at stake, or a name means nothing.
@@ -494,7 +494,7 @@ class Settings:
 
     # ------------------------------------------------------------------ in
     @classmethod
-    def from_json(cls, text: str) -> Reading:
+    def from_json(cls, text: str) -> LinkRead:
         """Read a configuration file tolerantly.
 
         Raises InvalidInput: not JSON, or a file for something else. Unknown and out-of-range fields
@@ -534,7 +534,7 @@ class Settings:
     @classmethod
     def from_query(
         cls, parameters: Mapping[str, Sequence[str]], also_known: Iterable[str] = ()
-    ) -> Reading:
+    ) -> LinkRead:
         """Read a link's parameters (each a list of texts) tolerantly.
 
         Parameters
@@ -559,7 +559,7 @@ class Settings:
         return values
 
     @classmethod
-    def _read(cls, content: Mapping[str, Any], names: Mapping[str, str]) -> Reading:
+    def _read(cls, content: Mapping[str, Any], names: Mapping[str, str]) -> LinkRead:
         parameters = cls.parameters()
         values: dict[str, Any] = {}
         notes: list[str] = []
@@ -584,7 +584,7 @@ class Settings:
                     notes.append(f"{refusal} {used} is used instead.")
                 else:
                     refused[name] = str(refusal), description.fitting(value)
-        return Reading(cls(**values), tuple(notes), refused, tuple(faults))
+        return LinkRead(cls(**values), tuple(notes), refused, tuple(faults))
 
 
 def _plain(value: Value) -> Any:

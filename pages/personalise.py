@@ -14,10 +14,10 @@ from fedpca_core.papers.personal import PRESETS
 from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import LARGEST, Exposure
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
+from fedpca_core.questions.personalise.study import CollaborationSweep, PersonalComparison
 from fedpca_core.study.study import Study
 
-COMPARISON, SWEEP, EXPOSURE = Comparison(), CollaborationSweep(), Exposure()
+COMPARISON, SWEEP, EXPOSURE = PersonalComparison(), CollaborationSweep(), Exposure()
 
 controls = Controls(PersonaliseSettings)
 layout.heading(

@@ -157,7 +157,10 @@ def small(monkeypatch):
     monkeypatch.setattr(study.WaysOverBudget, "along", ("epsilon", (1.0, 5.0)))
     monkeypatch.setattr(attacks, "BUDGETS", (1.0, 5.0))
     monkeypatch.setattr(leaks, "FITTED_RUNS", 2)
-    sizes = {"fedpg": from_models.Size(3, 4, 2, 8), "personal": from_models.Size(4, 6, 3, 10)}
+    sizes = {
+        "fedpg": from_models.ModelSize(3, 4, 2, 8),
+        "personal": from_models.ModelSize(4, 6, 3, 10),
+    }
     monkeypatch.setattr(from_models, "SIZES", sizes)
     monkeypatch.setattr(attacks, "TESTS", 8)
     monkeypatch.setattr(attacks, "TESTS_AT_SOURCE", 20)

@@ -62,7 +62,7 @@ def lay_out(shown: Iterable[Part]) -> None:
                 layout.metric_cards(cards)
             case parts.FactsCard(title, facts, protection):
                 layout.facts_card(title, facts, protection=protection)
-            case parts.Guarantee(facts):
+            case parts.GuaranteeOf(facts):
                 guarantee.card(facts)
             case parts.Link(page, label, icon, settings):
                 where = f"../pages/{page}.py"

@@ -27,7 +27,7 @@ from fedpca_core.questions.attack.records.at_risk import (
     AtRisk,
     NoiseAtRisk,
 )
-from fedpca_core.questions.attack.records.study import ClientRecords, Recovered, stand_in
+from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTaken, stand_in
 from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
@@ -49,7 +49,7 @@ def records(
 ) -> jobs.Job:
     """The records: the job, the verdict, the rounds to play, and what was not tried."""
 
-    def shown(result: Recovered) -> None:
+    def shown(result: RecordsTaken) -> None:
         lay_out(of_records.records(result, settings))
         last = (one for method in result.found.values() for one in method.findings[-1])
         offer(last, settings, controls)

@@ -35,7 +35,7 @@ _TURNED = 0.2
 _SYMMETRIC = 1e4
 
 
-class Reading(NamedTuple):
+class LowRankReading(NamedTuple):
     """What the answers told after a round."""
 
     round: int
@@ -63,7 +63,7 @@ class Factor:
     #: where they do not (uploads that are no plain products).
     asymmetry: float = 0.0
     #: Round by round; empty where the factor comes from a matrix.
-    path: tuple[Reading, ...] = ()
+    path: tuple[LowRankReading, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -92,7 +92,7 @@ def low_rank(
         Unknown client, missing messages, or no round at all.
     """
     require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-    path: list[Reading] = []
+    path: list[LowRankReading] = []
     system = LinearSystem.empty(transcript.features)
     samples = int(transcript.samples[client]) if 0 <= client < transcript.clients else 0
     for number, system in enumerate(growing(transcript, client, rounds)):
@@ -115,7 +115,7 @@ def from_answers(
     *,
     noise: float = 0.0,
     magnified: float = 1.0,
-    path: tuple[Reading, ...] = (),
+    path: tuple[LowRankReading, ...] = (),
 ) -> Factor:
     """The factor of stacked questions and answers; see `low_rank`.
 
@@ -177,12 +177,12 @@ def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     )
 
 
-def _reading(system: LinearSystem, samples: int, noise: float, number: int) -> Reading:
+def _reading(system: LinearSystem, samples: int, noise: float, number: int) -> LowRankReading:
     columns = system.probes.shape[1]
     product = symmetric_part(system.probes.T @ system.answers)
     values = np.asarray(np.linalg.eigvalsh(product), dtype=float)
     rank = int(_kept(values, system, samples, noise).sum())
-    return Reading(number, columns, rank, _is_complete(rank, columns, samples))
+    return LowRankReading(number, columns, rank, _is_complete(rank, columns, samples))
 
 
 def _is_complete(rank: int, columns: int, samples: int) -> bool:

@@ -40,7 +40,7 @@ _CLOSE = 1e-6
 #: An estimate that is this far from symmetric, relative to its size, is of no one matrix.
 _NOISY = 1e-3
 
-Read = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
+MatrixReading = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
 #: One estimate after every round.
 Estimates = Callable[[Transcript, Deployment, int], Iterator[Estimate]]
 
@@ -54,7 +54,9 @@ def _listed(states: Iterator[Belief], rounds: int) -> Part[list[Belief]]:
     return found
 
 
-def _after_each(rounds: Estimates, once: Callable[[Transcript, Deployment, int], Array]) -> Read:
+def _after_each(
+    rounds: Estimates, once: Callable[[Transcript, Deployment, int], Array]
+) -> MatrixReading:
     """A reading that gives a matrix after every round, or the last one alone."""
 
     def read(
@@ -307,7 +309,7 @@ def _replayed(
 
 def _solved(
     solve: Callable[[Transcript, Deployment, int], tuple[Array, float]],
-) -> Read:
+) -> MatrixReading:
     """A reading that solves all messages at once, for a matrix and the error of its entries."""
 
     def read(

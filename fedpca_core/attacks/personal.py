@@ -36,7 +36,7 @@ _DIFFERENCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Recovered:
+class FrameOfRound:
     """A frame recovered from one upload."""
 
     round: int
@@ -74,7 +74,7 @@ def track(
     algorithm: PersonalizedPCA,
     client: int = 0,
     rounds: int | None = None,
-) -> Iterator[Recovered]:
+) -> Iterator[FrameOfRound]:
     """Follow U_i through all uploads, solving one after the other, each from the answer before.
 
     With a common start the first frame is the first broadcast itself, so round 0 is known and the
@@ -84,7 +84,7 @@ def track(
     for number, (centre, sent) in _messages(transcript.until(rounds), algorithm, client).items():
         if known is None and algorithm.start_from == "common":
             known = centre
-            yield Recovered(number - 1, centre, 0.0)
+            yield FrameOfRound(number - 1, centre, 0.0)
         best = _solve(number, centre, sent, guess=known)
         if known is not None and not best.exact:
             cold = _solve(number, centre, sent, guess=None)
@@ -98,7 +98,7 @@ def second_moment(
     algorithm: PersonalizedPCA,
     client: int = 0,
     rounds: int | None = None,
-    tracked: Sequence[Recovered] | None = None,
+    tracked: Sequence[FrameOfRound] | None = None,
     noisy: bool = False,
 ) -> SecondMoment:
     """Recover S_i from the frames of consecutive rounds.
@@ -159,7 +159,7 @@ def _equations(
     transcript: Transcript,
     algorithm: PersonalizedPCA,
     client: int,
-    tracked: Sequence[Recovered],
+    tracked: Sequence[FrameOfRound],
 ) -> list[tuple[Array, Array]]:
     """Pairs of a recovered frame U and ``(I - U U^T) S U``."""
     if algorithm.step is None:
@@ -220,7 +220,7 @@ def _messages(
     return result
 
 
-def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Recovered:
+def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> FrameOfRound:
     components = centre.shape[1]
     skew = centre.T @ sent
     outer = sent - centre @ skew
@@ -268,7 +268,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Reco
     turn, inverse = parts(aligned)
     raw = centre @ (aligned + turn) + outer @ inverse
     residual = float(np.abs(raw.T @ raw - np.eye(components)).max())
-    return Recovered(round_, polar(raw), residual)
+    return FrameOfRound(round_, polar(raw), residual)
 
 
 def _slope(before: Array, after: Array, step: float) -> Array:

@@ -6,17 +6,17 @@ printed, and the exact ones on quadratics live side by side.
 """
 
 from fedpca_core.consensus.generators import logistic, quadratics, ridge, scalar_pair
-from fedpca_core.consensus.methods import FedAvg, InexactUzawa, Method, ProxSkip, State
+from fedpca_core.consensus.methods import ConsensusMethod, FedAvg, InexactUzawa, ProxSkip, State
 from fedpca_core.consensus.problems import ConsensusProblem, Logistic, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
 
 __all__ = [
+    "ConsensusMethod",
     "ConsensusProblem",
     "ConsensusTrace",
     "FedAvg",
     "InexactUzawa",
     "Logistic",
-    "Method",
     "ProxSkip",
     "Quadratic",
     "State",

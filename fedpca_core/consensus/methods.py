@@ -27,7 +27,7 @@ class State:
     multipliers: Array
 
 
-class Method(ABC):
+class ConsensusMethod(ABC):
     """One method with its parameters."""
 
     #: omega, which is also the weight of the norm its factors are stated in (0: no multipliers,
@@ -49,7 +49,7 @@ class Method(ABC):
 
 
 @dataclass(frozen=True)
-class FedAvg(Method):
+class FedAvg(ConsensusMethod):
     """Local gradient steps, then the average; nothing corrects for differences between clients."""
 
     local_steps: int
@@ -71,7 +71,7 @@ class FedAvg(Method):
 
 
 @dataclass(frozen=True)
-class InexactUzawa(Method):
+class InexactUzawa(ConsensusMethod):
     """Inexact Uzawa on the augmented Lagrangian (algorithm 2).
 
     Each client minimises ``f_i(x) - <H_i, x> + penalty |x - z|^2 / 2``, exactly or by gradient
@@ -129,7 +129,7 @@ class InexactUzawa(Method):
 
 
 @dataclass(frozen=True)
-class ProxSkip(Method):
+class ProxSkip(ConsensusMethod):
     """A gradient step, and with probability p an average (Mishchenko et al.; deterministic f_i)."""
 
     step_size: float

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.consensus.methods import Method, ProxSkip, State
+from fedpca_core.consensus.methods import ConsensusMethod, ProxSkip, State
 from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.streams import Streams
@@ -24,7 +24,7 @@ class ConsensusTrace:
     """A whole run; row 0 is the start."""
 
     problem: ConsensusProblem
-    method: Method
+    method: ConsensusMethod
     #: points, multipliers: (rounds + 1, clients, features) float64.
     points: Array
     multipliers: Array
@@ -87,7 +87,7 @@ class ConsensusTrace:
 
 def run(
     problem: ConsensusProblem,
-    method: Method,
+    method: ConsensusMethod,
     rounds: int,
     *,
     start: Array | None = None,

@@ -37,7 +37,7 @@ from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.trace import Trace
 
 #: Methods whose noise on products is counted.
-Counted = TypeVar("Counted", FedPower, Noisy)
+Accounted = TypeVar("Accounted", FedPower, Noisy)
 
 
 def account(
@@ -113,14 +113,14 @@ def account(
 
 
 def within(
-    algorithm: Counted,
+    algorithm: Accounted,
     setting: Setting,
     epsilon: float,
     delta: float,
     *,
     clip_norm: float = 1.0,
     trust: Trust | None = None,
-) -> Counted:
+) -> Accounted:
     """The same algorithm with the least noise that keeps every client within (epsilon, delta).
 
     Raises InvalidInput: no noise helps; the sentence says why.

@@ -26,7 +26,7 @@ _READERS = {
 
 
 @dataclass(frozen=True)
-class Promise:
+class ArrayHeader:
     """What the header of a stored array says of it."""
 
     shape: tuple[int, ...]
@@ -45,15 +45,15 @@ class Promise:
         return self.dtype.kind in "fiub" and min(self.shape, default=0) >= 0
 
 
-def promised(file: IO[bytes]) -> Promise:
+def promised(file: IO[bytes]) -> ArrayHeader:
     """Read the header; the file stands at the first number afterwards.
 
     Raises one of `SPOILED`: it is none.
     """
-    return Promise(*_READERS[np.lib.format.read_magic(file)](file))
+    return ArrayHeader(*_READERS[np.lib.format.read_magic(file)](file))
 
 
-def content(file: IO[bytes], promise: Promise) -> AnyArray:
+def content(file: IO[bytes], promise: ArrayHeader) -> AnyArray:
     """Read the numbers after a header, with a bound by what the file has.
 
     Raises one of `SPOILED`: the file ends too early or is damaged.

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.problems.client_data import second_moment
-from fedpca_core.problems.rotation import Turns, balance
+from fedpca_core.problems.rotation import Rotations, balance
 from fedpca_core.problems.white import WhiteShares
 from fedpca_core.remembered import Remembered
 
@@ -19,7 +19,7 @@ _MEASURABLE = 5e7
 _TINY = 2e5
 
 #: Choices made, so that a move of the parameter costs no measurement.
-_chosen: Remembered[Turns] = Remembered(64)
+_chosen: Remembered[Rotations] = Remembered(64)
 
 
 def coloured(
@@ -74,7 +74,7 @@ def _pooled(shares: WhiteShares, weights: Array) -> Array:
 
 def chosen_turns(
     white: WhiteShares, roots: Array, weights: Array, seed: int, heterogeneity: float
-) -> Turns:
+) -> Rotations:
     """The draw and sense of rotation in which clients drift apart from the first moment on.
 
     Random shares of few records differ already, and a small rotation may happen to undo that:
@@ -84,7 +84,7 @@ def chosen_turns(
     needs none.
     """
     clients = len(white.samples)
-    turns = Turns(roots, clients, seed)
+    turns = Rotations(roots, clients, seed)
     cost = clients * len(roots) ** 3
     if heterogeneity == 0 or turns.turning < 2 or cost > _MEASURABLE:
         return turns
@@ -92,7 +92,7 @@ def chosen_turns(
     return _chosen.get(key, lambda: _least_drop(white, turns, weights, cost <= _TINY))
 
 
-def _least_drop(white: WhiteShares, turns: Turns, weights: Array, tiny: bool) -> Turns:
+def _least_drop(white: WhiteShares, turns: Rotations, weights: Array, tiny: bool) -> Rotations:
     moments = white.moments
     if moments is None:
         assert white.blocks is not None
@@ -112,7 +112,7 @@ def _least_drop(white: WhiteShares, turns: Turns, weights: Array, tiny: bool) ->
 
 
 def _largest_drop(
-    white: WhiteShares, turns: Turns, weights: Array, positions: Array, enough: float
+    white: WhiteShares, turns: Rotations, weights: Array, positions: Array, enough: float
 ) -> float:
     """How far the measured heterogeneity falls below an earlier value on the way."""
     centre = np.diag(turns.roots**2)

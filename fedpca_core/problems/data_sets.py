@@ -81,7 +81,7 @@ class DataSet:
 
 
 @dataclass(frozen=True)
-class Found:
+class DataFiles:
     """Where a data set lies: its files, and whether they are those of the package."""
 
     files: tuple[Path, ...]
@@ -128,7 +128,7 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
 
 def find(
     key: str, folder: str | os.PathLike[str] | None = None, *, whole: bool = False
-) -> Found | None:
+) -> DataFiles | None:
     """Where the files of a data set are: in the folder of data files, else in the package.
 
     A sample that comes along counts, unless the ``whole`` set is asked for.
@@ -143,10 +143,10 @@ def find(
     root = data_folder(folder)
     stored = tuple(root / name for name in one.files)
     if all(path.is_file() for path in stored):
-        return Found(stored, bundled=not stored)
+        return DataFiles(stored, bundled=not stored)
     if one.bundled and not (whole and one.sample):
         package = Path(str(resources.files(_BUNDLED)))
-        return Found(tuple(package / name for name in one.bundled), bundled=True)
+        return DataFiles(tuple(package / name for name in one.bundled), bundled=True)
     return None
 
 

@@ -39,7 +39,7 @@ _ROUNDING = 1e-3
 #: Rings that are tried, and orders that are tried between two positions of the parameter.
 _RINGS, _ORDERS = 6, 48
 #: Ways found, so that a move of the parameter costs no measurement.
-_found: Remembered[Way] = Remembered(16)
+_found: Remembered[ExchangeOrder] = Remembered(16)
 
 
 def check_heterogeneity(value: float) -> None:
@@ -52,7 +52,7 @@ def check_heterogeneity(value: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class ExchangeOrder:
     """How records come home as the parameter goes from 0 to 1."""
 
     #: (records,) float64: The position of the parameter from which on a position holds its own
@@ -62,7 +62,7 @@ class Way:
     ring: IntArray
 
     @classmethod
-    def drawn(cls, sizes: tuple[int, ...], seed: int, attempt: int = 0) -> Way:
+    def drawn(cls, sizes: tuple[int, ...], seed: int, attempt: int = 0) -> ExchangeOrder:
         """A random way, from the stream ``"heterogeneity"``.
 
         Marks are spread evenly within each client, so that each keeps its share to within a record.
@@ -75,16 +75,18 @@ class Way:
 
     def shuffled(
         self, sizes: tuple[int, ...], beyond: float, generator: np.random.Generator
-    ) -> Way:
+    ) -> ExchangeOrder:
         """Another order, within each client, for the positions marked ``beyond`` and later."""
         marks = self.marks.copy()
         for own in np.split(np.arange(len(marks)), np.cumsum(sizes)[:-1]):
             waiting = own[marks[own] >= beyond]
             marks[waiting] = marks[generator.permutation(waiting)]
-        return Way(marks, self.ring)
+        return ExchangeOrder(marks, self.ring)
 
 
-def exchange(home: IntArray, sizes: tuple[int, ...], value: float, way: Way) -> list[IntArray]:
+def exchange(
+    home: IntArray, sizes: tuple[int, ...], value: float, way: ExchangeOrder
+) -> list[IntArray]:
     """Deal records to clients, the share ``value`` of them staying at home.
 
     Parameters
@@ -108,7 +110,7 @@ def exchange(home: IntArray, sizes: tuple[int, ...], value: float, way: Way) -> 
     return np.split(_exchanged(home, value, way), np.cumsum(sizes)[:-1])
 
 
-def _exchanged(home: IntArray, value: float, way: Way) -> IntArray:
+def _exchanged(home: IntArray, value: float, way: ExchangeOrder) -> IntArray:
     """The records of all clients, one client after the other."""
     moving = way.ring[way.marks[way.ring] >= value]
     held = home.copy()
@@ -116,7 +118,7 @@ def _exchanged(home: IntArray, value: float, way: Way) -> IntArray:
     return held
 
 
-def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> Way:
+def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> ExchangeOrder:
     """A way along which the measured heterogeneity rises with the parameter.
 
     Random shares of few records differ by accident, and bringing some records home may undo such
@@ -131,7 +133,7 @@ def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int
     records : (records, features) float64
         Scaled as the clients will hold them.
     home, sizes, seed
-        As for `exchange` and `Way.drawn`.
+        As for `exchange` and `ExchangeOrder.drawn`.
     """
     state = hashlib.sha256(np.ascontiguousarray(records).data)
     state.update(np.ascontiguousarray(home).data)
@@ -151,14 +153,14 @@ class _Search:
         self.places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
         self.even = len(set(sizes)) == 1
 
-    def best(self) -> Way:
-        drawn = [Way.drawn(self.sizes, self.seed, attempt) for attempt in range(_RINGS)]
+    def best(self) -> ExchangeOrder:
+        drawn = [ExchangeOrder.drawn(self.sizes, self.seed, attempt) for attempt in range(_RINGS)]
         first = drawn[0]
         if drop((self.eta(first, value) for value in _POSITIONS), _STEADY) <= _STEADY:
             return first
         # The most even random shares first: they leave most room to rise.
         starts = [self.eta(each, 0.0) for each in drawn]
-        found: list[tuple[float, Way]] = []
+        found: list[tuple[float, ExchangeOrder]] = []
         for attempt in np.argsort(starts, kind="stable"):
             way, etas = self.laid(drawn[attempt], int(attempt), starts[attempt])
             found.append((drop(etas), way))
@@ -167,7 +169,9 @@ class _Search:
         found.insert(0, (drop(self.eta(first, value) for value in _POSITIONS), first))
         return min(found, key=lambda one: one[0])[1]
 
-    def laid(self, way: Way, attempt: int, start: float) -> tuple[Way, list[float]]:
+    def laid(
+        self, way: ExchangeOrder, attempt: int, start: float
+    ) -> tuple[ExchangeOrder, list[float]]:
         """The way with its order chosen from position to position of the parameter.
 
         Also the measured values there: what is chosen later leaves the earlier ones as they are.
@@ -190,7 +194,7 @@ class _Search:
             etas.append(found)
         return way, [*etas, end]
 
-    def eta(self, way: Way, value: float) -> float:
+    def eta(self, way: ExchangeOrder, value: float) -> float:
         """Largest ||S_i - S||_2 within the leading directions."""
         held = self.scores[_exchanged(self.home, value, way)]
         if self.even:

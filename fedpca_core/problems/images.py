@@ -14,7 +14,7 @@ from fedpca_core.errors import require
 from fedpca_core.problems.announced import PublicFacts, area_step
 from fedpca_core.problems.heterogeneity import (
     DEALT,
-    Way,
+    ExchangeOrder,
     check_heterogeneity,
     exchange,
     steady_way,
@@ -144,7 +144,7 @@ class _Dealt:
     mean: Array | None
     home: IntArray
     sizes: tuple[int, ...]
-    way: Way
+    way: ExchangeOrder
 
 
 @lru_cache(maxsize=3)

@@ -29,7 +29,7 @@ _known: Remembered[tuple[Array, ...]] = Remembered(64)
 
 
 @dataclass(frozen=True)
-class Turns:
+class Rotations:
     """One smooth family of rotations for each client, reproducible from a seed."""
 
     #: (features,) float64: D^(1/2), largest first.

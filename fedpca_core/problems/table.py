@@ -12,7 +12,7 @@ from fedpca_core.errors import require
 from fedpca_core.problems.announced import PublicFacts, decimal_steps, schema_bounds
 from fedpca_core.problems.heterogeneity import (
     DEALT,
-    Way,
+    ExchangeOrder,
     check_heterogeneity,
     exchange,
     leading_scores,
@@ -117,7 +117,7 @@ def from_table(
     home: IntArray = shuffled[np.argsort(key[shuffled], kind="stable")].astype(np.int64)
     # At 1 all ways end alike, and a table with a client column need not look for one.
     steady = heterogeneity != 1 and not public_schema
-    way = steady_way(records, home, sizes, seed) if steady else Way.drawn(sizes, seed)
+    way = steady_way(records, home, sizes, seed) if steady else ExchangeOrder.drawn(sizes, seed)
     held = exchange(home, sizes, heterogeneity, way)
     done = {
         "standardise": "Standardised by pooled means and variances, which takes two secure sums.",

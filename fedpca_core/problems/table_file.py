@@ -14,7 +14,7 @@ import pandas as pd
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import array_file
-from fedpca_core.problems.array_file import SPOILED, Promise
+from fedpca_core.problems.array_file import SPOILED, ArrayHeader
 from fedpca_core.problems.csv_file import MISSING, read_csv
 from fedpca_core.problems.table_columns import plain
 
@@ -121,7 +121,7 @@ def _numpy(content: bytes, name: str) -> IO[bytes]:
         raise _broken(name, "an archive of NumPy", error) from None
 
 
-def _header(file: IO[bytes], name: str) -> Promise:
+def _header(file: IO[bytes], name: str) -> ArrayHeader:
     """What the beginning of a file says of the matrix in it."""
     try:
         promise = array_file.promised(file)

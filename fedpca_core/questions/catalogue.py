@@ -27,7 +27,7 @@ from fedpca_core.questions.home import story
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows
 from fedpca_core.questions.personalise.exposure import Exposure
-from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
+from fedpca_core.questions.personalise.study import CollaborationSweep, PersonalComparison
 from fedpca_core.questions.privacy import presets as spending
 from fedpca_core.questions.privacy.attacks import Reconstruction, RecordMembership
 from fedpca_core.questions.privacy.error_budget import ErrorBudget
@@ -82,7 +82,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     RecordMembership(),
     Accountants(),
     PaperFigure(),
-    Comparison(),
+    PersonalComparison(),
     CollaborationSweep(),
     Exposure(),
     AgainstClaims(),

@@ -37,7 +37,7 @@ def _mb(numbers: float) -> float:
 
 
 @dataclass(frozen=True)
-class Size:
+class ProblemSize:
     """How large a problem is: features, clients, records of all clients together."""
 
     features: int
@@ -45,7 +45,7 @@ class Size:
     records: float
 
     @classmethod
-    def of(cls, settings: Any, data: OwnData | None = None) -> Size:
+    def of(cls, settings: Any, data: OwnData | None = None) -> ProblemSize:
         """The size that a page's settings and file promise; nothing is drawn or parsed."""
         c = settings
         if c.problem == "table" and data is not None:
@@ -58,7 +58,7 @@ class Size:
         return cls(c.features, c.clients, c.clients * c.samples)
 
 
-def prepare(size: Size) -> Cost:
+def prepare(size: ProblemSize) -> Cost:
     """Drawing or reading the records, every client's matrix, its eigenvalues."""
     n, k, m = size.features, size.clients, size.records
     return Cost(
@@ -67,7 +67,7 @@ def prepare(size: Size) -> Cost:
     )
 
 
-def run(size: Size, settings: ConvergeSettings, recorded: bool = False) -> Cost:
+def run(size: ProblemSize, settings: ConvergeSettings, recorded: bool = False) -> Cost:
     """One method from one start, with its metrics and, ``recorded``, its transcript."""
     c, n = settings, size.features
     p, present = c.components, size.clients * c.participation
@@ -79,18 +79,18 @@ def run(size: Size, settings: ConvergeSettings, recorded: bool = False) -> Cost:
     return Cost(kept + _mb(4 * size.clients * n * p), c.rounds * round_)
 
 
-def solved(size: Size) -> float:
+def solved(size: ProblemSize) -> float:
     """Seconds of one system of equations for a client's matrix."""
     return 40 * size.features**3 * _FAST + _ROUND
 
 
-def linear(size: Size, settings: ConvergeSettings) -> Cost:
+def linear(size: ProblemSize, settings: ConvergeSettings) -> Cost:
     """Reading one run by linear equations after every round, every belief kept and scored."""
     n, rounds = size.features, settings.rounds + 1
     return Cost(_mb(2 * rounds * n**2), rounds * solved(size))
 
 
-def replay(size: Size, settings: ConvergeSettings) -> Cost:
+def replay(size: ProblemSize, settings: ConvergeSettings) -> Cost:
     """Replaying one client: the derivatives of every answer for every entry of its matrix."""
     c, n, p = settings, size.features, settings.components
     read = p * math.ceil(size.records / size.clients / p)
@@ -119,7 +119,7 @@ def private(
 ) -> Cost:
     """Drawing the data, and so many runs; ``repetition`` adds seconds to each."""
     c = settings
-    size = Size.of(c, data)
+    size = ProblemSize.of(c, data)
     n = size.features
     product = c.clients * 2 * n**2 * (c.components + c.surplus) * _SLOW + _ROUND
     # Every record is drawn or read, measured and clipped.
@@ -131,7 +131,7 @@ def private(
 def personal(settings: PersonaliseSettings, data: OwnData | None, runs: float = 1.0) -> Cost:
     """Drawing or reading the clients, and so many runs of personalised PCA with its measures."""
     c = settings
-    size = Size.of(c, data)
+    size = ProblemSize.of(c, data)
     n = size.features
     round_ = c.clients * 6 * n**2 * c.components * _SLOW + _ROUND
     once = prepare(size) + Cost(_mb(8 * c.clients * n * c.components), c.rounds * round_)

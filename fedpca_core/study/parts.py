@@ -123,7 +123,7 @@ class FactsCard:
 
 
 @dataclass(frozen=True, eq=False)
-class Guarantee:
+class GuaranteeOf:
     """The guarantee of what has ``facts`` with one; nothing where there is none."""
 
     facts: Any
@@ -206,8 +206,8 @@ class Space:
 
 
 Part: TypeAlias = (
-    "str | Caption | Note | Badge | Section | Chart | Table | Rows | Cards | FactsCard | Guarantee"
-    " | Link | About | Fold | Framed | Beside | Space"
+    "str | Caption | Note | Badge | Section | Chart | Table | Rows | Cards | FactsCard"
+    " | GuaranteeOf | Link | About | Fold | Framed | Beside | Space"
 )
 #: What a question's figures yield.
 Parts: TypeAlias = Iterator[Part]

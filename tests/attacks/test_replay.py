@@ -12,7 +12,7 @@ import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.replay.client import FapsReplay, Message
-from fedpca_core.attacks.replay.guess import Entries, Guess, Guides
+from fedpca_core.attacks.replay.guess import Candidate, Entries, Guides
 from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import random_frame
@@ -53,7 +53,7 @@ def test_derivatives_match_finite_differences(name):
     replayed = model(algorithm, rounds, **fitted)
     rng = np.random.default_rng(3)
     bump = rng.standard_normal((10, 10)) * 0.02
-    guess = Guess(
+    guess = Candidate(
         truth(SMALL) + bump + bump.T,
         penalty=0.11 if "fit_penalty" in fitted else None,
         frame=random_frame(rng, 10, 2) if "fit_frame" in fitted else None,
@@ -74,7 +74,7 @@ def test_the_truth_reproduces_the_uploads_whatever_the_rule():
     for algorithm, fitted in CASES.values():
         if not fitted:
             replayed = model(algorithm, 20)
-            answers, _ = replayed.answers(Guess(truth(SMALL)), 20)
+            answers, _ = replayed.answers(Candidate(truth(SMALL)), 20)
             np.testing.assert_allclose(answers, replayed.target(20), atol=1e-12)
 
 
@@ -92,12 +92,12 @@ def test_round_one_leaks_the_penalty_the_norm_and_a_block():
 def test_guides_vanish_at_a_covariance_and_their_derivative_is_right():
     private, entries = truth(SMALL), Entries.of(10)
     guides = Guides(float(np.linalg.norm(private, 2)), TRACE)
-    amounts, _ = guides.rows(Guess(private), entries, entries.count)
+    amounts, _ = guides.rows(Candidate(private), entries, entries.count)
     np.testing.assert_allclose(amounts, 0, atol=1e-12)
     wrong = private - 0.3 * np.eye(10) + 0.03 * np.diag(np.arange(10.0))
-    amounts, table = guides.rows(Guess(wrong), entries, entries.count)
+    amounts, table = guides.rows(Candidate(wrong), entries, entries.count)
     step = 1e-7 * np.random.default_rng(0).standard_normal(entries.count)
-    moved, _ = guides.rows(Guess(entries.add(wrong, step)), entries, entries.count)
+    moved, _ = guides.rows(Candidate(entries.add(wrong, step)), entries, entries.count)
     assert len(amounts) > 2  # negative eigenvalues, the norm, the trace
     np.testing.assert_allclose(moved - amounts, table @ step, atol=1e-11)
 
@@ -209,7 +209,7 @@ def test_few_records_confine_the_replay_to_what_the_messages_span(records, reach
     inside = setup.basis[:, :reach]
     np.testing.assert_allclose(inside @ (inside.T @ truth(of)), truth(of), atol=1e-10)
     # There the truth answers as it did among all features.
-    answers, _ = setup.model.answers(Guess(setup.basis.T @ truth(of) @ setup.basis), 6)
+    answers, _ = setup.model.answers(Candidate(setup.basis.T @ truth(of) @ setup.basis), 6)
     np.testing.assert_allclose(answers, setup.model.target(6), atol=1e-10)
 
 

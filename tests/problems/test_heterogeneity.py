@@ -7,13 +7,13 @@ import pytest
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import DIAL, decay_spectrum, from_table, images
 from fedpca_core.problems.heterogeneity import (
-    Way,
+    ExchangeOrder,
     exchange,
     largest_norm,
     leading_scores,
     steady_way,
 )
-from fedpca_core.problems.rotation import Turns, _angles, _turned, balance
+from fedpca_core.problems.rotation import Rotations, _angles, _turned, balance
 
 TICKS = np.linspace(0.0, 1.0, 21)
 
@@ -81,7 +81,7 @@ def test_the_dial_moves_the_data_smoothly():
 def test_turns_are_rotations_up_to_a_right_angle(features):
     """R D^(1/2) R^T keeps the spectrum, and K has the norm pi/2."""
     roots = np.linspace(1.0, 0.2, features)
-    turns = Turns(roots, clients=3, seed=5)
+    turns = Rotations(roots, clients=3, seed=5)
     for turned in turns.maps(0.7):
         np.testing.assert_allclose(np.linalg.eigvalsh(turned)[::-1], roots, atol=1e-12)
     angles = _angles(features)
@@ -93,8 +93,8 @@ def test_turns_are_rotations_up_to_a_right_angle(features):
 
 
 def test_turns_of_the_clients_are_independent_and_reproducible():
-    first, second = Turns(np.linspace(1, 0.5, 6), 2, seed=1).maps(0.5)
-    again = next(Turns(np.linspace(1, 0.5, 6), 5, seed=1).maps(0.5))
+    first, second = Rotations(np.linspace(1, 0.5, 6), 2, seed=1).maps(0.5)
+    again = next(Rotations(np.linspace(1, 0.5, 6), 5, seed=1).maps(0.5))
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - second).max() > 0.01
 
@@ -116,11 +116,11 @@ def test_at_one_every_record_is_at_home_and_sizes_never_change():
     home = np.random.default_rng(0).permutation(100)
     sizes = (10, 60, 30)
     for value in (0.0, 0.33, 1.0):
-        held = exchange(home, sizes, value, Way.drawn(sizes, 4))
+        held = exchange(home, sizes, value, ExchangeOrder.drawn(sizes, 4))
         assert [len(own) for own in held] == list(sizes)
         assert sorted(np.concatenate(held)) == list(range(100))
     np.testing.assert_array_equal(
-        np.concatenate(exchange(home, sizes, 1.0, Way.drawn(sizes, 4))), home
+        np.concatenate(exchange(home, sizes, 1.0, ExchangeOrder.drawn(sizes, 4))), home
     )
 
 
@@ -128,7 +128,7 @@ def test_at_one_every_record_is_at_home_and_sizes_never_change():
 def test_every_client_keeps_the_share_of_the_parameter(value):
     sizes = (100, 300, 40)
     home = np.arange(sum(sizes))
-    held = exchange(home, sizes, value, Way.drawn(sizes, 1))
+    held = exchange(home, sizes, value, ExchangeOrder.drawn(sizes, 1))
     begin = 0
     for size, own in zip(sizes, held, strict=True):
         position = np.arange(begin, begin + size)
@@ -141,7 +141,7 @@ def test_at_zero_clients_hold_random_shares():
     """Records of a class spread over clients as in random sampling."""
     sizes = (500,) * 10
     home = np.arange(5000)
-    held = exchange(home, sizes, 0.0, Way.drawn(sizes, 2))
+    held = exchange(home, sizes, 0.0, ExchangeOrder.drawn(sizes, 2))
     counts = np.array([[(own // 500 == k).sum() for k in range(10)] for own in held])
     assert 25 < counts.min() < 50 < counts.max() < 80  # hypergeometric: 50 ± 6.4
 
@@ -149,7 +149,7 @@ def test_at_zero_clients_hold_random_shares():
 def test_a_small_move_exchanges_few_records():
     home = np.arange(1000)
     sizes = (250,) * 4
-    way = Way.drawn(sizes, 3)
+    way = ExchangeOrder.drawn(sizes, 3)
     before, after = (np.concatenate(exchange(home, sizes, t, way)) for t in (0.4, 0.41))
     assert 0 < (before != after).sum() <= 2 * 14
 
@@ -207,7 +207,7 @@ def way_etas(records, home, sizes, way):
 def test_a_laid_way_rises_where_drawn_ones_fall():
     records, home, sizes = few_records()
     drops = [
-        largest_drop(way_etas(records, home, sizes, Way.drawn(sizes, 0, attempt)))
+        largest_drop(way_etas(records, home, sizes, ExchangeOrder.drawn(sizes, 0, attempt)))
         for attempt in range(20)
     ]
     assert min(drops) > 0.005  # otherwise there is nothing to lay
@@ -246,7 +246,7 @@ def test_leading_scores_are_principal(features):
 @pytest.mark.parametrize("value", [-0.1, 1.01, float("nan")])
 def test_a_dial_outside_its_range_is_refused(value):
     with pytest.raises(InvalidInput, match=f"between 0 .* and 1 .* not {value}"):
-        exchange(np.arange(4), (2, 2), value, Way.drawn((2, 2), 0))
+        exchange(np.arange(4), (2, 2), value, ExchangeOrder.drawn((2, 2), 0))
 
 
 @pytest.mark.parametrize("clients", [1, 2, 9])

@@ -13,7 +13,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.attack import reconstruction, replay
 from fedpca_core.questions.attack.client_trial import adversary
 from fedpca_core.questions.attack.defences import DEFENCES, Defences
-from fedpca_core.questions.attack.differencing import Joined, OneMoreRecord, best_adversary
+from fedpca_core.questions.attack.differencing import NewcomersRead, OneMoreRecord, best_adversary
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.questions.attack.records.from_models import from_models
 from fedpca_core.questions.attack.replay import ReplayAttack, Replayed
@@ -173,7 +173,7 @@ def test_every_defence_is_studied() -> None:
 
 
 # ------------------------------------------------------------------ one more record
-def joined(**changes: Any) -> Joined:
+def joined(**changes: Any) -> NewcomersRead:
     found = outcome(OneMoreRecord().run(replace(SMALL, rounds=20, record=3, **changes)))
     assert found is not None
     return found

@@ -28,7 +28,7 @@ from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.questions.personalise.study import Comparison
+from fedpca_core.questions.personalise.study import PersonalComparison
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims
@@ -268,7 +268,8 @@ def test_theory(method: str) -> None:
 def test_personalise() -> None:
     base = PersonaliseSettings(clients=3, features=8, components=2, samples=10, rounds=50)
     check_law(
-        [base, replace(base, epsilon=10.0), replace(base, prior="calibrated")], of(Comparison())
+        [base, replace(base, epsilon=10.0), replace(base, prior="calibrated")],
+        of(PersonalComparison()),
     )
 
 

@@ -67,7 +67,7 @@ def page() -> None:
             parts.Rows(rows),
             parts.Cards([parts.Card("n", "5")]),
             parts.FactsCard("Who", {"Sees": "sums"}),
-            parts.Guarantee(None),
+            parts.GuaranteeOf(None),
             parts.About("How", "so"),
             parts.Link("attack", "Attack it", "", AttackSettings()),
             parts.Fold("more", [parts.Caption("inside")]),

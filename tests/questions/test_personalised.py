@@ -29,7 +29,7 @@ from fedpca_core.questions.personalise.study import (
     AXES,
     FRESH,
     CollaborationSweep,
-    Comparison,
+    PersonalComparison,
     better_at_the_end,
     crossing,
     largest_gain,
@@ -43,7 +43,7 @@ TINY = replace(SMALL, features=10, components=2, clients=4, rounds=50, datasets=
 
 @pytest.fixture(scope="module")
 def compared():
-    return outcome(Comparison().run(SMALL))
+    return outcome(PersonalComparison().run(SMALL))
 
 
 def test_the_comparison_is_what_whole_runs_give(compared) -> None:
@@ -77,7 +77,7 @@ def test_angles_are_symmetric_and_of_all_clients_up_to_a_limit(compared, monkeyp
         np.testing.assert_allclose(angles, angles.T)
         assert (np.diagonal(angles) == 0).all() and angles.max() <= 90
     monkeypatch.setattr(module, "SHOWN", 3)
-    fewer = outcome(Comparison().run(TINY))
+    fewer = outcome(PersonalComparison().run(TINY))
     assert fewer.angles.shape == (3, 3) and fewer.clients == 4
 
 
@@ -89,12 +89,12 @@ def test_a_stopped_comparison_keeps_the_rounds_it_has(monkeypatch) -> None:
         steps.append(step)
         return len(steps) < 12
 
-    found = outcome(Comparison().run(SMALL), watch)
-    whole = outcome(Comparison().run(SMALL))
+    found = outcome(PersonalComparison().run(SMALL), watch)
+    whole = outcome(PersonalComparison().run(SMALL))
     assert found.rounds == 10 and found.planned == 200
     np.testing.assert_array_equal(found.fresh[PERSONAL], whole.fresh[PERSONAL][:11])
     assert [step.fraction for step in steps] == sorted(step.fraction for step in steps)
-    assert outcome(Comparison().run(SMALL), lambda step: False) is None
+    assert outcome(PersonalComparison().run(SMALL), lambda step: False) is None
 
 
 def test_a_long_run_takes_no_more_memory_than_a_short_one() -> None:
@@ -104,7 +104,7 @@ def test_a_long_run_takes_no_more_memory_than_a_short_one() -> None:
 
     def peak(rounds: int) -> int:
         tracemalloc.start()
-        found = outcome(Comparison().run(replace(sizes, rounds=rounds)))
+        found = outcome(PersonalComparison().run(replace(sizes, rounds=rounds)))
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found.rounds == rounds
@@ -152,9 +152,13 @@ def test_the_sweep_does_not_read_the_page_s_own_value_of_what_varies() -> None:
 
 def test_what_is_only_shown_starts_no_run_anew() -> None:
     for change in ({"measure": "training"}, {"vary": "clients"}, {"datasets": 9}):
-        assert Comparison().identity(TINY) == Comparison().identity(replace(TINY, **change))
+        assert PersonalComparison().identity(TINY) == PersonalComparison().identity(
+            replace(TINY, **change)
+        )
         assert Exposure().identity(TINY) == Exposure().identity(replace(TINY, **change))
-    assert Comparison().identity(TINY) != Comparison().identity(replace(TINY, pace=1.0))
+    assert PersonalComparison().identity(TINY) != PersonalComparison().identity(
+        replace(TINY, pace=1.0)
+    )
     assert Exposure().identity(TINY) == Exposure().identity(replace(TINY, pace=1.0, rounds=100))
 
 
@@ -180,7 +184,7 @@ def test_figure_1b_at_paper_size_on_one_data_set(variant, options) -> None:
 
 def test_figure_1a_has_the_paper_s_order_and_its_plateaus() -> None:
     figure = papers.FIGURES["1(a)"]
-    found = outcome(Comparison().run(figure.settings))
+    found = outcome(PersonalComparison().run(figure.settings))
     assert papers.plateau(figure.settings) == ("1(a)", 1.351)
     last = {key: values[-1] for key, values in found.fresh.items()}
     assert last[PERSONAL] < last[SHARED] < last[ALONE]
@@ -212,7 +216,7 @@ def test_a_figure_is_recognised_whatever_its_size_and_not_otherwise() -> None:
 
 def test_read_literally_nobody_gains() -> None:
     settings = replace(SMALL, reading="literal", heterogeneity=0.5, clients=10)
-    found = outcome(Comparison().run(settings))
+    found = outcome(PersonalComparison().run(settings))
     assert found.fresh[PERSONAL][-1] > min(found.limits.values()) - 0.002
 
 
@@ -238,7 +242,7 @@ def test_the_attack_is_part_of_the_settings_and_ends_at_its_size() -> None:
 
 def test_sizes_that_do_not_fit_are_a_sentence() -> None:
     with pytest.raises(InvalidInput, match="15 components do not fit 15 features"):
-        outcome(Comparison().run(replace(SMALL, components=15)))
+        outcome(PersonalComparison().run(replace(SMALL, components=15)))
 
 
 # ---------------------------------------------------------------------- noise at the source
@@ -247,7 +251,7 @@ NOISY = replace(SMALL, epsilon=2.0, samples=80, clip_norm=4.0)
 
 def test_with_an_epsilon_all_but_training_alone_learn_from_the_noisy_matrices(compared) -> None:
     problem = NOISY.build()
-    found = outcome(Comparison().run(NOISY))
+    found = outcome(PersonalComparison().run(NOISY))
     assert problem.guarantee == found.facts.guarantee is not None
     assert problem.guarantee.epsilon == pytest.approx(2.0)
     for key, algorithm in NOISY.methods().items():
@@ -255,7 +259,7 @@ def test_with_an_epsilon_all_but_training_alone_learn_from_the_noisy_matrices(co
         trace = simulate(used, algorithm, rounds=NOISY.rounds, seed=NOISY.seed)
         fresh = metrics.fresh_ratios(trace.estimate, problem)
         assert found.fresh[key][-1] == pytest.approx(fresh.mean(), rel=1e-12)
-    clear = outcome(Comparison().run(replace(NOISY, epsilon=np.inf)))
+    clear = outcome(PersonalComparison().run(replace(NOISY, epsilon=np.inf)))
     assert clear.facts.guarantee is None and compared.facts.guarantee is None
     np.testing.assert_array_equal(found.fresh[ALONE], clear.fresh[ALONE])
     for key in (PERSONAL, SHARED):
@@ -265,9 +269,11 @@ def test_with_an_epsilon_all_but_training_alone_learn_from_the_noisy_matrices(co
 
 
 def test_a_larger_budget_leads_back_to_no_noise() -> None:
-    clear = outcome(Comparison().run(replace(NOISY, epsilon=np.inf)))
+    clear = outcome(PersonalComparison().run(replace(NOISY, epsilon=np.inf)))
     errors = [
-        outcome(Comparison().run(replace(NOISY, epsilon=epsilon, clip_norm=20.0))).fresh[PERSONAL]
+        outcome(PersonalComparison().run(replace(NOISY, epsilon=epsilon, clip_norm=20.0))).fresh[
+            PERSONAL
+        ]
         for epsilon in (100.0, 10.0, 1.0)
     ]
     ends = [float(values[-1]) for values in errors]
@@ -275,7 +281,7 @@ def test_a_larger_budget_leads_back_to_no_noise() -> None:
 
 
 def test_every_study_runs_anew_with_another_budget() -> None:
-    for study in (Comparison(), CollaborationSweep(), Exposure()):
+    for study in (PersonalComparison(), CollaborationSweep(), Exposure()):
         for change in ({"epsilon": 1.0}, {"delta": 1e-4}, {"clip_norm": 2.0}):
             assert study.identity(TINY) != study.identity(replace(TINY, **change))
 
@@ -352,10 +358,10 @@ def test_a_table_of_ones_own_is_judged_on_rows_that_nobody_learns_from() -> None
         rest = np.eye(5) - model @ model.T
         share = np.trace(rest @ moment @ rest) / np.trace(moment)
         assert missed[client] == pytest.approx(share, rel=1e-10)
-    found = outcome(Comparison().run(OWN, data))
+    found = outcome(PersonalComparison().run(OWN, data))
     assert found.own and set(found.fresh) == set(COMPARED)
     assert all(0 < values[-1] < 1 for values in found.fresh.values())
-    tables = Comparison().tables(found, OWN)
+    tables = PersonalComparison().tables(found, OWN)
     assert set(tables["gains"]["client"]) == {"odd", "normal"}
     assert tables["angles"].loc[0, ["client", "other"]].tolist() == list(found.facts.client_names)
 

@@ -17,7 +17,7 @@ from fedpca_core.findings import Status
 from fedpca_core.problems.images import LIVE_RESOLUTION
 from fedpca_core.questions.attack.records import at_risk
 from fedpca_core.questions.attack.records.at_risk import AtRisk, NoiseAtRisk
-from fedpca_core.questions.attack.records.study import ClientRecords, Recovered, stand_in
+from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTaken, stand_in
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.trial import stated
 from fedpca_core.steps import outcome
@@ -29,7 +29,7 @@ SMALL = AttackSettings(
 )
 
 
-def recovered(**changes: Any) -> Recovered:
+def recovered(**changes: Any) -> RecordsTaken:
     found = outcome(ClientRecords().run(replace(SMALL, **changes)))
     assert found is not None
     return found

@@ -20,7 +20,7 @@ from fedpca_core.questions.personalise.settings import (
     SHARED,
     PersonaliseSettings,
 )
-from fedpca_core.questions.personalise.study import CollaborationSweep, Comparison
+from fedpca_core.questions.personalise.study import CollaborationSweep, PersonalComparison
 from fedpca_core.steps import outcome
 
 SMALL = PersonaliseSettings(
@@ -30,7 +30,7 @@ SMALL = PersonaliseSettings(
 
 @pytest.fixture(scope="module")
 def compared():
-    return outcome(Comparison().run(SMALL))
+    return outcome(PersonalComparison().run(SMALL))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def swept():
 
 def test_the_sentence_has_the_numbers_of_the_tables(compared) -> None:
     text = figures.verdict(compared)
-    summary = Comparison().tables(compared, SMALL)["summary"].set_index("method")
+    summary = PersonalComparison().tables(compared, SMALL)["summary"].set_index("method")
     assert f"**{summary.loc['Personalised PCA', 'fresh_ratio']:.3f}**" in text
     assert f"training alone settles at {summary.loc['Training alone', 'limit']:.3f}" in text
     assert f"(global averaging) at {summary.loc['Global averaging', 'limit']:.3f}" in text
@@ -142,9 +142,9 @@ def test_what_uploads_give_away_in_words() -> None:
 
 
 def test_the_page_as_a_script_names_its_studies() -> None:
-    text = script.text(SMALL, [Comparison(), CollaborationSweep(), Exposure()])
+    text = script.text(SMALL, [PersonalComparison(), CollaborationSweep(), Exposure()])
     compile(text, "script", "exec")
-    for study in ("Comparison", "CollaborationSweep", "Exposure"):
+    for study in ("PersonalComparison", "CollaborationSweep", "Exposure"):
         assert f"import {study}" in text
 
 
@@ -152,7 +152,7 @@ def test_under_noise_the_words_say_who_has_it_and_what_an_attack_gets(compared) 
     noisy = replace(SMALL, epsilon=5.0)
     assert figures.UNCHANGED not in figures.verdict(compared)
     assert figures.UNCHANGED not in figures.size(SMALL)
-    assert figures.UNCHANGED in figures.verdict(outcome(Comparison().run(noisy)))
+    assert figures.UNCHANGED in figures.verdict(outcome(PersonalComparison().run(noisy)))
     assert "noise at the source, ε = 5. Training alone" in figures.size(noisy)
     found = Exposed(
         errors={"common": np.array([np.nan, 1e-15]), "independent": np.array([np.nan, 0.5])},

@@ -24,7 +24,7 @@ from fedpca_core.attacks.replay.derivatives import (
     left,
     right,
 )
-from fedpca_core.attacks.replay.guess import Entries, Guess
+from fedpca_core.attacks.replay.guess import Candidate, Entries
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, Setting
@@ -96,12 +96,12 @@ class FapsReplay:
         """Recorded uploads of the client's first rounds, flat."""
         return np.concatenate([message.upload.ravel() for message in self.messages[:rounds]])
 
-    def answers(self, guess: Guess, rounds: int) -> tuple[Array, list[ReplayedRound]]:
+    def answers(self, guess: Candidate, rounds: int) -> tuple[Array, list[ReplayedRound]]:
         """Uploads this guess would have sent, flat, and the replay itself."""
         played = self.play(guess, rounds)
         return np.concatenate([mine.answer.ravel() for mine in played]), played
 
-    def play(self, guess: Guess, rounds: int) -> list[ReplayedRound]:
+    def play(self, guess: Candidate, rounds: int) -> list[ReplayedRound]:
         """Let the algorithm's own client step answer the recorded broadcasts."""
         self._grams[self.client] = guess.matrix
         whole = ClientData.from_grams(self._grams, self.samples, self.weights)
@@ -140,7 +140,7 @@ class FapsReplay:
         return played
 
     # ------------------------------------------------------------------ derivatives
-    def jacobian(self, guess: Guess, played: list[ReplayedRound]) -> Array:
+    def jacobian(self, guess: Candidate, played: list[ReplayedRound]) -> Array:
         """Derivative of the answers, (rounds * features * components, size).
 
         Decisions (inner steps of the rule "auto", raises of the penalty) are those of the replay
@@ -178,7 +178,7 @@ class FapsReplay:
                 first += width
         return change
 
-    def _penalty_derivative(self, guess: Guess, penalty: float) -> Array:
+    def _penalty_derivative(self, guess: Candidate, penalty: float) -> Array:
         derivative = np.zeros(self.size)
         if self.fit_penalty:
             derivative[-1] = penalty  # the unknown is its logarithm
@@ -235,7 +235,7 @@ class FapsReplay:
         return current, moving - left(current, left(current.T, moving))
 
     # ------------------------------------------------------------------ steps
-    def move(self, guess: Guess, step: Array) -> Guess:
+    def move(self, guess: Candidate, step: Array) -> Candidate:
         """The guess after a step in the fitted directions."""
         count = self.entries.count
         matrix = self.entries.add(guess.matrix, step[:count])

@@ -10,7 +10,7 @@ from fedpca_core.arrays import Array, IntArray
 
 
 @dataclass(frozen=True)
-class Guess:
+class Candidate:
     """Everything a candidate client is made of, in the model's coordinates."""
 
     #: (features, features) float64, symmetric.
@@ -83,7 +83,7 @@ class Guides:
     norm: float | None = None
     trace: float | None = None
 
-    def rows(self, guess: Guess, entries: Entries, size: int) -> tuple[Array, Array]:
+    def rows(self, guess: Candidate, entries: Entries, size: int) -> tuple[Array, Array]:
         """Violations and their derivatives, (guides,) and (guides, size)."""
         values, vectors = np.linalg.eigh(guess.matrix)
         violations = np.minimum(values, 0.0)
@@ -111,7 +111,7 @@ class Shrinkage:
     prior: Array
     strength: float
 
-    def rows(self, guess: Guess, entries: Entries, size: int) -> tuple[Array, Array]:
+    def rows(self, guess: Candidate, entries: Entries, size: int) -> tuple[Array, Array]:
         """Weighted distances and their derivatives."""
         weight = float(np.sqrt(self.strength))
         table = np.zeros((entries.count, size))

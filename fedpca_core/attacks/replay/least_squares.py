@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.replay.client import FapsReplay, ReplayedRound
-from fedpca_core.attacks.replay.guess import Extra, Guess
+from fedpca_core.attacks.replay.guess import Candidate, Extra
 from fedpca_core.errors import InvalidInput
 
 #: Damping after a success and after a failure: lowered fast, raised slowly, so that it is rarely
@@ -37,7 +37,7 @@ _MUCH = 0.75
 class Fit:
     """Result of a descent."""
 
-    guess: Guess
+    guess: Candidate
     #: Norm of replayed minus recorded uploads over that of the recorded ones.
     residual: float
     #: To go on with.
@@ -46,7 +46,7 @@ class Fit:
 
 @dataclass
 class _Point:
-    guess: Guess
+    guess: Candidate
     residual: Array
     played: list[ReplayedRound]
     extra: list[tuple[Array, Array]]
@@ -60,7 +60,7 @@ class _Point:
 
 def descend(
     model: FapsReplay,
-    guess: Guess,
+    guess: Candidate,
     rounds: int,
     *,
     extra: Sequence[Extra] = (),
@@ -88,7 +88,7 @@ def descend(
     recorded = model.target(rounds)
     size = float(np.linalg.norm(recorded))
 
-    def look(at: Guess) -> _Point:
+    def look(at: Candidate) -> _Point:
         answers, played = model.answers(at, rounds)
         equations = [each.rows(at, model.entries, model.size) for each in extra]
         return _Point(at, answers - recorded, played, equations)
@@ -136,7 +136,7 @@ def _step(
     normal: Array,
     slope: Array,
     shift: float,
-    look: Callable[[Guess], _Point],
+    look: Callable[[Candidate], _Point],
 ) -> _Point | None:
     """One trial; None unless the cost falls."""
     damped = normal.copy()

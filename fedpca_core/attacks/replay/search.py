@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedpca_core.attacks.replay.guess import Guess
+from fedpca_core.attacks.replay.guess import Candidate
 from fedpca_core.attacks.replay.least_squares import Fit, descend
 from fedpca_core.attacks.replay.setup import Setup
 
@@ -25,7 +25,7 @@ _WELL_BELOW = 1e-3
 
 
 @dataclass(frozen=True)
-class Stage:
+class Evaluation:
     """One evaluation of the fit (a replay with all its derivatives), for plotting."""
 
     #: Which start, from 0.
@@ -51,9 +51,9 @@ class Search:
     #: {"", "explained", "starts", "budget"}: Why the search ended; empty while it runs.
     ended: str = ""
     begun: int = 0
-    history: list[Stage] = field(default_factory=list)
+    history: list[Evaluation] = field(default_factory=list)
     _best: Fit | None = None
-    _current: Guess | None = None
+    _current: Candidate | None = None
 
     @property
     def best(self) -> Fit:
@@ -63,7 +63,7 @@ class Search:
         assert self._best is not None
         return self._best
 
-    def __iter__(self) -> Iterator[Stage]:
+    def __iter__(self) -> Iterator[Evaluation]:
         """Go through the starts until one explains the messages or the budget ends."""
         for start in range(self.starts):
             self.begun = start + 1
@@ -76,7 +76,7 @@ class Search:
                 return
         self.ended = "starts"
 
-    def _climb(self, guess: Guess) -> Iterator[Stage]:
+    def _climb(self, guess: Candidate) -> Iterator[Evaluation]:
         """One start through all stages."""
         setup, damping = self.setup, 0.1
         stages = setup.stages()
@@ -96,14 +96,14 @@ class Search:
                 break
         self._finish(guess)
 
-    def _branch(self, guess: Guess, counts: Sequence[int]) -> Iterator[Stage]:
+    def _branch(self, guess: Candidate, counts: Sequence[int]) -> Iterator[Evaluation]:
         """Fit round after round, trying every inner-step count for each new round, best first."""
         setup = self.setup
         enough = setup.stages()[min(1, len(setup.stages()) - 1)]
         first = guess.frame is not None  # with a hidden start round 1 makes inner steps, too
         rest = setup.rounds - 1
         opening = counts if first else counts[:1]
-        stack: list[tuple[Guess, int, float]] = [
+        stack: list[tuple[Candidate, int, float]] = [
             (replace(guess, steps=(count,) + (counts[0],) * rest), 1, 0.1) for count in opening
         ]
         while stack and not self.ended:
@@ -138,8 +138,8 @@ class Search:
             self._finish(min(fits, key=lambda each: each.residual).guess, final=False)
 
     def _descend(
-        self, guess: Guess, rounds: int, damping: float, *, guided: bool, jacobians: int
-    ) -> Generator[Stage, None, Fit]:
+        self, guess: Candidate, rounds: int, damping: float, *, guided: bool, jacobians: int
+    ) -> Generator[Evaluation, None, Fit]:
         setup = self.setup
         fits = descend(
             setup.model,
@@ -158,13 +158,13 @@ class Search:
                 found: Fit = end.value
                 return found
             self._current = fit.guess
-            self.history.append(Stage(self.begun - 1, rounds, fit.residual))
+            self.history.append(Evaluation(self.begun - 1, rounds, fit.residual))
             yield self.history[-1]
             if len(self.history) >= self.evaluations:
                 self.ended = "budget"
                 return fit
 
-    def _finish(self, guess: Guess, *, final: bool = True) -> None:
+    def _finish(self, guess: Candidate, *, final: bool = True) -> None:
         """Compare a guess with the best so far over all rounds."""
         self._current = None
         residual = self._misfit(guess, self.setup.rounds)
@@ -173,7 +173,7 @@ class Search:
         if final and residual <= self.setup.tolerance:
             self.ended = "explained"
 
-    def _misfit(self, guess: Guess, rounds: int) -> float:
+    def _misfit(self, guess: Candidate, rounds: int) -> float:
         """Relative residual of a guess over the client's first rounds."""
         recorded = self.setup.model.target(rounds)
         answers, _ = self.setup.model.answers(guess, rounds)

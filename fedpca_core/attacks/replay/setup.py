@@ -12,7 +12,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.replay.client import FapsReplay, Message
 from fedpca_core.attacks.replay.derivatives import complement
-from fedpca_core.attacks.replay.guess import Entries, Extra, Guess, Guides, Shrinkage
+from fedpca_core.attacks.replay.guess import Candidate, Entries, Extra, Guides, Shrinkage
 from fedpca_core.attacks.replay.span import read_span
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
@@ -164,7 +164,7 @@ class Setup:
         few = 3 if model.fit_frame else 2
         return sorted({min(count, self.rounds) for count in (few, enough, 2 * enough, self.rounds)})
 
-    def guess(self, start: int, seed: int) -> Guess:
+    def guess(self, start: int, seed: int) -> Candidate:
         """Starting point: the prior first, then random covariances of the same trace."""
         features = len(self.prior)
         generator = Streams(seed).generator("replay", start)
@@ -182,7 +182,7 @@ class Setup:
             penalty = self.model.algorithm.penalty_factor * norm
         if self.model.fit_frame:
             frame = uniform_frame(generator, features, self.model.components)
-        return Guess(matrix, penalty, frame)
+        return Candidate(matrix, penalty, frame)
 
 
 def _product(uploads: object) -> Array:

@@ -418,7 +418,7 @@ _ROWS: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class BesidePublished:
     """Table I beside ours."""
 
     facts: TaskFacts
@@ -427,7 +427,7 @@ class Beside:
     table: pd.DataFrame
 
 
-class Published(Topic[Beside]):
+class Published(Topic[BesidePublished]):
     """Table I with the settings' own parameters, at the oracle's threshold; FedBiGAN as printed."""
 
     key: ClassVar[str] = "published"
@@ -436,7 +436,7 @@ class Published(Topic[Beside]):
     reads: ClassVar[frozenset[str]] = TASK | LEARNING
     runs: ClassVar[int] = len(_ROWS)
 
-    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Beside]:
+    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[BesidePublished]:
         yield Step(0.0, "Reading the records")
         settings = replace(settings, epsilon=math.inf)  # as printed: the paper has no noise
         on = labelled(settings, data, "A table of rates")
@@ -455,12 +455,14 @@ class Published(Topic[Beside]):
             areas = area_pair(on.attack, found.scores)
             judged = evaluate(on.attack, found.scores, at, areas)
             ours[found.name] = _in_per_cent(judged.rates(), areas)
-            yield Step(share[1], f"Judged {found.name}", Beside(facts, _table(facts, ours)))
+            yield Step(
+                share[1], f"Judged {found.name}", BesidePublished(facts, _table(facts, ours))
+            )
         share_ = on.attack_share
         ours["Always alarm"] = _in_per_cent(always_alarm(share_), (0.5, share_))
-        return Beside(facts, _table(facts, ours))
+        return BesidePublished(facts, _table(facts, ours))
 
-    def tables(self, result: Beside, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
+    def tables(self, result: BesidePublished, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
         return {"table_1": result.table}
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedpca_core.papers import iot
 from fedpca_core.papers.registry import quote
-from fedpca_core.questions.anomaly.detection import Alarmed, Beside, Findings, Spent
+from fedpca_core.questions.anomaly.detection import Alarmed, BesidePublished, Findings, Spent
 from fedpca_core.questions.anomaly.leaks import FITTED_FEATURES, Leaked
 from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learning, Learnt, best, span
 from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, Poisoned
@@ -31,7 +31,7 @@ from fedpca_core.study.parts import (
     Chart,
     FactsCard,
     Fold,
-    Guarantee,
+    GuaranteeOf,
     Link,
     Note,
     Parts,
@@ -415,7 +415,7 @@ PUBLISHED = {
 }
 
 
-def published(found: Beside, settings: AnomalySettings) -> Parts:
+def published(found: BesidePublished, settings: AnomalySettings) -> Parts:
     """Table I beside ours."""
     if found.facts.published_as not in iot.TABLE_I:
         yield Note(
@@ -920,7 +920,7 @@ def whose_records(result: Any, settings: AnomalySettings) -> Parts:
             "whole guarantee of one."
         )
     elif result.facts.promised is not None:
-        yield Guarantee(result.facts.promised)
+        yield GuaranteeOf(result.facts.promised)
         yield Caption(COVERED)
 
 

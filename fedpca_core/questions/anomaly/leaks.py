@@ -32,7 +32,7 @@ FITTED_RUNS = 5
 
 
 @dataclass(frozen=True)
-class Joined:
+class LeaksJoined:
     """One record that joined between two runs, read off the difference of two fits."""
 
     #: Of what was read to the true record (simulation only).
@@ -58,7 +58,7 @@ class Leaked:
     #: truth, found: (features, features) float64, or None: The last of these and what it should be.
     truth: Array | None = None
     found: Array | None = None
-    joined: Joined | None = None
+    joined: LeaksJoined | None = None
 
     @property
     def high(self) -> float:
@@ -136,7 +136,7 @@ def _joined(
     problem: Problem,
     found: Array,
     last_round: int,
-) -> Part[Joined | None]:
+) -> Part[LeaksJoined | None]:
     """The client's first record, read off the run with it and an earlier one without it.
 
     With noise at the source the earlier run is a release of its own.
@@ -156,4 +156,4 @@ def _joined(
     read = attacks.differencing(before, found, held - 1, held)
     sizes = float(np.linalg.norm(read.records) * np.linalg.norm(record))
     cosine = abs(float(read.records @ record)) / sizes if sizes > 0 else 0.0
-    return Joined(cosine, float(read.purity))
+    return LeaksJoined(cosine, float(read.purity))

@@ -63,7 +63,7 @@ class Defences(Study[AttackSettings, pd.DataFrame]):
     seconds: ClassVar[float] = 1200.0
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
-        size = costs.Size.of(settings, data)
+        size = costs.ProblemSize.of(settings, data)
         one = costs.run(size, settings, recorded=True) + costs.replay(size, settings)
         return costs.prepare(size) + one.times(len(DEFENCES))
 

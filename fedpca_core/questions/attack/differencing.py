@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class NewcomerRead:
     """What the server reads off two runs of one method, after each round."""
 
     #: (rounds + 1, features) float64: Signed as the truth is, which two runs leave open.
@@ -66,12 +66,12 @@ class Read:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class NewcomersRead:
     """The record that joined, and what is read of it."""
 
     #: (features,) float64: Simulation only.
     record: Array
-    found: Mapping[str, Read]
+    found: Mapping[str, NewcomerRead]
     refusals: Mapping[str, str]
     #: Names of the features; empty where they have none.
     features: tuple[str, ...]
@@ -89,7 +89,7 @@ class Joined:
         return any(read.count == self.everybody for read in self.found.values())
 
 
-class OneMoreRecord(Study[AttackSettings, Joined]):
+class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
     """Every method under attack twice, with and without one record, and the difference."""
 
     key: ClassVar[str] = "differencing"
@@ -99,11 +99,11 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {"record"}
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
-        size = costs.Size.of(settings, data)
+        size = costs.ProblemSize.of(settings, data)
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
         return costs.prepare(size).kept(2) + one.kept(2).times(len(settings.attacked))
 
-    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Joined]:
+    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[NewcomersRead]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the problem")
         problem = before_noise(settings, data)
@@ -120,7 +120,7 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
             "choose another record.",
         )
         by = best_adversary(settings, problem.clients)
-        found: dict[str, Read] = {}
+        found: dict[str, NewcomerRead] = {}
         refusals: dict[str, str] = {}
         for position, method in enumerate(settings.attacked):
             ends = (position + np.array([0.0, 1.0])) / len(settings.attacked)
@@ -131,7 +131,7 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
                 refusals[method] = str(refusal)
         shape = problem.image_shape
         drawn = {method: read.records for method, read in found.items()}
-        return Joined(
+        return NewcomersRead(
             record,
             found,
             refusals,
@@ -142,7 +142,7 @@ class OneMoreRecord(Study[AttackSettings, Joined]):
             together(stated) if stated else None,
         )
 
-    def tables(self, result: Joined, settings: AttackSettings) -> dict[str, pd.DataFrame]:
+    def tables(self, result: NewcomersRead, settings: AttackSettings) -> dict[str, pd.DataFrame]:
         summary = pd.DataFrame(
             {
                 "method": [METHODS[method].title for method in result.found],
@@ -180,7 +180,7 @@ def _read(
     settings: AttackSettings,
     attack: str,
     record: Array,
-) -> Part[Read]:
+) -> Part[NewcomerRead]:
     """Attack both runs of a method and subtract."""
     alone = replace(settings, starts=1)
     first = yield from part(read_by(attack, earlier, method, alone), 0.0, 0.5)
@@ -190,7 +190,7 @@ def _read(
     rounds = min(len(before), len(after))  # a method may stop earlier in one of them
     difference = attacks.differencing(before[:rounds], after[:rounds], *counts)
     signs = np.where(difference.records @ record < 0, -1.0, 1.0)[:, None]
-    return Read(
+    return NewcomerRead(
         difference.records * signs, difference.purity, _sines(difference.records, record), counts[1]
     )
 

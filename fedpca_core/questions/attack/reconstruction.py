@@ -107,7 +107,7 @@ class Recovery:
 
 
 @dataclass(frozen=True)
-class Guess:
+class PublicGuess:
     """The error of a guess that needs no message."""
 
     label: str
@@ -121,7 +121,7 @@ class Reconstructed:
 
     recoveries: Mapping[str, Recovery]
     refusals: Mapping[str, str]
-    guesses: tuple[Guess, ...]
+    guesses: tuple[PublicGuess, ...]
     #: The server's view, round by round.
     pictures: tuple[Pictures, ...]
     by: Adversary
@@ -142,7 +142,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
     reads: ClassVar[frozenset[str]] = RUN
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
-        size = costs.Size.of(settings, data)
+        size = costs.ProblemSize.of(settings, data)
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
         methods = len(settings.attacked)
         return costs.prepare(size) + one.kept(methods).times(settings.starts)
@@ -283,7 +283,7 @@ def _messages(found: ClientTrial, client: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[Guess, ...]:
+def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[PublicGuess, ...]:
     features, trace = problem.features, stated_trace(problem, settings.client)
     generator = Streams(settings.seed).generator("baseline")
     components = settings.components
@@ -302,7 +302,7 @@ def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[
         ("pooled S", simulation_only.pooled_mean(matrices, weights), True),
     )
     return tuple(
-        Guess(label, error, hidden)
+        PublicGuess(label, error, hidden)
         for label, guess, hidden in tried
         if (error := scores.relative_error(guess, truth)) > 0
     )

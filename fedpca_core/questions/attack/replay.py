@@ -84,7 +84,7 @@ class ReplayAttack(Study[AttackSettings, Replayed]):
         return settings.replay and not self.obstacle(settings)
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
-        size = costs.Size.of(settings, data)
+        size = costs.ProblemSize.of(settings, data)
         return (
             costs.prepare(size)
             + costs.run(size, settings, recorded=True)

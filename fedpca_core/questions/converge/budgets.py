@@ -49,7 +49,7 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
     seconds: ClassVar[float] = 300.0
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
-        size = costs.Size.of(settings, data)
+        size = costs.ProblemSize.of(settings, data)
         levels_ = costs.prepare(size).times(len(BUDGETS) * len(levels(settings)))
         runs = len(BUDGETS) * len(levels(settings)) * settings.starts * len(settings.methods)
         return levels_ + costs.run(size, settings).times(runs)

@@ -22,7 +22,7 @@ from fedpca_core.study.parts import (
     Card,
     Cards,
     Chart,
-    Guarantee,
+    GuaranteeOf,
     Note,
     Parts,
     Table,
@@ -151,7 +151,7 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
 def costs(comparison: Comparison, settings: ConvergeSettings) -> Parts:
     """Whose data these are, the guarantee, the table of costs, and what the curves depend on."""
     yield Caption(data_note(comparison.facts.note, comparison.facts))
-    yield Guarantee(comparison.facts)
+    yield GuaranteeOf(comparison.facts)
     table = cost_table(comparison.summary(settings.measure, settings.accuracy))
     yield Table(table, "What it costs")
     found, p = comparison.facts, settings.components

@@ -279,7 +279,7 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
     unit: ClassVar[str] = "starts"
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
-        size = costs.Size.of(settings, data)
+        size = costs.ProblemSize.of(settings, data)
         runs = settings.starts * len(settings.methods)
         return costs.prepare(size) + costs.run(size, settings).times(runs)
 

@@ -186,7 +186,7 @@ class LivePicture(InPieces[SceneSettings, Scene]):
         return sum((self._cost(one, data) for one in sides[1:]), self._cost(sides[0], data))
 
     def _cost(self, settings: SceneSettings, data: OwnData | None) -> Cost:
-        size = costs.Size.of(settings, data)
+        size = costs.ProblemSize.of(settings, data)
         runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
         whole = costs.prepare(size) + one.times(runs)

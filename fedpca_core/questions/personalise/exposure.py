@@ -159,12 +159,12 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
         }
 
 
-def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.Recovered]]]:
+def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.FrameOfRound]]]:
     """The frames recovered from the uploads of every attacked client."""
     attacked = min(ATTACKED, trace.setting.clients)
-    followed: list[list[attack.Recovered]] = []
+    followed: list[list[attack.FrameOfRound]] = []
     for client in range(attacked):
-        tracked: list[attack.Recovered] = []
+        tracked: list[attack.FrameOfRound] = []
         for item in attack.track(trace.transcript, algorithm, client):
             tracked.append(item)
             done = (client + item.round / ROUNDS) / attacked
@@ -173,7 +173,7 @@ def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.R
     return followed
 
 
-def _distances(followed: Sequence[Sequence[attack.Recovered]], trace: Trace) -> Array:
+def _distances(followed: Sequence[Sequence[attack.FrameOfRound]], trace: Trace) -> Array:
     """Median distance of the recovered frames from the clients' own, round by round."""
     found = np.full((len(followed), ROUNDS + 1), np.nan)
     for client, tracked in enumerate(followed):
@@ -202,7 +202,7 @@ def _data_errors(
     algorithm: PersonalizedPCA,
     trace: Trace,
     client: int,
-    tracked: Sequence[attack.Recovered],
+    tracked: Sequence[attack.FrameOfRound],
 ) -> tuple[float, float, float]:
     """Relative errors of what the client used, of S_i, and of a single record; NaN where refused.
 

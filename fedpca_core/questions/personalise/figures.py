@@ -22,7 +22,7 @@ from fedpca_core.questions.personalise.study import (
     FRESH,
     MOST_CLIENTS,
     Collaboration,
-    Comparison,
+    PersonalComparison,
     better_at_the_end,
     crossing,
     largest_gain,
@@ -35,7 +35,7 @@ from fedpca_core.study.parts import (
     Cards,
     Chart,
     FactsCard,
-    Guarantee,
+    GuaranteeOf,
     Parts,
     Section,
     reasons,
@@ -63,7 +63,7 @@ def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> Parts:
     yield Section("How far apart are they?", distances(outcome))
     yield Chart("personal_angles", angles(outcome))
     yield cards(outcome, settings)
-    yield Guarantee(outcome.facts)
+    yield GuaranteeOf(outcome.facts)
 
 
 def name(key: str) -> str:
@@ -126,7 +126,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     return Panel.of(
         "personal-error",
         plot(
-            Comparison().tables(outcome, settings)["curves"],
+            PersonalComparison().tables(outcome, settings)["curves"],
             *("round", f"{settings.measure}_ratio", "method"),
             colours=COLOURS,
             spread=False,

@@ -158,7 +158,7 @@ class _Meters:
         )
 
 
-class Comparison(Study[PersonaliseSettings, Collaboration]):
+class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
     """The three methods side by side, round by round."""
 
     key: ClassVar[str] = "personalised"

@@ -114,7 +114,7 @@ class Reconstruction(PrivateSweep):
         return run_seeds(settings.seed, RUNS)
 
     def reading(self, settings: PrivacySettings) -> float:
-        size = costs.Size(settings.features, 1, 1)
+        size = costs.ProblemSize(settings.features, 1, 1)
         return len(_PRIOR_SHARES) * costs.solved(size)
 
     def pieces(self, settings: PrivacySettings) -> Sequence[Point]:

@@ -271,7 +271,7 @@ def ablation(problem: Problem, algorithm: FedPower, seed: int = 0) -> Ablation:
 
 
 @dataclass(frozen=True, eq=False)
-class Budget:
+class ErrorParts:
     """Where the error of the run that is set comes from."""
 
     #: (communications + 1,) int64: Local products finished.
@@ -299,7 +299,7 @@ class Budget:
         return float(self.increments.min())
 
 
-class ErrorBudget(Study[PrivacySettings, Budget]):
+class ErrorBudget(Study[PrivacySettings, ErrorParts]):
     """Effects switched on one by one over all repetitions, and one run taken apart exactly."""
 
     key: ClassVar[str] = "error_budget"
@@ -311,7 +311,7 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, 4 * settings.repetitions)
 
-    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Budget]:
+    def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[ErrorParts]:
         build.require_single_uploads(settings)
         made = build.method(settings, build.current_noise(settings, data))
         require(
@@ -344,7 +344,7 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
             terms=theory_terms(problem, run, trace.setting, largest_drift(problem, trace)),
         )
 
-    def tables(self, result: Budget, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
+    def tables(self, result: ErrorParts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         tables = {
             "ablation": stacked(
                 {
@@ -368,8 +368,8 @@ class ErrorBudget(Study[PrivacySettings, Budget]):
         return tables
 
 
-def _mean(found: list[Ablation]) -> Budget:
-    return Budget(
+def _mean(found: list[Ablation]) -> ErrorParts:
+    return ErrorParts(
         found[0].times,
         np.mean([each.increments for each in found], axis=0),
         np.mean([each.sines[-1] ** 2 for each in found], axis=0),

@@ -23,16 +23,21 @@ from fedpca_core.questions.privacy.attacks import (
     Tested,
     finding,
 )
-from fedpca_core.questions.privacy.error_budget import ABLATION, Budget, RoundIdentity, TheoryTerms
-from fedpca_core.questions.privacy.guarantee import Accounts, Promises, Stated
+from fedpca_core.questions.privacy.error_budget import (
+    ABLATION,
+    ErrorParts,
+    RoundIdentity,
+    TheoryTerms,
+)
+from fedpca_core.questions.privacy.guarantee import Accounts, Promises, StatedGuarantee
 from fedpca_core.questions.privacy.runs import WAYS, Repeated
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.study import RUNS as WAY_RUNS
 from fedpca_core.questions.privacy.study import (
+    ClientsSpent,
     Curves,
     PrivateRuns,
     Spending,
-    Spent,
     Ways,
     best_length,
     last_value,
@@ -139,7 +144,7 @@ def _refused(reason: str, *, masked: bool) -> Framed:
     return Framed("**No ε can be stated**", Badge(text, colour), [reason])
 
 
-def _shared(stated: Sequence[Stated]) -> dict[str, str]:
+def _shared(stated: Sequence[StatedGuarantee]) -> dict[str, str]:
     """The terms that all guarantees have in common."""
     terms = [each.guarantee.terms() for each in stated]
     return {
@@ -149,7 +154,7 @@ def _shared(stated: Sequence[Stated]) -> dict[str, str]:
     }
 
 
-def _table(stated: Sequence[Stated]) -> Table:
+def _table(stated: Sequence[StatedGuarantee]) -> Table:
     """One row for each curve of a figure."""
     common = _shared(stated)
     rows = [
@@ -269,7 +274,7 @@ def protection(promises: Promises, settings: PrivacySettings) -> Parts:
     yield Beside([[left], [right]])
 
 
-def _outcome(stated: Stated) -> str:
+def _outcome(stated: StatedGuarantee) -> str:
     epsilon = stated.guarantee.epsilon
     factor = short(math.exp(epsilon), 3) if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
     return (
@@ -522,7 +527,7 @@ def ways_verdict(result: Ways, settings: PrivacySettings) -> str:
     return text
 
 
-def _end(one: Spent) -> str:
+def _end(one: ClientsSpent) -> str:
     rounds = len(one.run.middle) - 1
     return (
         f"distance {short(one.run.final, 2)} after {rounds} {'round' if rounds == 1 else 'rounds'} "
@@ -530,7 +535,7 @@ def _end(one: Spent) -> str:
     )
 
 
-def _row(one: Spent) -> dict[str, str]:
+def _row(one: ClientsSpent) -> dict[str, str]:
     return {
         "Way": one.title,
         "Final distance": short(one.run.final, 2),
@@ -582,7 +587,7 @@ _EFFECTS = ("series 9", "series 1", "series 7", "formal")
 _ZERO = 1e-14
 
 
-def error_budget(result: Budget, settings: PrivacySettings) -> Parts:
+def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
     panels = [_ablation(result)]
     lines = () if result.identity is None else _lines(result.identity)
@@ -604,7 +609,7 @@ def error_budget(result: Budget, settings: PrivacySettings) -> Parts:
         yield from _terms(result.terms, settings)
 
 
-def _ablation(result: Budget) -> Panel:
+def _ablation(result: ErrorParts) -> Panel:
     return Panel.of(
         "ablation",
         tuple(

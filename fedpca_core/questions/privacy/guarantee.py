@@ -34,7 +34,7 @@ from fedpca_core.study.study import Study
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedGuarantee:
     """The guarantee of one run."""
 
     #: Of the curve it belongs to, where a view has several.
@@ -49,7 +49,7 @@ class Promises:
     """What a view guarantees."""
 
     #: Empty where no epsilon can be stated.
-    stated: tuple[Stated, ...]
+    stated: tuple[StatedGuarantee, ...]
     #: Why not.
     refusal: str = ""
     #: Published noise over exact noise for the same budget.
@@ -115,7 +115,7 @@ def _of_a_run(c: PrivacySettings, data: OwnData | None) -> Promises:
     if isinstance(found, Refusal):
         return Promises((), found.reason)
     record = fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
-    stated = (Stated("", c.epsilon, found),)
+    stated = (StatedGuarantee("", c.epsilon, found),)
     if not found.private:
         return Promises(stated, record=record)
     warning = warn_delta(c.delta, build.public_setting(c, data).samples) or ""
@@ -166,7 +166,7 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
         run = fedpower.algorithm(entry, variant, size.samples)
         found = account(run, setting, delta=fedpower.DELTA, clip_norm=1.0)
         assert isinstance(found, Guarantee)
-        stated.append(Stated(variant.label, variant.epsilon, found))
+        stated.append(StatedGuarantee(variant.label, variant.epsilon, found))
     promises = Promises(tuple(stated), record=model.record)
     if not promises.private:
         return promises

@@ -134,7 +134,7 @@ ROUNDS = 40
 
 
 @dataclass(frozen=True)
-class Trial:
+class WayRun:
     """One run to make: data as the method sees them, the method, its rounds and its channel."""
 
     problem: Problem
@@ -151,7 +151,7 @@ class Way:
     #: "{method}" stands for the method that is set.
     name: str
     #: From settings, records, seed and the visitor's own file to the run.
-    trial: Callable[[PrivacySettings, Problem, int, OwnData | None], Trial]
+    trial: Callable[[PrivacySettings, Problem, int, OwnData | None], WayRun]
     #: Whether clients rely on each other, and on sums that hide single uploads.
     trusting: bool = False
 
@@ -160,10 +160,10 @@ class Way:
         return self.name.format(method=METHODS[settings.method].title)
 
 
-def _on_products(method: str, calibration: str, **changes: Any) -> Callable[..., Trial]:
+def _on_products(method: str, calibration: str, **changes: Any) -> Callable[..., WayRun]:
     """Noise on every product of a method, as `build` calibrates it."""
 
-    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
+    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> WayRun:
         settings: dict[str, Any] = {"trusted": "nobody", "draws": 0} | changes
         chosen = replace(c, method=method, calibration=calibration, **settings)
         run = build.method(chosen, build.noise_for(chosen, data=data))
@@ -171,17 +171,17 @@ def _on_products(method: str, calibration: str, **changes: Any) -> Callable[...,
         stated = build.stated(chosen, data)
         assert isinstance(stated, Guarantee)
         met = build.bounded(chosen, problem, seed)
-        return Trial(met, run, run.rounds, build.channel(chosen), stated)
+        return WayRun(met, run, run.rounds, build.channel(chosen), stated)
 
     return trial
 
 
-def _shared(method: str) -> Callable[..., Trial]:
+def _shared(method: str) -> Callable[..., WayRun]:
     """Noise on every product that only adds up to enough in the sum over the clients."""
     return _on_products(method, "exact", trusted="clients", local_steps=1)
 
 
-def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
+def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> WayRun:
     """SSI whose clients answer from memory what they were asked before."""
     once = replace(c, method="block_krylov", calibration="exact", trusted="nobody", draws=0)
     noise, public = build.noise_for(once, data=data), build.public_setting(once, data)
@@ -189,15 +189,15 @@ def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData |
     stated = build.accounted(once, run, public)
     assert isinstance(stated, Guarantee)
     met = build.bounded(once, problem, seed)
-    return Trial(met, run, ROUNDS, build.channel(once), stated)
+    return WayRun(met, run, ROUNDS, build.channel(once), stated)
 
 
 def _at_the_source(
     method: str | None = None, trusted: str | None = None, *, half_colludes: bool = False
-) -> Callable[..., Trial]:
+) -> Callable[..., WayRun]:
     """Noise once, at the source; of the method and the trust that are set, or of others."""
 
-    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> Trial:
+    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> WayRun:
         chosen = replace(c, method=method or c.method, draws=0, calibration="source")
         if trusted is not None:
             chosen = replace(chosen, trusted=trusted)
@@ -207,7 +207,7 @@ def _at_the_source(
         assert private.guarantee is not None
         run = build.plain(chosen)
         wire = replace(build.channel(chosen), upload_noise=0.0)
-        return Trial(private, run, run.rounds or ROUNDS, wire, private.guarantee)
+        return WayRun(private, run, run.rounds or ROUNDS, wire, private.guarantee)
 
     return trial
 

@@ -239,7 +239,7 @@ ALIKE = 1.02
 
 
 @dataclass(frozen=True, eq=False)
-class Spent:
+class ClientsSpent:
     """One way, from several starts and with fresh noise in each."""
 
     title: str
@@ -255,10 +255,10 @@ class Spent:
 class Ways:
     """Every way that could be taken, and the sentences of those that could not."""
 
-    spent: Mapping[str, Spent]
+    spent: Mapping[str, ClientsSpent]
     refusals: Mapping[str, str]
 
-    def best(self, *, trusting: bool) -> Spent | None:
+    def best(self, *, trusting: bool) -> ClientsSpent | None:
         """The way that ends closest, among those that trust or do not.
 
         Ways that end alike are told apart by what they send.
@@ -294,7 +294,7 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         yield Step(0.0, "Drawing the data")
         problem = build.records(settings, data)
         seeds = run_seeds(settings.seed, settings.repetitions)
-        spent: dict[str, Spent] = {}
+        spent: dict[str, ClientsSpent] = {}
         refusals: dict[str, str] = {}
         for index, (key, way) in enumerate(WAYS.items()):
             title = way.title(settings)
@@ -302,7 +302,7 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
             try:
                 run, stated = yield from part(spend(way, settings, problem, seeds, data), *share)
                 sent = run.bytes_up / problem.clients
-                spent[key] = Spent(title, way.trusting, run, sent, stated)
+                spent[key] = ClientsSpent(title, way.trusting, run, sent, stated)
             except InvalidInput as refusal:
                 refusals[title] = str(refusal)
             yield Step(share[1], title, Ways(dict(spent), dict(refusals)))

@@ -14,7 +14,7 @@ from fedpca_core.consensus.generators import (
     ridge,
     scalar_pair,
 )
-from fedpca_core.consensus.methods import InexactUzawa, Method, ProxSkip
+from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa, ProxSkip
 from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
@@ -182,10 +182,10 @@ class TheorySettings(Settings):
             seed=self.seed,
         )
 
-    def tuned(self) -> Method:
+    def tuned(self) -> ConsensusMethod:
         """The method with the step sizes its theorem prescribes."""
         r, n = self.penalty, self.local_steps
-        makers: Mapping[str, Method] = {
+        makers: Mapping[str, ConsensusMethod] = {
             "scaffnew": bounds.scaffnew(self.high, n),
             "exact": bounds.uzawa_exact(LOW, self.high, r),
             "steps": bounds.uzawa_steps(LOW, self.high, r, n),
@@ -196,7 +196,7 @@ class TheorySettings(Settings):
         }
         return makers[self.method]
 
-    def build_method(self) -> Method:
+    def build_method(self) -> ConsensusMethod:
         """The method with these settings' step sizes."""
         tuned = self.tuned()
         if isinstance(tuned, InexactUzawa):

@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.consensus import bounds, operators, verdicts
 from fedpca_core.consensus.generators import scalar_pair
-from fedpca_core.consensus.methods import InexactUzawa, Method, ProxSkip
+from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa, ProxSkip
 from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
 from fedpca_core.questions.theory.settings import LOW, TheorySettings
@@ -202,7 +202,7 @@ class AgainstClaims(Study[TheorySettings, Measured]):
         return {"summary": summary, "claims": claims, "curves": curves}
 
 
-def _rivals(settings: TheorySettings) -> dict[str, Method]:
+def _rivals(settings: TheorySettings) -> dict[str, ConsensusMethod]:
     low, high = LOW, settings.high
     root = bounds.best_local_steps(low, high)
     return {
@@ -215,7 +215,7 @@ def _rivals(settings: TheorySettings) -> dict[str, Method]:
 
 
 def _exact(
-    problem: ConsensusProblem, method: Method, high: float
+    problem: ConsensusProblem, method: ConsensusMethod, high: float
 ) -> tuple[float | None, float | None, float | None]:
     """Our bound, the one-step norm and the spectral radius, as far as each speaks."""
     spectral = norm = radius = None

@@ -10,7 +10,7 @@ from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import short
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, to_uint8
-from fedpca_core.study.parts import Chart, Guarantee, Note, Parts, Rows, Section, Table
+from fedpca_core.study.parts import Chart, GuaranteeOf, Note, Parts, Rows, Section, Table
 
 
 def opened(found: Opened, settings: OpenedSettings) -> Parts:
@@ -25,7 +25,7 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
         [[_matrix(found, settings)]],
         rounds=len(table) - 1,
     )
-    yield Guarantee(found)
+    yield GuaranteeOf(found)
     if found.records is not None:
         yield Section(
             "The records",

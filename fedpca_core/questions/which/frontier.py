@@ -235,7 +235,7 @@ def _placed(settings: FrontierSettings) -> list[Placed]:
 
 def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
     """What all candidates take on one problem, of as many clients as are run."""
-    size = costs.Size.of(piece, data)
+    size = costs.ProblemSize.of(piece, data)
     part = min(1.0, most_clients(size.features) / size.clients)
     size = replace(size, clients=math.ceil(size.clients * part), records=size.records * part)
     # All messages are read once, at the end.

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fedpca_core.questions.costs import Size
+from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which.settings import SAMPLES, FrontierSettings
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
@@ -43,7 +43,7 @@ def sized(
     A table keeps some of its clients, drawn by the seed; where nobody says who they are it keeps a
     share of its rows.
     """
-    size = Size.of(settings, data)
+    size = ProblemSize.of(settings, data)
     most = most_clients(size.features)
     if settings.problem == "table":
         if data is None or (size.clients <= most and not settings.client_column):

@@ -15,7 +15,7 @@ from fedpca_core.study.parts import (
     Caption,
     Chart,
     FactsCard,
-    Guarantee,
+    GuaranteeOf,
     Note,
     Parts,
     Rows,
@@ -206,7 +206,7 @@ def card(found: Reconstructed, settings: AttackSettings) -> Parts:
         },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",
     )
-    yield Guarantee(found.facts)
+    yield GuaranteeOf(found.facts)
 
 
 def messages(found: Reconstructed) -> Parts:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS, replayable
-from fedpca_core.questions.attack.differencing import Joined, Read
+from fedpca_core.questions.attack.differencing import NewcomerRead, NewcomersRead
 from fedpca_core.settings import short
 from fedpca_core.study import pictures
 from fedpca_core.study.panels import Curve, Images, Panel
@@ -19,7 +19,7 @@ from fedpca_core.study.pca_settings import AttackSettings
 _SMALLEST = 1e-12
 
 
-def joined_record(joined: Joined, settings: AttackSettings) -> Parts:
+def joined_record(joined: NewcomersRead, settings: AttackSettings) -> Parts:
     """The record beside what the server reads, how near it is, and how sure the server can be."""
     for refusal in refusals(joined.refusals):
         yield Note(refusal)
@@ -33,7 +33,7 @@ def joined_record(joined: Joined, settings: AttackSettings) -> Parts:
     yield Chart("newcomer_view", panels, rows(joined, rounds), rounds=rounds)
 
 
-def sentence(joined: Joined) -> str:
+def sentence(joined: NewcomersRead) -> str:
     """What came of it, method by method, and whose record it is."""
     parts: list[str] = []
     for method, read in joined.found.items():
@@ -66,7 +66,7 @@ def sentence(joined: Joined) -> str:
     return " ".join(parts)
 
 
-def rows(joined: Joined, rounds: int) -> list[list[Images]]:
+def rows(joined: NewcomersRead, rounds: int) -> list[list[Images]]:
     """The record beside what was read from each method, where records are pictures."""
     if joined.pictures is None:
         return []
@@ -83,7 +83,7 @@ def rows(joined: Joined, rounds: int) -> list[list[Images]]:
     return [pictures.lasting(row, rounds)]
 
 
-def _record_panel(joined: Joined) -> Panel:
+def _record_panel(joined: NewcomersRead) -> Panel:
     tall = 1.5 * float(np.abs(joined.record).max())  # wrong guesses may be larger than the page
     names: Any = list(joined.features) or np.arange(1, len(joined.record) + 1)
     curves = [
@@ -102,17 +102,17 @@ def _record_panel(joined: Joined) -> Panel:
     return Panel.of("newcomer_record", curves, y_range=(-tall, tall))
 
 
-def _angle_panel(joined: Joined) -> Panel:
+def _angle_panel(joined: NewcomersRead) -> Panel:
     return Panel.of(
         "newcomer_angle", _curves(joined, lambda read: np.maximum(read.sines, _SMALLEST))
     )
 
 
-def _purity_panel(joined: Joined) -> Panel:
+def _purity_panel(joined: NewcomersRead) -> Panel:
     return Panel.of("newcomer_purity", _curves(joined, lambda read: read.purity))
 
 
-def _curves(joined: Joined, values: Callable[[Read], Any]) -> tuple[Curve, ...]:
+def _curves(joined: NewcomersRead, values: Callable[[NewcomerRead], Any]) -> tuple[Curve, ...]:
     return tuple(
         Curve(METHODS[method].title, np.arange(len(read.sines)), values(read), colour=method)
         for method, read in joined.found.items()

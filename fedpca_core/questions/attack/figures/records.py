@@ -9,7 +9,7 @@ import numpy as np
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.findings import Finding, Status
 from fedpca_core.questions.attack.records.pictures import SHOWN
-from fedpca_core.questions.attack.records.study import MethodRecords, Recovered, stand_in
+from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
 from fedpca_core.questions.home.words import things
 from fedpca_core.settings import short
 from fedpca_core.study.panels import Baseline, Curve, Images, Panel, to_uint8
@@ -19,7 +19,7 @@ from fedpca_core.study.pictures import lasting, mosaic
 from fedpca_core.study.said import caption
 
 
-def records(result: Recovered, settings: AttackSettings) -> Parts:
+def records(result: RecordsTaken, settings: AttackSettings) -> Parts:
     """What is said of it, and the rounds to play."""
     for text in refusals(result.refusals):
         yield Note(text)
@@ -41,7 +41,7 @@ def records(result: Recovered, settings: AttackSettings) -> Parts:
     yield Fold("In full: what it has, why it can be sure, what stood in the way", [full])
 
 
-def headline(method: str, result: Recovered, settings: AttackSettings) -> str:
+def headline(method: str, result: RecordsTaken, settings: AttackSettings) -> str:
     """One line a method, above the pictures: the finding after the last round."""
     one = result.found[method]
     matrix, records = one.findings[-1]
@@ -52,7 +52,7 @@ def _words(
     one: MethodRecords,
     matrix: Finding,
     records: Finding,
-    result: Recovered,
+    result: RecordsTaken,
     settings: AttackSettings,
 ) -> str:
     if records.status is not Status.OPEN:
@@ -67,7 +67,7 @@ def _words(
     )
 
 
-def _verdict(method: str, one: MethodRecords, result: Recovered) -> str:
+def _verdict(method: str, one: MethodRecords, result: RecordsTaken) -> str:
     matrix, records = one.findings[-1]
     common = (
         " What stays open is what all of them have in common, and their common sign; drawn is each "
@@ -81,7 +81,7 @@ def _verdict(method: str, one: MethodRecords, result: Recovered) -> str:
     )
 
 
-def _obstacle(one: MethodRecords, result: Recovered) -> str:
+def _obstacle(one: MethodRecords, result: RecordsTaken) -> str:
     """What stood in the way, where the finding does not say it, and what to try."""
     if one.certified is not None:
         return ""
@@ -96,7 +96,7 @@ def _obstacle(one: MethodRecords, result: Recovered) -> str:
     return one.note
 
 
-def _price(one: MethodRecords, result: Recovered) -> str:
+def _price(one: MethodRecords, result: RecordsTaken) -> str:
     if result.facts.guarantee is None:
         return ""
     return f" The price: the answer is off by a sine of {short(one.answer, 2)} (simulation only)."
@@ -106,11 +106,11 @@ def _things(settings: AttackSettings) -> str:
     return things(stand_in(settings))
 
 
-def _whose(result: Recovered, settings: AttackSettings) -> str:
+def _whose(result: RecordsTaken, settings: AttackSettings) -> str:
     return "that joined" if settings.joined else f"of {result.facts.client(settings.client)}"
 
 
-def rows(result: Recovered, settings: AttackSettings, rounds: int) -> list[list[Images]]:
+def rows(result: RecordsTaken, settings: AttackSettings, rounds: int) -> list[list[Images]]:
     """What every method's server received, what it made of it, and the truth, round by round."""
     return [lasting(_row(method, result, settings), rounds) for method in result.found]
 
@@ -123,7 +123,7 @@ def _came(number: int, columns: int, whose: str) -> str:
     return f"message {number}, {whose}: {shown} columns as pictures"
 
 
-def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Images]:
+def _row(method: str, result: RecordsTaken, settings: AttackSettings) -> list[Images]:
     one, title = result.found[method], METHODS[method].title
     whose = (
         "a sum over clients"
@@ -158,7 +158,7 @@ def _row(method: str, result: Recovered, settings: AttackSettings) -> list[Image
     ]
 
 
-def panel(result: Recovered, settings: AttackSettings) -> Panel:
+def panel(result: RecordsTaken, settings: AttackSettings) -> Panel:
     """Directions that the server holds, round by round."""
     whose = "the sum of all clients" if settings.secure_aggregation else "the client"
     return Panel.of(
@@ -173,7 +173,7 @@ def panel(result: Recovered, settings: AttackSettings) -> Panel:
     )
 
 
-def _tables(result: Recovered) -> Parts:
+def _tables(result: RecordsTaken) -> Parts:
     """The recovered rows, exact cells marked."""
     for method, one in result.found.items():
         if one.table is not None:

@@ -30,7 +30,7 @@ CLIENTS = 5
 
 
 @dataclass(frozen=True)
-class Size:
+class ModelSize:
     """A demonstration: pixels a side, records of a client, components, rounds that are read."""
 
     side: int
@@ -50,10 +50,10 @@ _ALGORITHMS: Mapping[str, Callable[[int, Problem], Algorithm]] = {
     ).prepared(problem.client_data),
 }
 #: By method, as `AttackSettings.elsewhere` names them.
-SIZES: Mapping[str, Size] = {
-    "fedpg": Size(4, 8, 3, 12),
-    "personal": Size(6, 12, 4, 15),
-    "one_shot": Size(8, 10, 10, 1),
+SIZES: Mapping[str, ModelSize] = {
+    "fedpg": ModelSize(4, 8, 3, 12),
+    "personal": ModelSize(6, 12, 4, 15),
+    "one_shot": ModelSize(8, 10, 10, 1),
 }
 
 
@@ -61,7 +61,7 @@ SIZES: Mapping[str, Size] = {
 class FromModels:
     """Records behind uploads that are models."""
 
-    size: Size
+    size: ModelSize
     #: Of the client's matrix as found, relative (simulation only).
     error: float
     #: None where the messages determine no matrix.

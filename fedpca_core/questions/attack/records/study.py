@@ -83,7 +83,7 @@ class MethodRecords:
 
 
 @dataclass(frozen=True, eq=False)
-class Recovered:
+class RecordsTaken:
     """The section's result."""
 
     facts: Facts
@@ -107,7 +107,7 @@ def stand_in(settings: AttackSettings) -> AttackSettings:
     return replace(settings, problem="digits", records_per_client=few, components=10)
 
 
-class ClientRecords(Study[AttackSettings, Recovered]):
+class ClientRecords(Study[AttackSettings, RecordsTaken]):
     """Every method under attack, from its messages to the attacked client's records."""
 
     key: ClassVar[str] = "records"
@@ -122,13 +122,13 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         chosen = stand_in(settings)
         if chosen.fine and chosen.problem in IMAGES:
             chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
-        size = costs.Size.of(chosen, data)
+        size = costs.ProblemSize.of(chosen, data)
         one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
         if settings.unmask and any(map(replayable, settings.attacked)):
             one += costs.replay(size, chosen)
         return costs.prepare(size) + one.times((1 + (settings.joined > 0)) * len(chosen.attacked))
 
-    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Recovered]:
+    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[RecordsTaken]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the records")
         chosen = stand_in(settings)
@@ -148,9 +148,9 @@ class ClientRecords(Study[AttackSettings, Recovered]):
         found: dict[str, MethodRecords] = {}
         refusals: dict[str, str] = {}
 
-        def result() -> Recovered:
+        def result() -> RecordsTaken:
             image = truth.image_shape is not None
-            return Recovered(
+            return RecordsTaken(
                 Facts.of(problem),
                 stands_in,
                 private.shape[1],
@@ -169,7 +169,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
                 method: str = method,
                 begin: float = begin,
                 end: float = end,
-            ) -> Step[Recovered]:
+            ) -> Step[RecordsTaken]:
                 share = begin + (end - begin) * step.fraction
                 if step.result is None:
                     return Step(share, step.text)
@@ -185,7 +185,7 @@ class ClientRecords(Study[AttackSettings, Recovered]):
             yield Step(end, METHODS[method].title, result())
         return result()
 
-    def tables(self, result: Recovered, settings: AttackSettings) -> dict[str, pd.DataFrame]:
+    def tables(self, result: RecordsTaken, settings: AttackSettings) -> dict[str, pd.DataFrame]:
         found = result.found
         summary = pd.DataFrame(
             {
