@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from bench.bench_guides import MEASURES, apart, compared, drawn
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.converge import figures as convergence
 from fedpca_core.questions.converge.study import SHORTEST_GUIDE, Comparison, Convergence
 from fedpca_core.steps import Step, outcome
 from fedpca_core.study.pca_settings import ConvergeSettings
+
+MEASURES = ("relative_error", "kkt", "sin_theta", "consensus_gap")
+
+
+def drawn(number: int) -> ConvergeSettings:
+    """Settings with ε, float32, clients that differ and absent ones, among others."""
+    generator = np.random.default_rng([14, number])
+
+    def one(*of: Any) -> Any:
+        return of[generator.integers(len(of))]
+
+    return ConvergeSettings(
+        problem=one("decay_geometric", "decay_arithmetic"),
+        features=one(12, 20, 40, 80),
+        clients=one(3, 5, 10),
+        components=one(2, 3, 5),
+        samples=one(200, 500, 1000, 5000),
+        decay=one(1.03, 1.05, 1.1, 1.2),
+        condition=one(10.0, 50.0),
+        split=one("even", "uneven"),
+        heterogeneity=one(0.0, 0.3, 0.6, 1.0),
+        epsilon=one(math.inf, math.inf, 1.0, 3.0, 10.0, 100.0),
+        dtype=one("float64", "float32"),
+        inner_rule=one("auto", "fixed"),
+        inner_steps=one(1, 3, 5),
+        adaptive=one(True, False),
+        penalty_factor=one(0.05, 0.15, 0.5),
+        participation=one(1.0, 1.0, 1.0, 0.5),
+        rounds=one(100, 300),
+        starts=one(1, 2),
+        seed=int(generator.integers(1000)),
+        methods=("ssi", "local_power", "local_power_decay", "faps"),
+    )
+
+
+def compared(settings: ConvergeSettings) -> Comparison:
+    """The comparison that the page would draw."""
+    found = outcome(Convergence().run(settings))
+    assert found is not None
+    return found
+
+
+def apart(found: Comparison) -> dict[tuple[str, str], float]:
+    """Largest distance of each dashed line from its run in decades, by method and measure."""
+    result = {}
+    for method in found.tables:
+        for measure in MEASURES:
+            guide, line = found.guide(method, measure), found.line(method, measure, "round")
+            if guide is not None and line is not None:
+                run = line.middle[guide[0].astype(int)]
+                result[method, measure] = float(np.abs(np.log10(guide[1] / run)).max())
+    return result
+
 
 CHOSEN = ConvergeSettings(
     features=20, clients=4, components=3, samples=500, rounds=100, seed=2,
@@ -43,7 +97,7 @@ def test_guides_lie_on_the_medians_they_predict(comparison: Comparison, measure:
     assert titles == {METHODS[method].title for method in wanted}
 
 
-#: Draws with ε and float64, with ε and float32, with float32 alone (`python -m bench guides`: 40).
+#: Draws with ε and float64, with ε and float32, with float32 alone.
 DRAWS = (0, 6, 7, 19, 22, 23, 27, 28)
 
 
