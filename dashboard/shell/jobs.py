@@ -298,7 +298,6 @@ def study(
 
     Parameters
     ----------
-    study : Study
     settings : Settings
         Of the study's class.
     draw : callable

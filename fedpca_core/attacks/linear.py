@@ -56,7 +56,6 @@ def linear(
     ----------
     transcript : Transcript
         What the server saw.
-    client : int
     rounds : int, optional
         Use the first so many rounds; all of them when left out.
     prior : (features, features) float64, optional

@@ -27,7 +27,6 @@ def membership_score(
 
     Parameters
     ----------
-    transcript : Transcript
     first, second : (features, features) float64
         The candidates, for example with and without one record.
     noise : float

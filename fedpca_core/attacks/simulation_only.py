@@ -20,7 +20,6 @@ def mean_of_others(matrices: Array, weights: Array, client: int) -> Array:
     matrices : (clients, features, features) float64
         S_i of every client.
     weights : (clients,) float64
-    client : int
     """
     require(
         len(matrices) > 1,

@@ -18,7 +18,6 @@ def largest_eigenvalue(
     ----------
     product : callable
         The matrix times a vector of unit length, (size,) to (size,).
-    size : int
     accuracy : float
         Relative accuracy. The error of the eigenvalue is of the order of the squared residual of
         its vector, so products end where the residual falls below the root of this.

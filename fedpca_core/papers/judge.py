@@ -92,7 +92,6 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
 
     Parameters
     ----------
-    entry : Entry
     results : callable
         Stored cells by size, of an experiment's key; empty for none.
     anywhere : bool

@@ -35,7 +35,6 @@ def reproduce(
 
     Parameters
     ----------
-    experiment : Experiment
     size : {"paper", "live"}
     seeds : int
         Cells are run from seeds 0 to ``seeds - 1``.

@@ -79,7 +79,6 @@ def gaussian_audit(
     first, second : (runs,) float64
         Scores of runs with the record and with its neighbour; larger speaks for the first. Each run
         has noise of its own.
-    delta : float
     threshold : float
         Chosen before the scores are seen; 0 decides a log-likelihood ratio.
     """

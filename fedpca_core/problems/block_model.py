@@ -43,7 +43,6 @@ def block_model(
     networks : int
         Networks of each machine. The paper has 1; at 1 the noise that its theorem asks for drowns
         the communities, at 64 (of 1000 nodes) the published picture returns.
-    seed : int
     normalised : bool
         Whether rows get norm 1. Left as they are, they have a squared norm of their degree, and
         noise that is calibrated to norm 1 protects nothing.

@@ -93,7 +93,6 @@ def read_whole_moments(
         As for `read_moments`; that it is a table with these columns counts as public.
     columns : sequence of str
         Features, in this order; empty for an NPY file, whose columns have no names.
-    clip_norm : float
 
     Raises
     ------

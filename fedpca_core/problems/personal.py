@@ -51,7 +51,6 @@ def personal(
 
     Parameters
     ----------
-    features, components, clients : int
     samples : int
         Records of every client.
     spread : float
@@ -59,8 +58,6 @@ def personal(
     reading : {"std", "literal"}
         Whether that number is the standard deviation of the entries or their variance. The paper
         writes variance, but its findings appear only for the standard deviation.
-    noise_variance : float
-    seed : int
 
     Returns
     -------
@@ -117,12 +114,10 @@ def personal_records(
     ----------
     problem : Problem
         With its blocks.
-    components : int
     samples : int
         Records from which each client learns, drawn at random; the others are fresh.
     noise_variance : float
         What the methods are told.
-    seed : int
 
     Returns
     -------

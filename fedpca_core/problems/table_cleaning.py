@@ -92,7 +92,6 @@ def clean_table(
 
     Parameters
     ----------
-    frame : pandas.DataFrame
     columns : sequence of str, optional
         The features; by default every numeric column except the client column.
     client_column : str, optional

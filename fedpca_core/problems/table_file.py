@@ -44,7 +44,6 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
 
     Parameters
     ----------
-    content : bytes
     name : str
         What to call the file in messages.
     missing : sequence of str

@@ -57,7 +57,6 @@ def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic
     test : int
         Test records; half of them attacks, equally of the types flood, scan, exfiltration and
         beacon.
-    seed : int
 
     Notes
     -----

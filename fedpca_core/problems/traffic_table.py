@@ -82,7 +82,6 @@ def read_traffic(
 
     Parameters
     ----------
-    content : bytes
     name : str
         The file's name, for sentences.
     label_column : str

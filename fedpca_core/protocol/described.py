@@ -73,7 +73,6 @@ def made(
 
     Parameters
     ----------
-    kind : dataclass
     values : mapping
     where : str
         What to call them in a sentence: "The parameters of SSI".

@@ -37,7 +37,6 @@ def provide(
 
     Parameters
     ----------
-    one : DataSet
     folder : path
         Where they are put.
     given : sequence of path

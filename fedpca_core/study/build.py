@@ -54,7 +54,6 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
 
     Parameters
     ----------
-    settings : ConvergeSettings
     data : OwnData, optional
         The visitor's own file, for the problem "table": a link cannot carry it.
 

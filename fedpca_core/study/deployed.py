@@ -37,7 +37,6 @@ def deployment_of(
         Of a page with the channel's parameters (participation, precision, sums, noise).
     client : int
         The attacked one.
-    rounds : int
     centring : {"", "none", "own", "announced", "secret"}
         Empty: nothing, or a mean that is announced, as the problem has it.
     earlier : Transcript, optional

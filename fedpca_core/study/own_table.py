@@ -109,7 +109,6 @@ def fitting(settings: S, facts: TableFacts, *, rows_each: int = 1, labels: int =
     ----------
     settings : Settings
         With ``client_column``, ``columns`` and ``clients``; ``components`` where there are any.
-    facts : TableFacts
     rows_each : int
         Rows that a client needs.
     labels : int
@@ -153,7 +152,6 @@ def own_problem(
     ----------
     settings : Settings
         With `TABLE_FIELDS`, ``clients`` and ``seed``.
-    data : OwnData or None
     also : tuple of str
         Columns that are needed besides those that were chosen.
     **how

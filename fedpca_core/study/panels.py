@@ -129,7 +129,6 @@ def plot(
 
     Parameters
     ----------
-    table : pandas.DataFrame
     x, y, by : str
         Columns. Where several rows share a value of ``x``, the curve is their median and its band
         spans all of them.

@@ -121,7 +121,6 @@ def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: i
         c_i, the smallest eigenvalue of ``Z^T S_i Z``.
     penalty : (clients,) float64
         beta_i, positive.
-    limit : int
 
     Returns
     -------
@@ -145,7 +144,6 @@ def adapt(state: ClientState, received: Array) -> None:
 
     Parameters
     ----------
-    state : ClientState
     received : (features, components) float64
         Z as the clients received it.
     """

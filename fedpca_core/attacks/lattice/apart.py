@@ -41,7 +41,6 @@ def take_apart(
     ----------
     beliefs : sequence of Belief
         After every round.
-    deployment : Deployment
     apart : callable
         How one matrix is taken apart: states on the way, the last one counts.
     work : float

@@ -45,7 +45,6 @@ def counts_of(factor: Factor, mean: Array | None) -> Array:
 
     Parameters
     ----------
-    factor : Factor
     mean : (features,) float64 or None
         What was subtracted; None for nothing. Where it is one half nothing follows for that column.
     """
@@ -112,7 +111,6 @@ def sets_of_records(counts: IntArray, samples: int, work: int) -> tuple[list[Int
     Parameters
     ----------
     counts : (features, features) int64
-    samples : int
     work : int
         Numbers of ones that are tried at most.
 

@@ -21,7 +21,6 @@ def short_vectors(basis: Array, bound: float, nodes: int = 50_000) -> Array | No
     ----------
     basis : (dimension, dimension) float64
         Rows, best reduced.
-    bound : float
     nodes : int
         Most branches to look at.
 

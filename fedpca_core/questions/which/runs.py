@@ -101,8 +101,6 @@ def made(
 
     Parameters
     ----------
-    method : str
-    settings : FrontierSettings
     problem : Problem
         Of `problem_of`, or one that differs from it by records.
     rounds : int, optional

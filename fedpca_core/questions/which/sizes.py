@@ -90,7 +90,6 @@ def said(settings: FrontierSettings, data: OwnData | None, clients: int) -> str:
     ----------
     settings : FrontierSettings
         As they were asked for.
-    data : OwnData, optional
     clients : int
         That were run.
     """
