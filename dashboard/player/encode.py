@@ -293,10 +293,45 @@ def encode(
     choosable: bool = False,
     lecture: Lecture | None = None,
 ) -> bytes:
-    """Return the whole view as the bytes the browser decodes; arguments as in `replay`.
+    """Return the whole view as the bytes the browser decodes.
 
-    Raises InvalidInput: if lengths do not fit the number of rounds, a key is used twice, or there
-    is nothing to show.
+    Parameters
+    ----------
+    key : str
+        Unique on the page; keeps the view's identity over reruns.
+    rounds : int
+        K; frames and curves have K + 1 entries, the first is the start.
+    panels : sequence of Panel or Heat
+        Shown side by side where there is room.
+    images : sequence of rows of Images
+        Shown above the panels, every row on its own line.
+    round_label : str
+        What a step is called ("round", "iteration").
+    start : int, optional
+        The round shown first; default the last. Later runs keep the reader's round, cut to the
+        new length; as long as nobody has moved, the default keeps showing the last.
+    playback : bool
+        False leaves out the transport, the cursor and the read-out.
+    stage : Stage, optional
+        Clients, messages and the server, above everything else; the view becomes one scene that
+        fits on a screen, with the pictures beside the charts and without the read-out.
+    sentences : sequence of str
+        One for each round, the start included: what has just happened; none for no line.
+    autoplay : bool
+        Play once when the view opens, or when it has got more than a start, unless the reader
+        prefers less motion.
+    run : Run, optional
+        With it the curves of the run before stay as a ghost, and a run can be pinned.
+    lecture : Lecture, optional
+        How it is shown to a room.
+    choosable : bool
+        Whether a click on a curve is told to the server.
+
+    Raises
+    ------
+    InvalidInput
+        If lengths do not fit the number of rounds, a key is used twice, or there is nothing to
+        show.
     """
     require(rounds >= 0, f"The view {key!r} has {rounds} rounds; give 0 or more.")
     require(
