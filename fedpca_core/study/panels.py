@@ -233,9 +233,12 @@ class Panel:
     marks: tuple[Mark, ...] = ()
 
     @classmethod
-    def of(cls, key: str, curves: Sequence[Curve], **more: Any) -> Panel:
-        """The panel as `panels.toml` describes it, with what depends on the result."""
-        return cls(key, curves=tuple(curves), **_described()[key] | more)
+    def of(cls, name: str, curves: Sequence[Curve], **more: Any) -> Panel:
+        """The panel that `panels.toml` describes, with what depends on the result.
+
+        Its key is the name, unless another page has a panel of that key.
+        """
+        return cls(curves=tuple(curves), **{"key": name} | _described()[name] | more)
 
     def __post_init__(self) -> None:
         who = f"Panel {self.key!r}"

@@ -509,60 +509,23 @@ def learning(found: Learnt, settings: AnomalySettings) -> Parts:
 
 def excess_loss(found: Learnt, settings: AnomalySettings) -> Panel:
     """Excess loss of the variants against rounds."""
-    return _approach(
-        found,
-        settings,
-        key="approach",
-        column="excess_loss",
-        lowest=1e-14,
-        title="Loss beyond centralised PCA",
-        y_title="excess reconstruction loss per record",
-        description="Excess reconstruction loss of the corrected and the printed rules against "
-        "communication rounds, logarithmic.",
-    )
+    return Panel.of("approach", _approach(found, settings, "excess_loss", 1e-14))
 
 
 def distance(found: Learnt, settings: AnomalySettings) -> Panel:
     """Subspace distance of the variants against rounds."""
-    return _approach(
-        found,
-        settings,
-        key="distance",
-        column="distance",
-        lowest=1e-12,
-        title="Distance to the centralised subspace",
-        y_title="‖sin Θ‖ / √k",
-        description="Distance to the centralised subspace against communication rounds.",
-    )
+    return Panel.of("anomaly-distance", _approach(found, settings, "distance", 1e-12))
 
 
 def _approach(
-    found: Learnt,
-    settings: AnomalySettings,
-    *,
-    key: str,
-    column: str,
-    lowest: float,
-    title: str,
-    y_title: str,
-    description: str,
-) -> Panel:
-    return Panel(
-        key=key,
-        title=title,
-        x_title="communication round",
-        y_title=y_title,
-        curves=plot(
-            Learning().tables(found, settings)["approach"],
-            *("round", column, "method"),
-            colours={name: colour(name) for name in found.approach},
-            least=lowest,
-            spread=False,
-        ),
-        integer_x=True,
-        height=400,
-        description=description,
-        simulation_only=True,
+    found: Learnt, settings: AnomalySettings, column: str, lowest: float
+) -> tuple[Curve, ...]:
+    return plot(
+        Learning().tables(found, settings)["approach"],
+        *("round", column, "method"),
+        colours={name: colour(name) for name in found.approach},
+        least=lowest,
+        spread=False,
     )
 
 
@@ -574,63 +537,33 @@ def progress(table: pd.DataFrame) -> list[Panel]:
     table = table[table["round"] > 0]  # at the start everything agrees, and a logarithm has no zero
     tidy = table.melt("round")
 
-    def panel(
-        key: str, title: str, y_title: str, description: str, curves: Mapping[str, tuple[str, str]]
-    ) -> Panel:
-        log = key != "lagrangian"
-        return Panel(
-            key=key,
-            title=title,
-            x_title="communication round",
-            y_title=y_title,
-            curves=plot(
+    def panel(name: str, curves: Mapping[str, tuple[str, str]]) -> Panel:
+        return Panel.of(
+            name,
+            plot(
                 tidy,
                 *("round", "value", "variable"),
-                names={column: name for column, (name, _) in curves.items()},
+                names={column: title for column, (title, _) in curves.items()},
                 colours={column: look for column, (_, look) in curves.items()},
-                least=1e-18 if log else -np.inf,
+                least=-np.inf if name == "lagrangian" else 1e-18,
                 spread=False,
             ),
-            log_y=log,
-            follows=False,
-            integer_x=True,
-            height=300,
-            description=description,
-            simulation_only=key != "departure",
         )
 
     return [
         panel(
             "progress",
-            "Progress measure P = consensus + stationarity",
-            "squared norm",
-            "Consensus gap and squared gradient over rounds.",
             {
                 "consensus": ("consensus Σ‖Uᵢ−Z‖²", "series 0"),
                 "stationarity": ("stationarity Σ‖grad ℒ‖²", "series 1"),
             },
         ),
-        panel(
-            "lagrangian",
-            "Augmented Lagrangian",
-            "ℒ",
-            "Augmented Lagrangian over rounds.",
-            {"lagrangian": ("ℒ over all clients", "series 2")},
-        ),
+        panel("lagrangian", {"lagrangian": ("ℒ over all clients", "series 2")}),
         panel(
             "duals",
-            "Duals",
-            "size",
-            "Norm of the sum of all duals, which must stay at rounding, and the largest dual.",
             {"dual_sum": ("‖Σ Yᵢ‖", "series 4"), "dual_size": ("max |Yᵢ|", "series 3")},
         ),
-        panel(
-            "departure",
-            "The average is not orthonormal",
-            "‖ZᵀZ − I‖",
-            "Departure of the consensus average from orthonormality over rounds.",
-            {"departure": ("‖ZᵀZ − I‖", "series 5")},
-        ),
+        panel("departure", {"departure": ("‖ZᵀZ − I‖", "series 5")}),
     ]
 
 
@@ -767,52 +700,25 @@ def leaks(found: Leaked, settings: AnomalySettings) -> Parts:
 
 def error_panels(found: Leaked) -> list[Panel]:
     """Relative errors of both readings, which need the truth."""
-    readings = [
-        (
-            "outside",
-            "Read off the dual: what the model leaves out",
-            "communication round",
-            Curve(
-                "after each participation",
-                found.rounds,
-                np.maximum(found.errors, ROUNDING),
-                colour=found.title,
-                marker=True,
-            ),
-            "Relative error of what the server reads off the replayed dual.",
+    readings = {
+        "outside": Curve(
+            "after each participation",
+            found.rounds,
+            np.maximum(found.errors, ROUNDING),
+            colour=found.title,
+            marker=True,
         )
-    ]
+    }
     if found.fitted:
-        readings.append(
-            (
-                "fitted",
-                "Fitted: the whole covariance",
-                "participations used",
-                Curve(
-                    "Levenberg–Marquardt",
-                    np.arange(1, len(found.fitted) + 1),
-                    np.maximum(found.fitted, ROUNDING),
-                    colour="series 1",
-                    marker=True,
-                ),
-                "Relative error of the covariance fitted to the first participations.",
-            )
+        readings["fitted"] = Curve(
+            "Levenberg–Marquardt",
+            np.arange(1, len(found.fitted) + 1),
+            np.maximum(found.fitted, ROUNDING),
+            colour="series 1",
+            marker=True,
         )
-    return [
-        Panel(
-            key=key,
-            title=title,
-            x_title=x_title,
-            y_title="relative error",
-            curves=(curve,),
-            baselines=(Baseline("guessing zero", 1.0),),
-            follows=False,
-            integer_x=True,
-            description=description,
-            simulation_only=True,
-        )
-        for key, title, x_title, curve, description in readings
-    ]
+    guessing = (Baseline("guessing zero", 1.0),)
+    return [Panel.of(name, (one,), baselines=guessing) for name, one in readings.items()]
 
 
 def what_is_read(found: Leaked) -> str:

@@ -124,47 +124,28 @@ def error_panel(found: Reconstructed) -> Panel:
 
 def angle_panel(found: Reconstructed) -> Panel:
     """How well the reconstruction shows the client's own leading directions."""
-    return _panel(
-        found,
-        "angles",
-        "The client's own leading space",
-        "sine of the largest principal angle to it",
-        "Sine of the largest principal angle between the leading eigenspaces of the "
-        "reconstructed and the true second-moment matrix after each round.",
-    )
+    return Panel.of("angles", _curves(found, "angles"))
 
 
 def progress_panel(found: Reconstructed) -> Panel:
     """How far each method itself has converged, on the same round axis."""
-    return _panel(
-        found,
-        "progress",
-        "How far the method has come",
-        "sine of the largest principal angle",
-        "Sine of the largest principal angle to the true subspace after each round.",
+    return Panel.of(
+        "attack-progress", _curves({m: o.progress for m, o in found.recoveries.items()})
     )
 
 
-def _panel(found: Reconstructed, field: str, title: str, y_title: str, description: str) -> Panel:
+def _curves(found: Reconstructed, field: str) -> list[Curve]:
+    """A curve of each method against the rounds."""
     series = {method: getattr(one, field) for method, one in found.recoveries.items()}
-    return Panel(
-        key=field,
-        title=title,
-        x_title="communication round",
-        y_title=y_title,
-        curves=tuple(
-            Curve(
-                name=METHODS[method].title,
-                x=np.arange(len(values)),
-                y=np.maximum(values, ROUNDING),
-                colour=method,
-            )
-            for method, values in series.items()
-        ),
-        integer_x=True,
-        simulation_only=True,
-        description=description,
-    )
+    return [
+        Curve(
+            METHODS[method].title,
+            np.arange(len(values)),
+            np.maximum(values, ROUNDING),
+            colour=method,
+        )
+        for method, values in series.items()
+    ]
 
 
 def verdict(found: Reconstructed) -> str:
