@@ -129,9 +129,7 @@ def angle_panel(found: Reconstructed) -> Panel:
 
 def progress_panel(found: Reconstructed) -> Panel:
     """How far each method itself has converged, on the same round axis."""
-    return Panel.of(
-        "attack-progress", _curves({m: o.progress for m, o in found.recoveries.items()})
-    )
+    return Panel.of("attack-progress", _curves(found, "progress"))
 
 
 def _curves(found: Reconstructed, field: str) -> list[Curve]:
