@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import formulas, guarantee, jobs, layout, own_table, presets, script, share
+from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
-from dashboard.shell.parts import drawing
+from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import attack
 from fedpca_core.questions.attack.figures import covariance
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.study.parts import About
 from fedpca_core.study.pca_settings import IMAGES, AttackSettings, ConvergeSettings
 
 STUDY = ClientReconstruction()
@@ -115,7 +116,7 @@ job = jobs.study(
 own_table.remedy_of(controls, job)
 with st.expander("Who attacks, and what it knows"):
     card()
-formulas.reconstruction()
+lay_out([About.of("reconstruction")])
 sections = attack.further(controls, data)
 
 settings = controls.settings()

@@ -7,15 +7,16 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import formulas, guarantee, jobs, layout, own_table, presets, script, share
+from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
 from dashboard.shell.data import own_data, problem_controls
-from dashboard.shell.parts import drawing
+from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge import figures
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import About
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.study import Study
 
@@ -115,7 +116,6 @@ def further() -> None:
 with chart:
     comparison()
 costs()
-formulas.measures()
-formulas.rates()
+lay_out([About.of("measures"), About.of("rates")])
 further()
 controls.whole()

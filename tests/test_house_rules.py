@@ -506,7 +506,7 @@ def test_numbers_of_papers_come_from_the_registry():
 @pytest.mark.parametrize(("file", "asks"), [("panels", r"Panel\.of"), ("about", r"About\.of")])
 def test_every_text_in_a_file_is_shown_and_no_paper_is_quoted_there(file, asks):
     written = tomllib.loads((ROOT / "fedpca_core" / f"{file}.toml").read_text("utf-8"))
-    code = "".join(path.read_text("utf-8") for path in python_files("fedpca_core", "dashboard"))
+    code = "".join(path.read_text("utf-8") for path in python_files(*ROOMS))
     assert set(re.findall(rf'{asks}\(\s*"([\w-]+)"', code)) <= written.keys()
     assert [name for name in written if f'"{name}"' not in code] == []
     texts = [text for one in written.values() for text in one.values() if isinstance(text, str)]

@@ -31,6 +31,7 @@ from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTak
 from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import About
 from fedpca_core.study.pca_settings import FINER, AttackSettings
 
 RECORDS, REPLAY, DEFENCES, NEWCOMER = ClientRecords(), ReplayAttack(), Defences(), OneMoreRecord()
@@ -74,17 +75,7 @@ def dials(controls: Controls[AttackSettings]) -> None:
         controls.parameter("once")
         if any(map(replayable, controls.values["attacked"])):
             controls.parameter("unmask")
-    layout.about(
-        "How records follow from a matrix",
-        "A second-moment matrix fixes a client's records up to a rotation. Whole numbers fix the "
-        "rotation, as long as the client holds fewer records than features: the rotated records "
-        "generate a lattice, whose shortest vectors show the axes. Whether the result is right is "
-        "decided without the truth, by its distance to the grid over all features. The parts are "
-        "known (lattice reduction; hidden subset sums); we know of no published attack of this "
-        "kind.",
-        source="Lenstra, Lenstra and Lovász (1982); Nguyen and Stern (1999); Coron and Gini "
-        "(2020).",
-    )
+    lay_out([About.of("records-from-matrix")])
 
 
 def _stood_in(chosen: AttackSettings) -> None:

@@ -113,23 +113,10 @@ def convergence(found: Measured) -> list[Panel]:
         exact = f"exact worst case here: {found.norm:.4f}"
         lines.append(Baseline(exact, found.norm, simulation_only=True))
     return [
-        Panel(
-            key="theory-norm",
-            title="The norm of the theorems",
-            x_title="round",
-            y_title="Φ relative to the start",
-            curves=tuple(curves),
-            integer_x=True,
-            description="Distance to the optimum in the norm of the theorems, round by round, with "
-            "what the chosen theorem and our own bound promise.",
-            height=380,
-        ),
-        Panel(
-            key="theory-factor",
-            title="Contraction in each round",
-            x_title="round",
-            y_title="Φ after / Φ before",
-            curves=(
+        Panel.of("theory-norm", curves),
+        Panel.of(
+            "theory-factor",
+            (
                 Curve(
                     "factor of the round",
                     rounds[: len(course.contractions) + 1],
@@ -140,11 +127,6 @@ def convergence(found: Measured) -> list[Panel]:
                 ),
             ),
             baselines=tuple(lines),
-            log_y=False,
-            integer_x=True,
-            description="By what factor each round shrinks the distance, with horizontal lines at "
-            "the claimed factor, our bound and the exact worst case.",
-            height=380,
         ),
     ]
 
@@ -187,22 +169,14 @@ def rivals(found: Measured, settings: TheorySettings) -> Panel:
     """Distance of the average to the minimiser, all methods on one problem."""
     table = AgainstClaims().tables(found, settings)["curves"]
     table = table[table["method"] != "chosen"]
-    return Panel(
-        key="theory-rivals",
-        title="",
-        x_title="communication round",
-        y_title="distance of the average to the minimiser",
-        curves=plot(
+    return Panel.of(
+        "theory-rivals",
+        plot(
             table.assign(distance=table["distance"].clip(ROUNDING, 1e12)),
             *("round", "distance", "method"),
             colours=in_turn(found.rivals),
             spread=False,
         ),
-        integer_x=True,
-        description="Relative distance to the common minimiser for FedAvg, gradient descent, "
-        "Scaffnew, exact Uzawa and ADMM. FedAvg stops at a floor.",
-        height=400,
-        simulation_only=True,
     )
 
 
@@ -282,20 +256,11 @@ def against_penalty(found: Factors, settings: TheorySettings) -> Panel:
     best, factor = found.best
     if best > 0:
         curves.append(_vertical("best r for Theorem 1", best, 0.6, factor))
-    return Panel(
-        key="theory-penalty",
-        title="Against the penalty (exact solves)",
-        x_title="penalty factor r / λ",
-        y_title="factor of a round",
-        curves=tuple(curves),
+    return Panel.of(
+        "theory-penalty",
+        curves,
         baselines=(SILENT,),
-        log_x=True,
-        log_y=False,
-        follows=False,
         axes_id=f"theory-penalty-{settings.condition}",
-        description="Claimed and exact factors against the penalty; above 1 the claim says "
-        "nothing.",
-        height=400,
     )
 
 
@@ -315,21 +280,11 @@ def against_steps(found: Factors, settings: TheorySettings) -> Panel:
         rates = found.step_rates["this problem"]
         title = "Scaffnew, asymptotic, this problem"
         curves.append(Curve(title, found.steps, rates, colour="series 5", simulation_only=True))
-    return Panel(
-        key="theory-steps",
-        title="Against local steps (r = 0)",
-        x_title="local steps n",
-        y_title="factor of a round",
-        curves=(*curves, _vertical("√κ", found.root, 0.0, 1.2)),
+    return Panel.of(
+        "theory-steps",
+        (*curves, _vertical("√κ", found.root, 0.0, 1.2)),
         baselines=(SILENT,),
-        log_x=True,
-        log_y=False,
-        y_range=(0.0, 1.6),
-        follows=False,
         axes_id=f"theory-steps-{settings.condition}",
-        description="Claimed and exact factors against the number of local steps, with a mark at "
-        "the square root of the condition number.",
-        height=400,
     )
 
 
@@ -414,14 +369,4 @@ FOR_PCA = Fold(
 )
 
 #: Why Theorem 3 holds although a step of its proof does not.
-REPAIR = About(
-    "Theorem 3 holds for any strongly convex smooth functions",
-    "Gradient steps end within ((L−λ)/(2r+L+λ))ⁿ of their first distance to the exact solve "
-    "Y⁺. An inequality in the proof of Lemma 11, which bounds that distance, is false; the "
-    "identity below takes its place, quadratic or not. M inverts the mean of the local "
-    "problem's Hessian between Y⁺ and the optimum, B = ωM − I, and ‖B‖ and ‖rM‖ are the two "
-    "terms of ρ of Theorem 1. So the distance times ω is at most (1 + ρ)Φ, hence 2Φ wherever "
-    "the claim speaks. Theorems 9 and 10 are proved for quadratics only.",
-    formula=r"\omega\,(Y^+ - Kz) = (\omega E_Z - E_H) - B\,E_H - rM\,\omega E_Z",
-    papers=("dfl",),
-)
+REPAIR = About.of("theory-repair")

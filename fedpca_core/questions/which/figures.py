@@ -90,19 +90,12 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
             labels=[hover(row, settings) for _, row in front.iterrows()],
         )
     )
-    return Panel(
-        key="frontier",
-        title="",
+    return Panel.of(
+        "frontier",
+        curves,
         x_title=axis_title(across),
         y_title=axis_title(upward),
-        curves=tuple(curves),
-        log_x=True,
-        follows=False,
-        height=480,
         axes_id=f"frontier-{across}-{upward}",
-        description="Every method at every value: medians over the seeds with whiskers over all of "
-        "them, and the front of those that no other beats on both axes.",
-        simulation_only=True,
     )
 
 
@@ -251,12 +244,9 @@ def speed(found: Advice, settings: FrontierSettings) -> Panel:
     names = titles + ", " + paths["run"].map(ways) if several else titles
     named_paths = paths.assign(name=names)
     limit = settings.most_lost
-    return Panel(
-        key="advice",
-        title="Variance lost, round by round",
-        x_title="rounds",
-        y_title=AXES["unexplained"].lower(),
-        curves=plot(
+    return Panel.of(
+        "advice",
+        plot(
             named_paths,
             "round",
             "unexplained",
@@ -265,13 +255,8 @@ def speed(found: Advice, settings: FrontierSettings) -> Panel:
             least=FLOORS["unexplained"],
             marker=True,
         ),
+        y_title=AXES["unexplained"].lower(),
         baselines=() if math.isinf(limit) else (Baseline("at most", limit),),
-        log_x=True,
-        follows=False,
-        height=300,
-        description="What every candidate has lost of the variance after every round: medians, "
-        "with bands over the seeds; and what was asked for.",
-        simulation_only=True,
     )
 
 
