@@ -8,7 +8,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.algorithms.faps import inner as faps_inner
 from fedpca_core.algorithms.faps import rules as faps_rules
-from fedpca_core.algorithms.faps.operator import low_rank_part
+from fedpca_core.algorithms.faps.inner import low_rank_part
 from fedpca_core.algorithms.faps.rules import largest_stable_steps
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array

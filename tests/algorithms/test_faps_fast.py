@@ -7,6 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.algorithms.faps import coordinates
+from fedpca_core.algorithms.faps import fast as faps_fast
 from fedpca_core.algorithms.faps import inner as faps_inner
 from fedpca_core.arrays import Array
 from fedpca_core.problems.client_data import ClientData
@@ -51,8 +52,8 @@ def test_a_run_equals_the_loop(
     algorithm = fp.FAPS(COMPONENTS, **options)
     quick = fp.simulate(problem, algorithm, rounds=12, seed=3, participation=participation)
     everybody = lambda rule, *_: np.ones(len(rule.budget), dtype=bool)  # noqa: E731
-    monkeypatch.setattr(faps_inner, "iterate_in_coordinates", everybody)
-    monkeypatch.setattr(faps_inner, "iterate_as_planned", faps_inner.iterate)
+    monkeypatch.setattr(faps_fast, "iterate_in_coordinates", everybody)
+    monkeypatch.setattr(faps_fast, "iterate_as_planned", faps_inner.iterate)
     plain = fp.simulate(problem, algorithm, rounds=12, seed=3, participation=participation)
     assert np.allclose(quick.estimates, plain.estimates, rtol=0, atol=1e-10)
     assert np.array_equal(quick.local_products, plain.local_products)
@@ -90,7 +91,7 @@ def test_dependent_columns_are_left_to_the_plain_loop(monkeypatch: pytest.Monkey
         left.append(plain(*arguments))
         return left[-1]
 
-    monkeypatch.setattr(faps_inner, "iterate_in_coordinates", watched)
+    monkeypatch.setattr(faps_fast, "iterate_in_coordinates", watched)
     # Frames that a client draws itself and a tiny penalty: H is S_i, of rank 2, and little else.
     algorithm = fp.FAPS(
         COMPONENTS, inner_rule="fixed", penalty_factor=1e-9, private_start=True, adaptive=False

@@ -18,7 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.faps.inner import answer, join, solve
+from fedpca_core.algorithms.faps.fast import solve
+from fedpca_core.algorithms.faps.inner import answer, join
 from fedpca_core.algorithms.faps.rules import (
     INNER_RULES,
     InnerRule,

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedpca_core.algorithms.faps.operator import first_image, follow, low_rank_part
+from fedpca_core.algorithms.faps.coordinates import iterate_in_coordinates
+from fedpca_core.algorithms.faps.inner import (
+    first_image,
+    follow,
+    iterate,
+    low_rank_part,
+    multiplier,
+)
 from fedpca_core.algorithms.faps.rules import InnerRule
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, IntArray
@@ -24,6 +31,21 @@ STRETCH = 5
 BEARABLE = 1e4
 #: Five products with matrices beyond these norms, squared for a Gram matrix, overflow or vanish.
 _LEAST, _MOST = 1e-25, 1e25
+
+
+def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> None:
+    """Advance X_i, S_i X_i and W_i in ``state`` by this round's iterations ``X <- orth(H X)``."""
+    if rule.test != "none":
+        made = iterate(rule, data, state, received)
+    else:
+        made, left = rule.budget, rule
+        if data.factors is not None and not rule.follow:
+            left = rule.without(~iterate_in_coordinates(rule, data, state, received))
+        if left.budget.any():
+            iterate_as_planned(left, data, state, received)
+    data.charge(made)
+    state.steps = made.astype(float)
+    state.multiplier = multiplier(state.frame, state.product)
 
 
 def iterate_as_planned(
