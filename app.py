@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from dashboard.classroom import phones  # noqa: E402
 from dashboard.shell.document import Document  # noqa: E402
 from dashboard.shell.guard import Guard, status  # noqa: E402
 
@@ -31,9 +32,10 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 def routes() -> list[BaseRoute]:
-    """The status page, and the documentation where ``make docs`` has built it."""
+    """The status page, rooms for phones, and the documentation where ``make docs`` has built it."""
     built = Path(os.environ.get("FEDPCA_DOCS") or ROOT / "site")
-    served: list[BaseRoute] = [Route("/status", status)]
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    served: list[BaseRoute] = [Route("/status", status), *phones.routes(f"/{base}" if base else "")]
     if (built / "index.html").is_file():
         served.append(Mount("/docs", StaticFiles(directory=built, html=True)))
     return served

@@ -113,7 +113,9 @@ class Document:
                 # Streamlit sends the document of a deep link compressed.
                 if headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
-                changed = rewritten(body).replace(_TITLE, head(_address(scope)), 1)
+                changed = body  # the guides and the page for phones are theirs to write
+                if _TITLE in body:
+                    changed = rewritten(body).replace(_TITLE, head(_address(scope)), 1)
                 # They are of Streamlit's file: another length, and unchanged when ours is not.
                 for name in ("content-encoding", "content-length", "etag", "last-modified"):
                     if name in headers:
