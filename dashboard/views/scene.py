@@ -33,7 +33,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target, in_short
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.story import CHAPTERS, FAIR
+from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
 from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import short
 from fedpca_core.study.pictures import mosaic
@@ -175,7 +175,7 @@ def draw(
     settings: SceneSettings,
     *,
     asking: bool = False,
-    guess: float | None = None,
+    guess: str | None = None,
     attack: Callable[[], None] | None = None,
 ) -> None:
     """The whole picture, playing when it opens.
@@ -184,7 +184,7 @@ def draw(
     ----------
     asking : bool
         Show the beginning only: the reader is asked what will come.
-    guess : float, optional
+    guess : str, optional
         What the reader expects: a round, or an ε where the errors at every ε are drawn.
     attack : callable, optional
         What the button below one of two methods does, where an attack was left waiting.
@@ -199,7 +199,12 @@ def draw(
         key="scene",
         rounds=scene.rounds,
         stage=_duel(scene, settings) if duel else _stage(scene, settings, whole),
-        images=[[_truth(scene, settings), *_held(scene, settings)]],
+        images=[
+            [
+                _truth(scene, settings),
+                *(_learnt(scene) if _answer_only(settings) else _held(scene, settings)),
+            ]
+        ],
         panels=[
             _angles(scene, settings)
             if duel
@@ -220,10 +225,19 @@ def draw(
             settings.section,
             {
                 "answer": _named("answer", settings) if duel else [METHODS[settings.method].title],
-                "attack": _named("attack", settings) if duel else [attack_on(scene, settings)],
+                "attack": _named("attack", settings)
+                if duel
+                else []
+                if _answer_only(settings)
+                else [attack_on(scene, settings)],
             },
         ),
     )
+
+
+def _answer_only(settings: SceneSettings) -> bool:
+    """Whether a step of the story asks for the answer before it asks for the attack."""
+    return settings.step in CHAPTERS and CHAPTERS[settings.step].shows == "answer"
 
 
 def _named(what: str, settings: SceneSettings) -> list[str]:
@@ -300,6 +314,9 @@ def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
     answer = f"its answer is off by {angle(scene.sines[k])}"
     if k == 0:
         return f"Nothing has been sent yet; {answer}."
+    if _answer_only(settings):
+        off = angle(scene.sines[k])
+        return f"After {k} message{'' if k == 1 else 's'} the answer is off by {off}."
     # Who takes part now and then sends fewer messages than there are rounds.
     step = "message" if settings.participation == 1 else "round"
     both = " of both runs" if settings.joined else ""
@@ -391,6 +408,8 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
         return "has received nothing"
     (matrix, records), name = scene.findings[k], who(settings, scene.facts)
     sent = f"\n{scene.uploaded[k] / 1e3:,.0f} kB received"
+    if _answer_only(settings):
+        return f"off by {angle(scene.sines[k])}{sent}"
     if records.status is Status.OPEN:
         return f"has every {'newcomer' if settings.joined else f'record of {name}'}{sent}"
     if matrix.status is Status.PROVED_CLOSED:
@@ -435,6 +454,22 @@ def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
     ]
 
 
+def _learnt(scene: Scene) -> list[Images]:
+    """The answer as pictures, where a step does not show yet what leaks."""
+    return [
+        Images(
+            "What all learn",
+            _frames(scene.answer.components),
+            palette="diverging",
+            size=360,
+            show_scale=False,
+            captions=[f"off by {angle(sine)}" for sine in scene.sines],
+            simulation_only=True,
+            description="The components of the answer as pictures.",
+        )
+    ]
+
+
 def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
     """The findings after a round in one line, below what the server holds."""
     matrix, records = scene.findings[k]
@@ -465,17 +500,28 @@ def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:
     return np.stack(found)
 
 
-def _guess(guess: float | None, last: float) -> tuple[Mark, ...]:
-    """The reader's guess; one beyond the last value is "never"."""
+def _guess(guess: str | None, last: float) -> tuple[Mark, ...]:
+    """The reader's guess; "never" stands at the last value."""
     if guess is None:
         return ()
-    never = guess > last
-    return (Mark("your guess: never" if never else "your guess", last if never else guess),)
+    never = guess == NEVER
+    return (Mark("your guess: never" if never else "your guess", last if never else float(guess)),)
 
 
-def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | None) -> Panel:
+def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: str | None) -> Panel:
     table = scene.metrics
     known = () if scene.certified is None else (Mark("records known", scene.certified),)
+    attack: tuple[Curve, ...] = (
+        Curve(
+            attack_on(scene, settings),
+            table["round"],
+            np.maximum(scene.held_error, ROUNDING),
+            colour="series 4",
+            dash="dot",
+        ),
+    )
+    if _answer_only(settings):
+        known, attack = (), ()
     return Panel.of(
         "scene-error",
         (
@@ -485,13 +531,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: float | No
                 np.maximum(table["sin_theta"], ROUNDING),
                 colour=settings.method,
             ),
-            Curve(
-                attack_on(scene, settings),
-                table["round"],
-                np.maximum(scene.held_error, ROUNDING),
-                colour="series 4",
-                dash="dot",
-            ),
+            *attack,
         ),
         description="Error of the common subspace after every round, and of the matrix that the "
         f"server holds against that of {who(settings, scene.facts)}: sines of the largest angle "
@@ -542,7 +582,7 @@ def _bytes(scene: Scene, settings: SceneSettings, whole: Scene) -> Panel:
     )
 
 
-def _price(scene: Scene, settings: SceneSettings, asking: bool, guess: float | None) -> Panel:
+def _price(scene: Scene, settings: SceneSettings, asking: bool, guess: str | None) -> Panel:
     assert scene.prices is not None
     noisy, free = scene.prices.iloc[:-1], float(scene.prices["sin_theta"].iloc[-1])
     error = noisy["sin_theta"].mask(np.full(len(noisy), asking))

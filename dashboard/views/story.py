@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import streamlit as st
 
 from dashboard.shell.controls import Controls, packed
-from dashboard.views import terms
+from dashboard.views import classroom, terms
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import FREE, STEPS, SceneSettings
-from fedpca_core.questions.home.story import CHAPTERS, Chapter, told
-from fedpca_core.settings import short
+from fedpca_core.questions.home.story import CHAPTERS, NEVER, Chapter, told
 
-#: The guess that it does not happen, and a place for it beyond every axis.
-NEVER, BEYOND = "never", 1e9
+#: Where a session keeps what was guessed in each step.
+GUESSES = "story_guesses"
 
 
 def arrive(controls: Controls[SceneSettings]) -> None:
@@ -46,8 +47,10 @@ def choose(controls: Controls[SceneSettings]) -> Chapter | None:
 
 def _go(controls: Controls[SceneSettings], step: str) -> None:
     """Set the scene for a step; without one the run stays as it is."""
-    st.query_params.pop("shown", None)
-    st.session_state.pop("story_guess", None)
+    if step in st.session_state.get(GUESSES, {}):
+        st.query_params["shown"] = "true"
+    else:
+        st.query_params.pop("shown", None)
     if step in CHAPTERS:
         keep = {"lecture": False, "hidden": (), "section": "scene", "autoplay": True}
         kept = {name: controls.values.get(name, default) for name, default in keep.items()}
@@ -56,10 +59,9 @@ def _go(controls: Controls[SceneSettings], step: str) -> None:
         st.session_state["step"] = FREE
 
 
-def guessed(chapter: Chapter | None) -> float | None:
+def guessed(chapter: Chapter | None) -> str | None:
     """What the reader has guessed in this step."""
-    step, value = st.session_state.get("story_guess", (FREE, 0.0))
-    return float(value) if chapter is not None and step == chapter.key else None
+    return None if chapter is None else st.session_state.get(GUESSES, {}).get(chapter.key)
 
 
 def tell(chapter: Chapter, settings: SceneSettings) -> None:
@@ -78,19 +80,21 @@ def after(
     """On the right: the question and the guess, or the sentence that the run bears out."""
     with st.container(key="story_asked"):
         facts = None if scene is None else scene.facts
-        st.markdown(f"**{chapter.filled(chapter.asked, settings, facts)}**")
+        asked = chapter.filled(chapter.asked, settings, facts)
+        st.markdown(f"**{asked}**")
+        room = classroom.opened()
         if not settings.shown:
-            _ask(chapter, settings)
+            if room is None:
+                _ask(chapter, settings)
+            else:
+                classroom.ask(room, asked, chapter.options(settings), _show, chapter.key)
         elif scene is not None:
-            _end(chapter, settings, scene)
+            _end(chapter, settings, scene, asked, room)
         _turn(chapter, controls, settings)
 
 
 def _ask(chapter: Chapter, settings: SceneSettings) -> None:
-    if chapter.guess == "round":
-        options = [*map(str, range(1, settings.rounds + 1)), NEVER]
-    else:
-        options = [*map(short, settings.parameters()["epsilon"].grid[:-1]), NEVER]
+    options = chapter.options(settings)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen = st.select_slider(
             "Your guess",
@@ -98,25 +102,36 @@ def _ask(chapter: Chapter, settings: SceneSettings) -> None:
             value=options[len(options) // 2],
             key=f"guess_{chapter.key}_{len(options)}",
         )
-        value = BEYOND if chosen == NEVER else float(chosen)
         st.button(
             "Show me",
             key="story_show",
             type="primary",
             on_click=_show,
-            args=(chapter.key, value),
+            args=(chapter.key, chosen),
         )
 
 
-def _show(step: str, value: float) -> None:
-    st.session_state["story_guess"] = step, value
+def _show(step: str, guess: str | None) -> None:
+    """Show the run of a step; nobody may have guessed."""
+    st.session_state[GUESSES] = {**st.session_state.get(GUESSES, {}), step: guess}
     st.query_params["shown"] = "true"
 
 
-def _end(chapter: Chapter, settings: SceneSettings, scene: Scene) -> None:
-    tables = LivePicture().tables(scene, settings)
+def _end(
+    chapter: Chapter, settings: SceneSettings, scene: Scene, asked: str, room: str | None
+) -> None:
+    """The answer to the guess, and the sentence of the run, when the picture has come to it."""
+    story = LivePicture().tables(scene, settings)["story"].iloc[0]
+    guess, answer = guessed(chapter), str(story["answer"])
+    said = "" if guess is None else f"You said {guess}. It was {answer}."
+    if room is not None:
+        said = classroom.reveal(room, asked, chapter.options(settings), answer)
+    at = 0 if chapter.guess == "epsilon" else scene.rounds if answer == NEVER else int(answer)
     with st.container(key="story_ending"):
-        st.markdown(str(tables["story"]["ending"].iloc[0]))
+        st.html(
+            f'<div class="fp-late" role="status" data-from="{at}"><p>{escape(said)}</p>'
+            f"<p>{escape(str(story['ending']))}</p></div>"
+        )
 
 
 def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSettings) -> None:
@@ -127,6 +142,7 @@ def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSe
     with st.container(horizontal=True, vertical_alignment="center", key="story_turn"):
         st.button("Back", key="story_back", disabled=at == 0, on_click=_go, args=(controls, before))
         st.button("Next", key="story_next", help=name, on_click=_go, args=(controls, on))
+        classroom.door()
         if settings.shown:
             other = chapter.opens(settings)
             st.page_link(

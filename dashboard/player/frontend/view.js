@@ -53,6 +53,8 @@ class View {
       }
     });
     parent.append(this.node);
+    // What waits for a round may come to the page after that round has been played.
+    this.late = setInterval(() => this.release(), 400);
   }
 
   update(bytes) {
@@ -172,6 +174,7 @@ class View {
 
   show() {
     this.node.dataset.round = this.round;
+    this.release();
     for (const picture of this.pictures) picture.draw();
     this.stage?.show();
     // Read out when somebody steps, not twenty times a second while it plays.
@@ -181,6 +184,14 @@ class View {
     if (this.data.playback) {
       this.transport.show();
       this.readout.show();
+    }
+  }
+
+  // Sentences of the page that wait for the round they tell of; one that was read stays.
+  release() {
+    if (!this.data?.stage) return;
+    for (const late of document.querySelectorAll(".fp-late:not(.fp-come)")) {
+      late.classList.toggle("fp-come", this.round >= Number(late.dataset.from));
     }
   }
 
@@ -196,6 +207,7 @@ class View {
   }
 
   destroy() {
+    clearInterval(this.late);
     this.transport.stop();
     this.lecture.destroy();
     this.stage?.destroy();

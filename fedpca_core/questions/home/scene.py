@@ -116,6 +116,12 @@ class Scene:
             directions=self.directions[:1],
             held_error=self.held_error[:1],
             findings=self.findings[:1],
+            message=self.message[:1],
+            answer=replace(
+                self.answer,
+                components=self.answer.components[:1],
+                places=self.answer.places[:1],
+            ),
             certified=None,
             distance=None,
         )
@@ -236,6 +242,7 @@ class LivePicture(InPieces[SceneSettings, Scene]):
                 {
                     "step": [chapter.key],
                     "asked": [chapter.filled(chapter.asked, settings, result.facts)],
+                    "answer": [chapter.option(chapter.answer(tables))],
                     "ending": [chapter.ending(tables, settings, result.facts)],
                 }
             )

@@ -21,6 +21,8 @@ from fedpca_core.study.preset import Preset
 
 #: Degrees within which an answer counts as good, in the first step and in the last.
 NEAR, FAIR = 1.0, 20.0
+#: The guess that it does not happen.
+NEVER = "never"
 Tables = Mapping[str, pd.DataFrame]
 Ending = Callable[[Tables, SceneSettings, Facts | None], str]
 
@@ -44,6 +46,10 @@ class Chapter:
     opens: Callable[[SceneSettings], Settings]
     #: {"round", "epsilon"}: What is guessed: after which message, or from which ε on.
     guess: Literal["round", "epsilon"] = "round"
+    #: What a right guess is, from the tables of the run; None if it never happens.
+    answer: Callable[[Tables], float | None] = lambda tables: known(tables["rounds"])
+    #: What stands beside the records: a step before the attack is asked for does not show it.
+    shows: Literal["attack", "answer"] = "attack"
     #: Terms that are used for the first time, each with a small picture.
     terms: tuple[str, ...] = ()
 
@@ -51,6 +57,16 @@ class Chapter:
     def settings(self) -> SceneSettings:
         """The step as it opens."""
         return SceneSettings(**told(self), step=self.key)
+
+    def options(self, settings: SceneSettings) -> tuple[str, ...]:
+        """What may be guessed, in order; that it never happens comes last."""
+        if self.guess == "round":
+            return (*map(str, range(1, settings.rounds + 1)), NEVER)
+        return (*map(short, settings.parameters()["epsilon"].grid[:-1]), NEVER)
+
+    def option(self, value: float | None) -> str:
+        """A guess or the answer as `options` have it."""
+        return NEVER if value is None else short(value)
 
     def filled(self, text: str, settings: SceneSettings, facts: Facts | None = None) -> str:
         """A text with the numbers of the settings, and the client's name where facts know it."""
@@ -202,6 +218,8 @@ STORY: tuple[Chapter, ...] = (
         _needs,
         "Which method needs fewest?",
         lambda settings: settings.carried(ConvergeSettings),
+        answer=lambda tables: within(tables["rounds"], NEAR),
+        shows="answer",
         terms=("federation", "directions"),
     ),
     Chapter(
@@ -286,6 +304,7 @@ STORY: tuple[Chapter, ...] = (
         "Spend a budget",
         lambda settings: settings.carried(PrivacySettings),
         guess="epsilon",
+        answer=lambda tables: fair(tables["prices"]) if "prices" in tables else None,
     ),
 )
 CHAPTERS: Mapping[str, Chapter] = {chapter.key: chapter for chapter in STORY}
