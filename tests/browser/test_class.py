@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.tools import accessible, settled
 
 
-def test_a_class_guesses_on_its_phones_and_hears_the_answer(open_page):
+def test_a_class_guesses_on_its_phones_and_hears_the_answer(dashboard, open_page, new_page):
     lecturer = open_page("/", {"step": "2", "lecture": "true"})
     lecturer.locator(".st-key-room_open button").first.click()
     way = lecturer.locator(".fp-room a")
@@ -18,7 +18,8 @@ def test_a_class_guesses_on_its_phones_and_hears_the_answer(open_page):
     expect(lecturer.locator(".fp-room img")).to_be_visible()
     expect(lecturer.get_by_text("0 of 0 phones have guessed")).to_be_visible()
 
-    phone = open_page(f"/room/{code.lower()}", wait=False, width=390)
+    phone = new_page(width=390)  # which is told by a 404 that the room has ended
+    phone.goto(f"{dashboard}/room/{code.lower()}")
     expect(phone.locator("#question")).to_contain_text("After which message does the server know")
     accessible(phone)
     phone.locator("#slider").fill("4")
@@ -40,8 +41,9 @@ def test_a_class_guesses_on_its_phones_and_hears_the_answer(open_page):
     expect(phone.locator("#said")).to_contain_text("no such room")
 
 
-def test_who_types_the_code_comes_in_too(open_page):
-    page = open_page("/room", wait=False, width=390)
+def test_who_types_the_code_comes_in_too(dashboard, new_page):
+    page = new_page(width=390)
+    page.goto(f"{dashboard}/room")
     page.locator("#code").fill("abcdef")
     page.get_by_role("button", name="Enter").click()
     expect(page.locator("#said")).to_contain_text("no such room")
@@ -54,11 +56,11 @@ def test_the_ending_waits_for_its_round_and_answers_the_guess(open_page):
     expect(ending).to_have_count(1)
     expect(ending).to_be_hidden()  # the picture stands before the first message
     for _ in range(2):
-        page.get_by_role("button", name="Next round").click()
+        page.get_by_test_id("replay-forward").click()
     expect(ending).to_be_hidden()
-    page.get_by_role("button", name="Next round").click()
+    page.get_by_test_id("replay-forward").click()
     expect(ending).to_be_visible()
-    page.get_by_role("button", name="Previous round").click()
+    page.get_by_test_id("replay-back").click()
     expect(ending).to_be_visible()  # it has been read
 
 
