@@ -48,6 +48,9 @@ OF_FILES = (
     *("client_column", "columns", "scaling", "missing", "target", "label_column", "normal_value"),
 )
 
+#: What is run, not how.
+NAMED = ("problem", "method", "methods")
+
 
 # ---------------------------------------------------------------------- what two runs differ in
 def digest(*things: object) -> str:
@@ -153,9 +156,8 @@ def check_law(bases: Sequence[Any], seen: Seen, without: Sequence[str] = ()) -> 
     described = bases[0].parameters()
     names = [name for name, one in described.items() if not one.view]
     before = [seen(base) for base in bases]
+    names = [name for name in names if name not in (*without, *OF_FILES, *NAMED)]
     for name in names:
-        if name in without or name in OF_FILES or name in ("problem", "method", "methods"):
-            continue
         acted, free = False, False
         for base, here in zip(bases, before, strict=True):
             why = base.idle().get(name)
@@ -166,9 +168,18 @@ def check_law(bases: Sequence[Any], seen: Seen, without: Sequence[str] = ()) -> 
                 changed = seen(replace(base, **{name: value})) != here
                 assert why is None or not changed, f"{name} = {value} acts although: {why}"
                 acted |= changed
-                if acted and why is None:
-                    break
+                if acted or why is not None:
+                    break  # what is idle has its other values below
         assert acted or not free, f"{name} changes nothing, and the settings do not say why"
+    for base, here in zip(bases, before, strict=True):
+        idle = {name: list(others(base, name))[1:] for name in names if name in base.idle()}
+        # All of a kind at once, which acts if one of them does; then whichever it is.
+        for k in range(max(map(len, idle.values()), default=0)):
+            values = {name: tried[k] for name, tried in idle.items() if k < len(tried)}
+            if seen(replace(base, **values)) != here:
+                for name, value in values.items():
+                    one = replace(base, **{name: value})
+                    assert seen(one) == here, f"{name} = {value} acts although: {base.idle()[name]}"
 
 
 def test_a_parameter_that_does_nothing_is_found_out() -> None:
