@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -342,5 +343,6 @@ def guarantee(
     return replace(stated, epsilon=_epsilon(stated.mu, delta))
 
 
+@lru_cache(maxsize=1024)
 def _epsilon(mu: float, delta: float) -> float:
     return float(gaussian.epsilon_of(mu, delta))

@@ -114,8 +114,11 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
         ("anomaly", {"topic": topic} | ({"sweep": "components"} if topic == "sweeps" else {}))
         for topic in KINDS["anomaly"].parameters()["topic"].choices
     ),
-    ("which", {"vary": "local_steps", "strip": True, "searches": False}),
-    ("which", {"server": "sums", "vary": "none", "seeds": 1}),
+    ("which", {"vary": "local_steps", "strip": True, "candidates": ("local_power", "one_shot")}),
+    (
+        "which",
+        {"server": "sums", "vary": "none", "seeds": 1, "candidates": ("one_shot", "centralized")},
+    ),
     ("check", {"method": "block_krylov", "repeats": True, "samples": 5}),
     ("anomaly", {"problem": "own", "method": "fedpe", "components": 2, "rule": "oracle"}),
     ("anomaly", {"problem": "own", "label_column": "label", "components": 2, "topic": "alarms"}),

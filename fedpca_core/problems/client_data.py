@@ -111,11 +111,11 @@ class ClientData:
         factors: tuple[Array, ...] | None,
     ) -> ClientData:
         share = samples / samples.sum() if weights is None else np.asarray(weights, float)
-        require(
-            share.shape == samples.shape and bool((share > 0).all()),
-            f"There must be one positive weight for each of the {len(samples)} clients, "
-            f"not {np.array2string(np.asarray(share), threshold=6)}; drop clients without weight.",
-        )
+        if share.shape != samples.shape or not (share > 0).all():
+            raise InvalidInput(
+                f"There must be one positive weight for each of the {len(samples)} clients, "
+                f"not {np.array2string(share, threshold=6)}; drop clients without weight."
+            )
         return cls(
             features=features,
             samples=samples,

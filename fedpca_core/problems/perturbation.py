@@ -194,6 +194,11 @@ def noisy_mean(
     return result
 
 
+@lru_cache(maxsize=1024)
+def _mu(epsilon: float, delta: float) -> float:
+    return float(mu_of(epsilon, delta))
+
+
 @dataclass(frozen=True)
 class Budget:
     """What a release at the source may cost, and how it is spent."""
@@ -232,7 +237,7 @@ class Budget:
     @property
     def mu(self) -> float:
         """The largest GDP parameter within the budget."""
-        return float(mu_of(self.epsilon, self.delta))
+        return _mu(self.epsilon, self.delta)
 
     @property
     def for_products(self) -> float:

@@ -122,7 +122,7 @@ def pytest_configure_node(node) -> None:
     """Processes of pytest-xdist share the servers, which start while they collect their tests."""
     for name, (entry, workers) in ENTRIES.items():
         _running[name] = _running.get(name) or start(entry, ROOT, workers)
-    node.workerinput["servers"] = {n: (str(a), str(a.log)) for n, a in _running.items()}
+    node.workerinput["servers"] = {n: (str(a), str(a.log), a.pid) for n, a in _running.items()}
 
 
 def pytest_unconfigure() -> None:
@@ -138,9 +138,9 @@ def _running_or_served(config: pytest.Config, name: str) -> Iterator[Server]:
         with serve(entry, ROOT, workers) as address:
             yield address
     else:
-        url, log = shared[name]
+        url, log, pid = shared[name]
         address = Server(url)
-        address.log = Path(log)
+        address.log, address.pid = Path(log), pid
         answering(address)
         yield address
         assert not address.exceptions()

@@ -19,7 +19,7 @@ from fedpca_core.questions.catalogue import PRESETS, STUDIES
 from fedpca_core.steps import outcome
 from fedpca_core.study.panels import ROUNDING
 from scripts.posters import LIMIT_BYTES, shown
-from tests.browser.tools import ROOT, accessible, fits, serve, watch
+from tests.browser.tools import ROOT, accessible, computing_held, fits, serve, watch
 
 #: Compared with their runs below.
 NAMES = ("story-2", "story-7", "table-1")
@@ -194,13 +194,16 @@ def test_on_a_live_page_it_stands_until_the_first_result(hung, posters, open_pag
     text = (posters / "ways-40-2000.html").read_text(encoding="utf-8")
     (view,) = (part for part in picture(text, "ways_to_spend") if isinstance(part, bytes))
     (live,) = re.findall('poster-live" href="([^"]+)"', text)
-    page = open_page(*leads(unescape(live)), address=hung, wait=False)
-    place = page.locator(".st-key-ways_to_spend_job")
-    mark, table = place.get_by_text(MARK.strip()), page.get_by_label("Ways to spend ε")
-    stands = place.locator(f"[data-key={header(view)['key']}]")
-    stands.wait_for()
-    digest = stands.get_attribute("data-digest")
-    stands.evaluate("(node) => { window.stood = node; }")  # the poster's, or already the result's
+    with computing_held(hung):
+        page = open_page(*leads(unescape(live)), address=hung, wait=False)
+        place = page.locator(".st-key-ways_to_spend_job")
+        mark, table = place.get_by_text(MARK.strip()), page.get_by_label("Ways to spend ε")
+        expect(mark).to_be_visible()
+        stands = place.locator(f"[data-key={header(view)['key']}]")
+        stands.wait_for()
+        digest = stands.get_attribute("data-digest")
+        stands.evaluate("(node) => { window.stood = node; }")
+        expect(table).to_have_count(0)  # what the poster does not have comes with the result
     expect(table).to_be_visible(timeout=120_000)
     expect(mark).to_have_count(0)
     assert stands.get_attribute("data-digest") == digest  # the same numbers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,7 @@ class Server(str):
     """The address of a running server, which also knows the server's log."""
 
     log: Path
+    pid: int
     process: subprocess.Popen | None = None
     known = 0
 
@@ -214,8 +216,37 @@ def start(entry: Path, folder: Path, workers: str = "1") -> Server:
     address.process = subprocess.Popen(
         command, cwd=folder, stdout=descriptor, stderr=subprocess.STDOUT, env=environment
     )
+    address.pid = address.process.pid
     os.close(descriptor)
     return address
+
+
+def started_by(process: int) -> list[int]:
+    """All that a process has started, and those in turn (reads Linux's /proc)."""
+    children: list[int] = []
+    with suppress(OSError):  # it has ended
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+        children = [int(one) for one in text.split()]
+    return [*children, *(one for child in children for one in started_by(child))]
+
+
+@contextmanager
+def computing_held(address: Server) -> Iterator[None]:
+    """Workers of a server, and whoever starts new ones, stand still: what is asked for meanwhile
+    is not done before the end, however quick the machine."""
+    stopped: list[int] = []
+    try:
+        while news := [one for one in started_by(address.pid) if one not in stopped]:
+            for process in news:
+                stopped.append(process)
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGSTOP)
+        assert stopped, "the server has no workers here"
+        yield
+    finally:
+        for process in stopped:
+            with suppress(ProcessLookupError):  # ended meanwhile
+                os.kill(process, signal.SIGCONT)
 
 
 def end(address: Server) -> None:

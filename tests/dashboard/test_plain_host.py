@@ -10,7 +10,7 @@ import pytest
 
 from bench.visitor import Visitor
 from dashboard.shell.navigation import ENTRIES
-from tests.browser.tools import ROOT, serve
+from tests.browser.tools import ROOT, serve, started_by
 
 #: Megabytes that such a host gives, all processes together.
 HOST = 1024
@@ -18,17 +18,10 @@ HOST = 1024
 STAY = 6.0
 
 
-def children(process: int) -> list[int]:
-    """A process and all that it started."""
-    below = Path(f"/proc/{process}/task/{process}/children")
-    started = below.read_text().split() if below.exists() else []
-    return [process, *(one for child in started for one in children(int(child)))]
-
-
 def megabytes(process: int) -> float:
     """Proportional set size of a process and its children: what they take of the host's memory."""
     total = 0
-    for one in children(process):
+    for one in (process, *started_by(process)):
         try:
             text = Path(f"/proc/{one}/smaps_rollup").read_text()
         except OSError:  # it has ended
