@@ -147,7 +147,7 @@ from fedpca_core.attacks.registry import ATTACKS
 assert "toy" in COMPARED and "toy" in ATTACKS
 draw = np.random.default_rng(0)
 rows = draw.standard_normal((400, 8)) * [5, 4, 3, 1, 1, 1, 1, 1]
-problem = fp.problems.from_blocks([part.T for part in np.split(rows, 4)])
+problem = fp.problems.from_records(rows, np.arange(400) // 100, centre=False)
 run = fp.simulate(problem, METHODS["toy"].algorithm(3), rounds=60)
 print(fp.metrics.frame(run, problem)["sin_theta"].iloc[-1] < 1e-6)
 public = SimpleNamespace(

@@ -139,7 +139,7 @@ def script_of(kind: str) -> Path:
 def trace_file(folder: Path) -> bytes:
     """The file of a run, as a deployment leaves it."""
     blocks = [np.random.default_rng(m).integers(-9, 10, (16, m)).astype(float) for m in (5, 7, 6)]
-    trace = fp.simulate(fp.problems.from_blocks(blocks), fp.SSI(3), rounds=6)
+    trace = fp.simulate(fp.problems.problem.from_blocks(blocks), fp.SSI(3), rounds=6)
     save_trace(replace(trace, states=None), folder / "trace.npz")
     return (folder / "trace.npz").read_bytes()
 

@@ -30,7 +30,7 @@ def blocks(seed: int = 0) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def problem() -> fp.problems.Problem:
-    return fp.problems.from_blocks(blocks())
+    return fp.problems.problem.from_blocks(blocks())
 
 
 # ---------------------------------------------------------------------- client data and target
@@ -42,10 +42,10 @@ def test_target_is_the_pooled_covariance_by_records(problem: fp.problems.Problem
 
 
 def test_equal_weights_are_another_target() -> None:
-    equal = fp.problems.from_blocks(blocks(), weights="equal")
+    equal = fp.problems.problem.from_blocks(blocks(), weights="equal")
     mean = np.mean([block @ block.T / block.shape[1] for block in blocks()], axis=0)
     assert np.allclose(equal.covariance, mean)
-    assert not np.allclose(equal.covariance, fp.problems.from_blocks(blocks()).covariance)
+    assert not np.allclose(equal.covariance, fp.problems.problem.from_blocks(blocks()).covariance)
 
 
 def test_grams_and_factors_are_the_same_operator() -> None:
@@ -86,7 +86,7 @@ def test_ssi_is_centralised_subspace_iteration(problem: fp.problems.Problem) -> 
 def test_client_order_and_number_do_not_change_ssi(problem: fp.problems.Problem) -> None:
     given = blocks()
     merged = [np.concatenate([given[0], given[2]], axis=1), given[3], given[1]]
-    other = fp.problems.from_blocks(merged)
+    other = fp.problems.problem.from_blocks(merged)
     first = fp.simulate(problem, fp.SSI(3), rounds=20, seed=1).estimates
     second = fp.simulate(other, fp.SSI(3), rounds=20, seed=1).estimates
     assert np.abs(first - second).max() < 1e-11
@@ -212,7 +212,7 @@ def test_a_round_without_anybody_new_is_a_round_all_the_same() -> None:
     """Centralised, thin factors: nobody uploads in a round of clients heard before."""
     rng = np.random.default_rng(0)
     thin = [rng.standard_normal((40, 3 + index % 3)) for index in range(40)]
-    problem = fp.problems.from_blocks(thin)
+    problem = fp.problems.problem.from_blocks(thin)
     assert problem.client_data.factors is not None
     nobody = problem.client_data.only(np.array([], dtype=np.int64))
     assert nobody.dense().shape == (0, 40, 40)
@@ -323,17 +323,23 @@ def test_exact_answer_has_no_error(problem: fp.problems.Problem) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: fp.problems.from_blocks([]), "number of clients is 0"),
-        (lambda: fp.problems.from_blocks([GOOD]), "number of clients is 1"),
-        (lambda: fp.problems.from_blocks([np.ones((3, 0)), GOOD]), "Client 0 is empty"),
-        (lambda: fp.problems.from_blocks([GOOD, GOOD.T]), "4 features"),
-        (lambda: fp.problems.from_blocks([GOOD * np.nan, GOOD]), "12 missing"),
-        (lambda: fp.problems.from_blocks([GOOD, 0 * GOOD]), "client 1 is constant"),
-        (lambda: fp.problems.from_blocks([np.zeros((3, 1))] * 2), "All values are zero"),
-        (lambda: fp.problems.from_blocks([np.ones(3), GOOD]), "numeric matrix"),
-        (lambda: fp.problems.from_blocks([GOOD, 1e-310 * GOOD]), "client 1 is 1.1e-309.* vanish"),
-        (lambda: fp.problems.from_blocks([GOOD, 1e80 * GOOD]), "client 1 is 1.1e.81.* overflow"),
-        (lambda: fp.problems.from_blocks([GOOD, GOOD], weights="size"), "'size'"),
+        (lambda: fp.problems.problem.from_blocks([]), "number of clients is 0"),
+        (lambda: fp.problems.problem.from_blocks([GOOD]), "number of clients is 1"),
+        (lambda: fp.problems.problem.from_blocks([np.ones((3, 0)), GOOD]), "Client 0 is empty"),
+        (lambda: fp.problems.problem.from_blocks([GOOD, GOOD.T]), "4 features"),
+        (lambda: fp.problems.problem.from_blocks([GOOD * np.nan, GOOD]), "12 missing"),
+        (lambda: fp.problems.problem.from_blocks([GOOD, 0 * GOOD]), "client 1 is constant"),
+        (lambda: fp.problems.problem.from_blocks([np.zeros((3, 1))] * 2), "All values are zero"),
+        (lambda: fp.problems.problem.from_blocks([np.ones(3), GOOD]), "numeric matrix"),
+        (
+            lambda: fp.problems.problem.from_blocks([GOOD, 1e-310 * GOOD]),
+            "client 1 is 1.1e-309.* vanish",
+        ),
+        (
+            lambda: fp.problems.problem.from_blocks([GOOD, 1e80 * GOOD]),
+            "client 1 is 1.1e.81.* overflow",
+        ),
+        (lambda: fp.problems.problem.from_blocks([GOOD, GOOD], weights="size"), "'size'"),
         (lambda: fp.SSI(2.5), "“components” .* whole number, not 2.5"),
         (lambda: fp.SSI("3"), "“components” .* whole number, not '3'"),
         (lambda: fp.FAPS(3, inner_steps=5.0), "“inner steps” .* whole number, not 5.0"),
@@ -341,8 +347,11 @@ def test_exact_answer_has_no_error(problem: fp.problems.Problem) -> None:
         (lambda: fp.FedPG(3, local_steps=float("nan")), "“local steps” .* not nan"),
         (lambda: fp.FedPower(3, columns=4.5), "“columns” .* whole number, not 4.5"),
         (lambda: fp.PersonalizedPCA(True), "“components” .* whole number, not True"),
-        (lambda: fp.problems.from_blocks([GOOD, GOOD]).target(1.5), "whole number, not 1.5"),
-        (lambda: fp.problems.from_blocks([GOOD, GOOD], weights=[1, 0]), "positive weight"),
+        (
+            lambda: fp.problems.problem.from_blocks([GOOD, GOOD]).target(1.5),
+            "whole number, not 1.5",
+        ),
+        (lambda: fp.problems.problem.from_blocks([GOOD, GOOD], weights=[1, 0]), "positive weight"),
         (lambda: fp.Channel(dtype="float16"), "float16"),
         (lambda: fp.Channel(upload_noise=-1.0), "-1.0"),
         (lambda: fp.Channel(record="some"), "'some'"),

@@ -25,7 +25,9 @@ from tests.mutants import mutants, npy, packed, unpacked
 
 def problem():
     generator = np.random.default_rng(1)
-    return fp.problems.from_blocks([generator.standard_normal((8, m)) for m in (30, 12, 50, 9)])
+    return fp.problems.problem.from_blocks(
+        [generator.standard_normal((8, m)) for m in (30, 12, 50, 9)]
+    )
 
 
 def there_and_back(trace):
@@ -140,7 +142,7 @@ def test_other_files_are_refused_in_a_sentence(tmp_path):
 def stored(algorithm=None, **options):
     """A small run as its file."""
     generator = np.random.default_rng(2)
-    small = fp.problems.from_blocks([generator.standard_normal((6, m)) for m in (5, 4, 3)])
+    small = fp.problems.problem.from_blocks([generator.standard_normal((6, m)) for m in (5, 4, 3)])
     file = io.BytesIO()
     save_trace(fp.simulate(small, algorithm or fp.SSI(2), rounds=3, seed=3, **options), file)
     return file.getvalue()

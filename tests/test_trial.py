@@ -38,7 +38,7 @@ def attacked(
     searched: bool = True,
 ) -> Trial:
     held = blocks() if held is None else held
-    problem = fp.problems.from_blocks(held)
+    problem = fp.problems.problem.from_blocks(held)
     channel = fp.Channel(upload_noise=noise)
     trace = fp.simulate(
         problem, algorithm, rounds=rounds, participation=participation, channel=channel
@@ -154,7 +154,7 @@ def summed(held: list[np.ndarray], centring: str, components: int = 8) -> Trial:
         "announced": lambda k: np.hstack(held).mean(axis=1, keepdims=True),
         "own": lambda k: own[k],
     }[centring]
-    problem = fp.problems.from_blocks([one - taken(k) for k, one in enumerate(held)])
+    problem = fp.problems.problem.from_blocks([one - taken(k) for k, one in enumerate(held)])
     algorithm = fp.SSI(components)
     channel = fp.Channel(secure_aggregation=centring != "own")
     trace = fp.simulate(problem, algorithm, rounds=8, channel=channel)

@@ -7,7 +7,7 @@ from fedpca_core.problems.heterogeneity import DIAL
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.personal import PersonalProblem, personal
 from fedpca_core.problems.perturbation import SourceRelease, Trust
-from fedpca_core.problems.problem import Problem, from_blocks, without_record
+from fedpca_core.problems.problem import Problem, without_record
 from fedpca_core.problems.rows import from_records
 from fedpca_core.problems.spectrum import decay_spectrum
 from fedpca_core.problems.spiked import spiked_covariance
@@ -27,7 +27,6 @@ __all__ = [
     "block_model",
     "clean_table",
     "decay_spectrum",
-    "from_blocks",
     "from_records",
     "from_table",
     "images",

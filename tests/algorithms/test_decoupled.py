@@ -22,7 +22,7 @@ def _decoupled(clients: int = 4) -> tuple[fp.problems.Problem, np.ndarray, np.nd
         deviation = np.full(12, 0.1)
         deviation[:2], deviation[2 + client] = (2.0, 1.5), 1.0
         blocks.append(np.sqrt(12) * turn * deviation)
-    return fp.problems.from_blocks(blocks), shared, unique
+    return fp.problems.problem.from_blocks(blocks), shared, unique
 
 
 def test_shared_and_unique_directions_are_told_apart():

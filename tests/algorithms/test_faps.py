@@ -267,7 +267,9 @@ def test_the_unit_of_the_data_does_not_matter(scale: float) -> None:
     blocks = [np.linspace(2, 1, 8)[:, None] * rng.standard_normal((8, 40)) for _ in range(4)]
     for rule in faps_rules.INNER_RULES:
         ends = [
-            fp.simulate(fp.problems.from_blocks(unit), fp.FAPS(2, inner_rule=rule), rounds=60)
+            fp.simulate(
+                fp.problems.problem.from_blocks(unit), fp.FAPS(2, inner_rule=rule), rounds=60
+            )
             for unit in (blocks, [scale * block for block in blocks])
         ]
         assert projector_distance(ends[0].estimate, ends[1].estimate) < 1e-7

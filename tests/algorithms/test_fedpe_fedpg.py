@@ -24,7 +24,7 @@ def clear_gap(clients=100, features=20, samples=60, seed=5, spread=0.5):
         own = scale * np.exp(spread * generator.standard_normal(features))
         draws = generator.standard_normal((features, samples + index % 7))
         blocks.append(basis @ (own[:, None] * draws))
-    return fp.problems.from_blocks(blocks)
+    return fp.problems.problem.from_blocks(blocks)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def test_no_dial_position_diverges(method, penalty, steps):
 
 def test_equal_clients_find_the_pca_of_one():
     block = np.random.default_rng(7).standard_normal((9, 80)) * np.linspace(3, 0.5, 9)[:, None]
-    problem = fp.problems.from_blocks([block, block])
+    problem = fp.problems.problem.from_blocks([block, block])
     alone = np.linalg.svd(block)[0][:, :3]
     estimate = run(problem, fp.FedPG(3), 500, 0.5).estimate
     assert np.linalg.norm(remove_span(estimate, alone)) < 1e-6
@@ -225,8 +225,8 @@ def test_equal_clients_find_the_pca_of_one():
 def test_scale_of_the_data_does_not_matter(problem):
     generator = np.random.default_rng(8)
     blocks = [generator.standard_normal((8, 30)) * np.arange(1, 9)[:, None] for _ in range(6)]
-    small = run(fp.problems.from_blocks([1e-3 * b for b in blocks]), fp.FedPG(3), 30, 0.5)
-    large = run(fp.problems.from_blocks([1e4 * b for b in blocks]), fp.FedPG(3), 30, 0.5)
+    small = run(fp.problems.problem.from_blocks([1e-3 * b for b in blocks]), fp.FedPG(3), 30, 0.5)
+    large = run(fp.problems.problem.from_blocks([1e4 * b for b in blocks]), fp.FedPG(3), 30, 0.5)
     np.testing.assert_allclose(small.estimate, large.estimate, atol=1e-9)
 
 
@@ -237,7 +237,7 @@ def test_unequal_clients_count_by_their_records():
         np.diag([1.0, 3, 1, 1]) @ generator.standard_normal((4, 100)),
     ]
     for weights in ("records", "equal"):
-        problem = fp.problems.from_blocks(blocks, weights=weights)
+        problem = fp.problems.problem.from_blocks(blocks, weights=weights)
         estimate = run(problem, fp.FedPG(1), 300, 1.0).estimate
         assert distance(estimate, problem) < 1e-6
 

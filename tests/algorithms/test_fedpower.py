@@ -266,7 +266,7 @@ def test_secure_aggregation_needs_a_method_that_reads_sums(problem: fp.problems.
 def test_local_products_leak_the_whole_matrix_soon_after_enough_uploads() -> None:
     generator = np.random.default_rng(4)
     blocks = [generator.standard_normal((20, 60)) for _ in range(5)]
-    distinct = fp.problems.from_blocks(blocks)
+    distinct = fp.problems.problem.from_blocks(blocks)
     algorithm = FedPower(4, products=30, period=2, decay=False)
     trace = fp.simulate(distinct, algorithm, rounds=15, seed=1)
     truth = distinct.client_data.dense()[2]

@@ -34,7 +34,7 @@ def blocks(scale: float) -> list[np.ndarray]:
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: f"{a.title}")
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
 def test_estimates_stay_orthonormal(algorithm: Algorithm, scale: float) -> None:
-    problem = fp.problems.from_blocks(blocks(scale))
+    problem = fp.problems.problem.from_blocks(blocks(scale))
     trace = fp.simulate(problem, algorithm, rounds=25)
     gram = np.swapaxes(trace.estimates, 1, 2) @ trace.estimates
     assert np.abs(gram - np.eye(COMPONENTS)).max() < 1e-13
@@ -48,8 +48,8 @@ def test_estimates_stay_orthonormal(algorithm: Algorithm, scale: float) -> None:
 def test_the_scale_of_the_data_changes_nothing(algorithm: Algorithm) -> None:
     objectives = [
         fp.metrics.frame(
-            fp.simulate(fp.problems.from_blocks(blocks(scale)), algorithm, rounds=10),
-            fp.problems.from_blocks(blocks(scale)),
+            fp.simulate(fp.problems.problem.from_blocks(blocks(scale)), algorithm, rounds=10),
+            fp.problems.problem.from_blocks(blocks(scale)),
         ).objective
         for scale in (1.0, 2.0**20)
     ]

@@ -35,7 +35,7 @@ def test_ssi_does_not_depend_on_how_many_clients_share_the_data() -> None:
     data = np.linspace(2, 0.5, 12)[:, None] * rng.standard_normal((12, 240))
     estimates = [
         fp.simulate(
-            fp.problems.from_blocks(np.split(data, clients, axis=1)), fp.SSI(2), rounds=30
+            fp.problems.problem.from_blocks(np.split(data, clients, axis=1)), fp.SSI(2), rounds=30
         ).estimates
         for clients in (2, 4, 8)
     ]

@@ -41,7 +41,7 @@ def drawn(seed: int) -> Trial:
     elif centring == "announced":
         sent = [block - everybody for block in held]
     facts = PublicFacts(np.ones(features), mean, clients * records) if on_grid else None
-    problem = fp.problems.from_blocks(sent, public=("the columns",))
+    problem = fp.problems.problem.from_blocks(sent, public=("the columns",))
     truth = problem
     if private:
         clip = float(np.linalg.norm(np.hstack(sent), axis=0).max())
@@ -118,7 +118,7 @@ def test_one_real_record_is_not_called_closed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_weak_epsilon_closes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = [np.random.default_rng(k).normal(size=(8, 50)) for k in range(3)]
-    problem = fp.problems.from_blocks(blocks, public=("the columns",))
+    problem = fp.problems.problem.from_blocks(blocks, public=("the columns",))
 
     def closed(epsilon: float) -> set[Target]:
         noisy = problem.private(epsilon, 1e-6, 5.0, Streams(0))

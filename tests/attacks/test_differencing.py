@@ -8,7 +8,8 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import from_blocks, images, without_record
+from fedpca_core.problems import images, without_record
+from fedpca_core.problems.problem import from_blocks
 from tests.attacks.runs import faps, followed, problem, transcript
 
 SECURE = fp.Channel(secure_aggregation=True)

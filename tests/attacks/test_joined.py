@@ -9,7 +9,8 @@ import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import from_blocks, images
+from fedpca_core.problems import images
+from fedpca_core.problems.problem import from_blocks
 from tests.attacks.runs import transcript
 
 SECURE = fp.Channel(secure_aggregation=True)

@@ -8,7 +8,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import from_blocks
+from fedpca_core.problems.problem import from_blocks
 from tests.attacks.runs import faps, relative, transcript, truth
 
 GENERATOR = np.random.default_rng(0)

@@ -196,7 +196,9 @@ def test_too_few_rounds_are_explained_but_not_called_success():
 def few(features: int, records: int) -> fp.Problem:
     """Five clients of so many records each."""
     rng = np.random.default_rng(1)
-    return fp.problems.from_blocks([rng.standard_normal((features, records)) for _ in range(5)])
+    return fp.problems.problem.from_blocks(
+        [rng.standard_normal((features, records)) for _ in range(5)]
+    )
 
 
 @pytest.mark.parametrize(("records", "reach"), [(3, 7), (4, 8), (6, 14), (10, 22), (80, 40)])

@@ -73,7 +73,7 @@ def test_eigen_images_are_compared_after_turning_signs():
 def test_one_record_is_recovered_exactly_from_what_ssi_sends():
     rng = np.random.default_rng(5)
     blocks = [rng.random((20, 1)), *[rng.random((20, 60)) for _ in range(3)]]
-    of = fp.problems.from_blocks(blocks)
+    of = fp.problems.problem.from_blocks(blocks)
     run = transcript(of, fp.SSI(4), 10)
     record = attacks.recover_samples(attacks.symmetric(run), samples=1)
     np.testing.assert_allclose(record, blocks[0], atol=1e-6)

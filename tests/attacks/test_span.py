@@ -103,7 +103,7 @@ def test_a_run_of_one_shot_averaging_is_open(components: int, centring: str) -> 
     mean = np.hstack(blocks).mean(axis=1) if centring == "announced" else np.zeros(30)
     sent = [one - mean[:, None] for one in blocks]
     algorithm = fp.OneShot(components)
-    trace = fp.simulate(fp.problems.from_blocks(sent), algorithm, rounds=1)
+    trace = fp.simulate(fp.problems.problem.from_blocks(sent), algorithm, rounds=1)
     deployment = Deployment(
         30,
         3,

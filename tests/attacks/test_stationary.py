@@ -13,7 +13,7 @@ def problem():
     generator = np.random.default_rng(5)
     basis = orthonormalise(generator.standard_normal((8, 8)))
     scale = np.r_[4.0, 2.0, np.linspace(0.8, 0.3, 6)]
-    return fp.problems.from_blocks(
+    return fp.problems.problem.from_blocks(
         [
             basis
             @ (

@@ -15,7 +15,7 @@ from tests.browser.tools import drawn
 def file(tmp_path):
     generator = np.random.default_rng(3)
     blocks = [generator.integers(0, 10, (16, m)).astype(float) for m in (5, 7, 6)]
-    trace = fp.simulate(fp.problems.from_blocks(blocks), fp.SSI(3), rounds=6)
+    trace = fp.simulate(fp.problems.problem.from_blocks(blocks), fp.SSI(3), rounds=6)
     save_trace(replace(trace, states=None), tmp_path / "trace.npz")
     return tmp_path / "trace.npz"
 

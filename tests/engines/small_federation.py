@@ -11,7 +11,7 @@ import numpy as np
 from flwr.app import Message
 
 from fedpca_core.arrays import IntArray
-from fedpca_core.problems import Problem, from_blocks
+from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace

@@ -16,8 +16,8 @@ if not os.environ.get("FEDPCA_DEPLOYMENT"):
     pytest.skip("takes minutes: set FEDPCA_DEPLOYMENT=1", allow_module_level=True)
 
 import fedpca_core as fp
-from fedpca_core.problems import Problem, from_blocks
 from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.study.pca_settings import ConvergeSettings
 from tests.engines.credentials import certificates, node_key
 from tests.engines.deployment import Deployment

@@ -8,8 +8,8 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import from_blocks
 from fedpca_core.problems.data_sets import files_of
+from fedpca_core.problems.problem import from_blocks
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.trace.settings import OpenedSettings

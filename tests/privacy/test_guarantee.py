@@ -162,7 +162,7 @@ def test_each_machine_pays_for_the_rounds_it_uploaded(problem: fp.problems.Probl
 def test_what_was_spent_holds_the_noisy_mean() -> None:
     blocks = np.random.default_rng(0).standard_normal((10, 15, 200))
     budget = Budget(2.0, 1e-5, 1.0, mean_share=0.2)
-    bounded = fp.problems.from_blocks(list(blocks)).bounded(budget, Streams(0))
+    bounded = fp.problems.problem.from_blocks(list(blocks)).bounded(budget, Streams(0))
     noise = float(Calibration("exact", budget.for_products, 1e-5, 10, 3).noise(200))
     algorithm = fp.FedPower(2, 3, noise=noise, period=4, draws=2)
     trace = fp.simulate(bounded, algorithm, rounds=99, seed=2)
@@ -205,7 +205,7 @@ def test_norms_are_bounded_before_second_moments_are_formed() -> None:
     assert np.linalg.norm(clipped, axis=0).max() <= 1 + 1e-12
     short = np.linalg.norm(block, axis=0) <= 1
     assert np.array_equal(clipped[:, short], block[:, short])
-    raw = fp.problems.from_blocks([block, 2 * block])
+    raw = fp.problems.problem.from_blocks([block, 2 * block])
     safe = bounded(raw, 0.5)
     assert safe.record_norm == 0.5
     assert np.all(safe.client_data.traces() <= 0.25 + 1e-12)
@@ -223,7 +223,7 @@ def long_records() -> fp.problems.Problem:
     """Every record of norm 7."""
     long = np.random.default_rng(0).standard_normal((6, 40))
     long *= 7 / np.linalg.norm(long, axis=0)
-    return fp.problems.from_blocks([long, long[:, ::-1]])
+    return fp.problems.problem.from_blocks([long, long[:, ::-1]])
 
 
 NOISY = [fp.FedPower(2, noise=0.1), fp.privacy.noisy(fp.SSI(2), 0.1, 3)]

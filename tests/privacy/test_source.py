@@ -84,7 +84,7 @@ def records(seed: int, samples: int = 30) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    return fp.problems.from_blocks(records(0))
+    return fp.problems.problem.from_blocks(records(0))
 
 
 def noisy(problem: Problem, epsilon: float = 5.0, seed: int = 3, **options: object) -> Problem:
@@ -208,7 +208,9 @@ def test_a_trace_is_a_function_of_the_released_matrices_alone(
 ) -> None:
     """Other records, other clipping, the same M_i: the same run, bit for bit."""
     first = noisy(problem)
-    other = noisy(fp.problems.from_blocks(records(1), weights=list(problem.client_data.weights)))
+    other = noisy(
+        fp.problems.problem.from_blocks(records(1), weights=list(problem.client_data.weights))
+    )
     matrices = ClientData.from_grams(
         first.client_data.dense().copy(), first.client_data.samples, first.client_data.weights
     )

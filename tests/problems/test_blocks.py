@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import from_blocks
+from fedpca_core.problems.problem import from_blocks
 
 GOOD = np.random.default_rng(0).standard_normal((4, 20))
 

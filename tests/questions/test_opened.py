@@ -28,7 +28,7 @@ def blocks():
 
 
 def problem():
-    return fp.problems.from_blocks(blocks())
+    return fp.problems.problem.from_blocks(blocks())
 
 
 def written(trace, folder):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.problems import Problem, from_blocks
 from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.streams import Streams
 
