@@ -77,17 +77,20 @@ def data_that_were_asked_for(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def components_looked_for_once() -> Iterator[None]:
+def pages_without_a_browser() -> Iterator[None]:
     """Streamlit reads what every installed package says of itself, for each page under test anew:
-    more work than most of the pages are."""
+    more work than most of the pages are. And no browser is there that needs a moment to draw."""
     try:
         from streamlit.components.v2 import manifest_scanner
+
+        from dashboard.shell import layout
     except ModuleNotFoundError:  # the environment of the Flower app has no pages
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
         once = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
+        patch.setattr(layout, "PICTURE_SECONDS", 0.0)
         yield
 
 

@@ -310,6 +310,7 @@ def test_a_transcript_has_no_way_back_to_the_problem():
 ALGORITHMS = ROOT / "fedpca_core" / "algorithms"
 
 
+@cache
 def kinds_of_methods() -> set[str]:
     """Classes that `algorithms/` defines, and what wraps them."""
     found = {"Wrapper"}

@@ -153,7 +153,7 @@ def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) 
     paid |= rounds["round"] == 1
     last = rounds[paid].groupby("run", sort=False).tail(1).set_index("run")
     known = last.loc[table["run"], list(_AT_END)].rename(columns={"round": "rounds"})
-    return table.assign(**{str(name): known[name].to_numpy() for name in known})
+    return table.assign(**{str(name): known[name].to_numpy(dtype=float) for name in known})
 
 
 def judged(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
