@@ -19,7 +19,7 @@ from tests.browser.tools import (
 )
 
 PAGES = pages()
-#: One repetition, fewer rounds, four methods of eight show a reader the same in a tenth of the time.
+#: One repetition, fewer rounds and four methods show a reader the same in a tenth of the time.
 FOUR = ["SSI", "FAPS", "Block Krylov", "One-shot"]
 QUICK = {
     "/which": {"seeds": 1, "rounds": 10, "candidates": FOUR},
