@@ -18,7 +18,17 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.which.frontier import Front, Frontier, searched
-from fedpca_core.questions.which.rules import RULES, alike, ended, judged, rounds, share, size
+from fedpca_core.questions.which.rules import (
+    RULES,
+    alike,
+    ended,
+    judged,
+    left_out,
+    ranks,
+    rounds,
+    share,
+    size,
+)
 from fedpca_core.questions.which.settings import LINKS, FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.study.build import public_of
@@ -184,17 +194,16 @@ def advised(
     if runs.empty:
         nothing = runs.assign(first=[], alike=[], passes=[], rank=[], excluded=[], reason=[])
         return Advice(nothing, seeds, refusals, runs, paths, clients)
-    tables = []
-    for _, own in ended(runs, paths, settings).groupby("seed", sort=False):
-        table = judged(own, settings)
-        left = table["rank"].notna()
-        table["first"] = (table["rank"] == 1).astype(float)
-        table["alike"] = (left & alike(table["unexplained"].where(left))).astype(float)
-        tables.append(table.assign(passes=left.astype(float)))
-    every = pd.concat(tables, ignore_index=True)
+    every = left_out(ended(runs, paths, settings), settings)
+    for _, own in every.groupby("seed", sort=False):
+        left = own["excluded"] == ""
+        every.loc[own.index, "first"] = ranks(own) == 1
+        every.loc[own.index, "alike"] = alike(own["unexplained"].where(left).to_numpy())
+        every.loc[own.index, "passes"] = left
+    every = every.astype(dict.fromkeys(SHARES, float))
     groups = every.groupby(CONFIGURATION, sort=False)
     numbers = [name for name in every if pd.api.types.is_float_dtype(every[name])]
-    numbers = [name for name in numbers if name not in (*SHARES, "rank", "seed")]
+    numbers = [name for name in numbers if name not in (*SHARES, "seed")]
     spans = [
         groups[numbers].median(),
         groups[["unexplained", "worst_client"]].min().add_suffix("_low"),

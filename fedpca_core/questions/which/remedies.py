@@ -148,7 +148,7 @@ class Remedies(InPieces[FrontierSettings, Found]):
 
         def judged(number: int, some: tuple[str, ...], seeds: int) -> Part[Advice]:
             there = replace(base, **{name: values[number]}, candidates=some)  # type: ignore[arg-type]
-            advice = yield from _advice(there, seeds, data)
+            advice = yield from advice_of(there, seeds, data)
             return advice
 
         # At the weakest demand all candidates run once; the best of them go on.
@@ -188,7 +188,7 @@ class Remedies(InPieces[FrontierSettings, Found]):
         }
 
 
-def _advice(settings: FrontierSettings, seeds: int, data: OwnData | None) -> Part[Advice]:
+def advice_of(settings: FrontierSettings, seeds: int, data: OwnData | None) -> Part[Advice]:
     """The advice from some seeds, one piece after the other."""
     study = Recommendation()
     pieces = study.pieces(settings)[: seeds * len(study.ways(settings))]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 
+#: A run, or a configuration: its numbers by name.
+Row = Mapping[str, Any]
 #: Losses of variance within this factor are alike, or within `NOTHING` of the whole variance; then
 #: fewer rounds win.
 ALIKE, NOTHING = 1.1, 0.001
@@ -36,8 +41,8 @@ class Rule:
     key: str
     title: str
     demand: Callable[[FrontierSettings], str]
-    keeps: Callable[[pd.Series, FrontierSettings], bool]
-    reason: Callable[[pd.Series, FrontierSettings], str]
+    keeps: Callable[[Row, FrontierSettings], bool]
+    reason: Callable[[Row, FrontierSettings], str]
 
 
 def size(count: float) -> str:
@@ -62,7 +67,7 @@ def _known(limit: float, sentence: str) -> str:
     return "" if math.isinf(limit) else sentence
 
 
-def _seen(row: pd.Series) -> str:
+def _seen(row: Row) -> str:
     """What is known of single uploads without an ε."""
     return f"sends single uploads, of which a curious server {row['finding']}"
 
@@ -129,9 +134,11 @@ ORDER = (
 )
 
 
-def alike(lost: pd.Series) -> pd.Series:
-    """Which of some losses are as good as the least of them."""
-    least = lost.min()
+def alike(lost: Array) -> BoolArray:
+    """Which of some losses are as good as the least of them; NaN is not."""
+    if np.isnan(lost).all():
+        return np.zeros(len(lost), dtype=bool)
+    least = np.nanmin(lost)
     return lost <= max(ALIKE * least, least + NOTHING)
 
 
@@ -156,27 +163,36 @@ def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) 
     return table.assign(**{str(name): known[name].to_numpy(dtype=float) for name in known})
 
 
-def judged(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
-    """The table with ``excluded`` (key of the first rule that a row fails, or empty), ``reason``
-    and ``rank`` (from 1; NaN where excluded), the recommended one first."""
-    rows = []
-    for _, row in table.iterrows():
-        failed = next((rule for rule in RULES if not rule.keeps(row, settings)), None)
-        rows.append(
-            {
-                "excluded": "" if failed is None else failed.key,
-                "reason": "" if failed is None else failed.reason(row, settings),
-            }
-        )
-    result = table.reset_index(drop=True).join(pd.DataFrame(rows, columns=["excluded", "reason"]))
-    left = result[result["excluded"] == ""]
-    order: list[int] = []
-    while len(left):
-        equals = left[alike(left["unexplained"])]
-        equals = equals.sort_values(["rounds", "bytes_client"], kind="stable")
-        order += [int(label) for label in equals.index]
-        left = left.drop(equals.index)
-    result["rank"] = pd.Series(
-        {label: float(place) for place, label in enumerate(order, 1)}, dtype=float
+def left_out(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
+    """The table with ``excluded`` (key of the first rule that a row fails, or empty) and
+    ``reason``."""
+    rows = table.to_dict("records")
+    failed = [next((rule for rule in RULES if not rule.keeps(row, settings)), None) for row in rows]
+    return table.assign(
+        excluded=["" if rule is None else rule.key for rule in failed],
+        reason=[
+            "" if rule is None else rule.reason(row, settings)
+            for rule, row in zip(failed, rows, strict=True)
+        ],
     )
-    return result.sort_values("rank", kind="stable", na_position="last").reset_index(drop=True)
+
+
+def ranks(table: pd.DataFrame) -> Array:
+    """The places of rows by `ORDER`, from 1; NaN where a rule leaves a row out."""
+    lost = table["unexplained"].to_numpy(dtype=float)
+    costs = table[["bytes_client", "rounds"]].to_numpy(dtype=float)
+    found = np.full(len(table), np.nan)
+    left, place = np.flatnonzero(table["excluded"] == ""), 1
+    while len(left):
+        equal = alike(lost[left])
+        group = left[equal]
+        found[group[np.lexsort(costs[group].T)]] = np.arange(place, place + len(group))
+        left, place = left[~equal], place + len(group)
+    return found
+
+
+def judged(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
+    """The table with what is `left_out`, and its ``rank``, the recommended row first."""
+    result = left_out(table, settings)
+    result = result.assign(rank=ranks(result))
+    return result.sort_values("rank", kind="stable", na_position="last", ignore_index=True)

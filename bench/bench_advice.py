@@ -1,0 +1,106 @@
+"""Whether the advice of "Which one?" depends on its seed, over drawn deployments.
+
+Run with ``python -m bench advice`` for 60 deployments. Each is asked from three seeds, whose data,
+starts and noise have nothing in common. The advice holds where all three name the same first group;
+where nothing does all of it and an answer says what would, that is asked for from the other seeds.
+The target is 95% of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedpca_core.questions.which.recommendation import CONFIGURATION, Advice
+from fedpca_core.questions.which.recommendation import SEEDS as SEEDS_EACH
+from fedpca_core.questions.which.remedies import Remedies, advice_of, at_hand
+from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.settings import Value
+from fedpca_core.steps import outcome
+
+#: Far enough from each other that the seeds of one answer are no seeds of another.
+SEEDS = (0, 1000, 2000)
+
+
+def drawn(number: int) -> FrontierSettings:
+    """A deployment and what is asked of it."""
+    generator = np.random.default_rng([19, number])
+
+    def one(*of: Any) -> Any:
+        return of[generator.integers(len(of))]
+
+    return FrontierSettings(
+        problem=one("decay_geometric", "decay_arithmetic"),
+        features=one(8, 12, 20, 32),
+        clients=one(3, 5, 8, 12),
+        components=one(1, 2, 3, 5),
+        samples=one(50, 200, 1000, 5000),
+        heterogeneity=one(0.0, 0.3, 0.6),
+        rounds=one(20, 30, 50),
+        server=one("trusted", "curious", "sums"),
+        needed_epsilon=one(0.5, 1.0, 2.0, 5.0, 10.0, math.inf),
+        budget_bytes=one(1e3, 1e4, 1e5, 1e6, math.inf),
+        budget_rounds=one(1.0, 5.0, 20.0, math.inf, math.inf),
+        most_lost=one(0.01, 0.02, 0.05, 0.1, 0.2),
+        searches=False,
+    )
+
+
+def advised(settings: FrontierSettings) -> Advice:
+    """What the page would advise."""
+    found = outcome(advice_of(settings, SEEDS_EACH, None))
+    assert found is not None
+    return found
+
+
+def group(advice: Advice) -> frozenset[tuple[Any, ...]]:
+    """The configurations that come first together; none where nothing does all of it."""
+    if advice.place(1) is None:
+        return frozenset()
+    return frozenset(advice.group[CONFIGURATION].itertuples(index=False, name=None))
+
+
+def would_do(settings: FrontierSettings, advice: Advice) -> Iterator[tuple[str, Value]]:
+    """Fields and values that are said to do it."""
+    searched = outcome(Remedies().run(settings))
+    assert searched is not None
+    for name, remedy in {**at_hand(advice, settings), **searched.remedies}.items():
+        if remedy.value is not None:
+            yield name, remedy.value
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Draw, ask from every seed, and print the two shares and what did not hold."""
+    parser = argparse.ArgumentParser(prog="python -m bench advice", description=__doc__)
+    parser.add_argument("--deployments", type=int, default=60)
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    chosen = parser.parse_args(list(arguments))
+    same: list[bool] = []
+    does: list[bool] = []
+    for number in range(chosen.first, chosen.first + chosen.deployments):
+        begun, asked = time.process_time(), drawn(number)
+        advices = [advised(replace(asked, seed=seed)) for seed in SEEDS]
+        groups = [group(one) for one in advices]
+        same.append(len(set(groups)) == 1)
+        if not same[-1]:
+            print(f"{number}: {asked.query()}\n  " + "\n  ".join(map(str, map(sorted, groups))))
+        if not any(groups):
+            for name, value in would_do(asked, advices[0]):
+                there = [replace(asked, seed=seed, **{name: value}) for seed in SEEDS[1:]]
+                does.append(all(advised(one).place(1) is not None for one in there))
+                if not does[-1]:
+                    print(f"{number}: {name} {value} does not do it for {asked.query()}")
+        seconds = time.process_time() - begun
+        print(f"{number}: {sum(same)} of {len(same)}, {sum(does)} of {len(does)}, {seconds:.0f} s")
+    print(f"The same first group in {sum(same)} of {len(same)}; what would do did it in")
+    print(f"{sum(does)} of {len(does)}.")
+
+
+if __name__ == "__main__":
+    main()
