@@ -15,7 +15,13 @@ from fedpca_core.questions.check.trial import meant as check_meant
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.which import runs
 from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown
-from fedpca_core.questions.which.recommendation import SEEDS, Recommendation, meant, sentences
+from fedpca_core.questions.which.recommendation import (
+    Recommendation,
+    enough_seeds,
+    meant,
+    sentences,
+    share_interval,
+)
 from fedpca_core.questions.which.rules import RULES
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.steps import outcome
@@ -240,20 +246,28 @@ def test_where_no_candidate_runs_the_advice_says_why():
 
 def test_an_advice_is_over_seeds_and_says_how_often_it_is_the_first():
     """From one seed it was noisy covariance, FAPS or one-shot, twice "by more than 10 %"."""
-    chosen, growing = set(), []
-    for seed in (0, 6, 12):
+    chosen, growing, count = set(), [], enough_seeds(FrontierSettings())
+    for seed in (0, 100):
         settings = FrontierSettings(seed=seed, searches=False)
         steps = [step.result for step in Recommendation().run(settings) if step.result is not None]
         advice = steps[-1]
         growing.append([one.seeds for one in steps])
         best = advice.place(1)
         chosen.add((best["method"], best["way"]))
-        assert advice.seeds == SEEDS and advice.table["first"].sum() == pytest.approx(1.0)
+        assert advice.seeds == count and advice.table["first"].sum() == pytest.approx(1.0)
         assert (advice.table["alike"] >= advice.table["first"]).all()
         said = sentences(advice, settings)
-        assert f"It is first in {best['first'] * SEEDS:.0f} of {SEEDS} seeds" in said[1]
+        assert f"It is first in {best['first'] * count:.0f} of {count} seeds" in said[1]
         others = advice.group[advice.group["rank"] > 1]
         assert len(others) and f"these {len(others)} lose as little" in said[1]
     assert len(chosen) == 1
     for seeds in growing:  # it grows candidate by candidate, then seed by seed
-        assert sorted(set(seeds)) == list(range(1, SEEDS + 1)) and seeds == sorted(seeds)
+        assert sorted(set(seeds)) == list(range(1, count + 1)) and seeds == sorted(seeds)
+
+
+def test_a_share_of_few_seeds_decides_less_than_the_same_of_many():
+    for count, decided in ((6, False), (12, False), (24, True)):
+        low, high = share_interval(np.array([0.0, 0.75, 1.0]), count)
+        assert (low <= [0.0, 0.75, 1.0]).all() and (high >= [0.0, 0.75, 1.0]).all()
+        assert (low[1] > 0.5) is np.bool_(decided)
+        assert high[0] < 0.5 < low[2]

@@ -10,8 +10,19 @@ import pytest
 
 from fedpca_core.questions.which.figures import would_do
 from fedpca_core.questions.which.frontier import Frontier
-from fedpca_core.questions.which.recommendation import Recommendation, advised
-from fedpca_core.questions.which.remedies import Remedies, at_hand, open_values, sentences, sure
+from fedpca_core.questions.which.recommendation import (
+    Advice,
+    Recommendation,
+    enough_seeds,
+    rejudged,
+)
+from fedpca_core.questions.which.remedies import (
+    Remedies,
+    advice_of,
+    at_hand,
+    open_values,
+    sentences,
+)
 from fedpca_core.questions.which.runs import problem_of
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.sizes import FEWEST, LIVE, drawn, most_clients, said, sized
@@ -47,20 +58,24 @@ def deployments(count: int) -> list[FrontierSettings]:
     return found
 
 
-@pytest.mark.parametrize("settings", deployments(3), ids=lambda one: f"seed {one.seed}")
+def advice(settings: FrontierSettings) -> Advice:
+    """From all its seeds, without what is shown on the way."""
+    return outcome(advice_of(settings, enough_seeds(settings), None))
+
+
+@pytest.mark.parametrize("settings", deployments(2), ids=lambda one: f"seed {one.seed}")
 def test_where_it_says_what_would_do_doing_that_does_it(settings):
-    advice = outcome(Recommendation().run(settings))
-    if advice.place(1) is not None:
+    found = advice(settings)
+    if found.place(1) is not None:
         return
     searched = outcome(Remedies().run(settings))
-    remedies = {**at_hand(advice, settings), **searched.remedies}
+    remedies = {**at_hand(found, settings), **searched.remedies}
     told = " ".join(sentences(remedies, settings))
     for name, one in remedies.items():
         if one.value is None:
             assert settings.parameters()[name].label in told
             continue
-        there = replace(settings, **{name: one.value})
-        done = outcome(Recommendation().run(there))
+        done = advice(one.applied(settings))
         assert done.place(1) is not None
         same = done.table[
             (done.table["method"] == one.best["method"]) & (done.table["way"] == one.best["way"])
@@ -69,8 +84,8 @@ def test_where_it_says_what_would_do_doing_that_does_it(settings):
         # And a step less does not, of the values that were judged.
         short = one.tried[one.tried["value"].astype(float) < float(one.value)]
         for value in short["value"].tail(1):
-            before = replace(settings, **{name: type(one.value)(value)})
-            assert sure(outcome(Recommendation().run(before))) is None
+            before = replace(one.applied(settings), **{name: type(one.value)(value)})
+            assert advice(before).place(1) is None
 
 
 def test_what_would_do_is_drawn_with_what_was_asked_for():
@@ -97,13 +112,41 @@ def test_only_what_asks_for_less_is_tried():
     assert "samples" not in Remedies().pieces(replace(SMALL, problem="digits"))
 
 
+def test_where_nothing_can_be_relaxed_nothing_is_searched_for():
+    asked = replace(SMALL, problem="digits", needed_epsilon=math.inf, server="trusted", rounds=200)
+    assert Remedies().pieces(asked) == []
+    assert outcome(Remedies().run(asked)).remedies == {}
+
+
+def test_what_more_would_not_do_alone_names_what_else_must_be_relaxed():
+    asked = replace(
+        SMALL, needed_epsilon=0.1, most_lost=0.05, budget_bytes=100.0, candidates=("centralized",)
+    )
+    remedy = outcome(Remedies().run_piece(asked, "needed_epsilon", None)).remedies["needed_epsilon"]
+    assert remedy.also == {"budget_bytes": 1e3}
+    assert advice(remedy.applied(asked)).place(1) is not None
+    for alone in ({"budget_bytes": 1e3}, {"needed_epsilon": remedy.value}):
+        assert advice(replace(asked, **alone)).place(1) is None
+    assert (
+        "and **Bytes, at most 1 kB** in place of 100 bytes"
+        in sentences({"needed_epsilon": remedy}, asked)[0]
+    )
+
+
+def test_where_no_value_does_it_the_nearest_says_why():
+    asked = replace(SMALL, needed_epsilon=0.1, most_lost=0.001)
+    remedy = outcome(Remedies().run_piece(asked, "rounds", None)).remedies["rounds"]
+    assert remedy.value is None
+    assert "no value up to 200 does it: there" in sentences({"rounds": remedy}, asked)[0]
+    assert "of the variance." in sentences({"rounds": remedy}, asked)[0]
+
+
 def test_a_budget_ends_a_run_and_what_it_has_by_then_counts():
     one = replace(SMALL, needed_epsilon=math.inf, server="trusted", candidates=("ssi",))
-    whole = outcome(Recommendation().run(one))
+    whole = advice(one)
     for budget in (1.0, 5.0):
         short = replace(one, budget_rounds=budget)
-        judged = advised(whole.runs, whole.paths, short, whole.refusals, whole.clients)
-        row = judged.table.iloc[0]
+        row = rejudged(whole, short).table.iloc[0]
         assert row["rounds"] == budget
         path = whole.paths[whole.paths["round"] == budget]
         assert row["unexplained"] == path["unexplained"].median()

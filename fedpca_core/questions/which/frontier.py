@@ -22,6 +22,7 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.which.rules import NOTHING
 from fedpca_core.questions.which.runs import (
     SEARCH,
+    Made,
     attempt,
     in_sums,
     losses,
@@ -162,6 +163,9 @@ class Frontier(InPieces[FrontierSettings, Front]):
         every = [_cost(piece, data) for piece in pieces]
         return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
 
+    #: Whether attacks read what is sent.
+    attacked: ClassVar[bool] = True
+
     def pieces(self, settings: FrontierSettings) -> Sequence[FrontierSettings]:
         return [piece for *_, piece in self.placed(settings)]
 
@@ -181,7 +185,7 @@ class Frontier(InPieces[FrontierSettings, Front]):
         found = Front(_table(rows), {}, Facts.of(problem), pd.DataFrame(columns=list(PATH)))
         for count, method in enumerate(settings.candidates, 1):
             try:
-                one, path = row(method, settings, problem)
+                one, path = row(method, settings, problem, self.attacked)
             except InvalidInput as refusal:
                 refusals = {**found.refusals, METHODS[method].title: str(refusal)}
                 found = replace(found, refusals=refusals)
@@ -245,6 +249,13 @@ def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
     whole = costs.prepare(size) + one.times(len(piece.candidates))
     # What searches for longer is not tried.
     return whole + Cost(0.0, SEARCH) if piece.searches else whole
+
+
+class Unattacked(Frontier):
+    """The same without a word about what leaks."""
+
+    key: ClassVar[str] = "frontier_unattacked"
+    attacked: ClassVar[bool] = False
 
 
 class Strip(Frontier):
@@ -343,7 +354,7 @@ def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
 
 
 def row(
-    method: str, settings: FrontierSettings, problem: Problem
+    method: str, settings: FrontierSettings, problem: Problem, attacked: bool = True
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """One point: run, cost, accuracy, leak; and the way there, round by round."""
     run = made(method, settings, problem)
@@ -361,13 +372,8 @@ def row(
     path["worst_client"] = losses(run, stop)
     last = run.table.iloc[stop]
     search = settings.searches and run.guarantee is None
-    tried = attempt(run, settings, stop, search=search)
-    got = tried.got[Target.COVARIANCE]
-    waits = any(ATTACKS[key].target is Target.COVARIANCE for key in tried.waiting)
-    records = tried.got.get(Target.RECORDS)
-    sums = in_sums(method, settings, problem) if search else None
-    said = {} if sums is None else {one.target: one.words for one in sums.findings}
     masked = run.algorithm.uploads is Uploads.UPDATE or settings.upload_noise > 0
+    leaks = _leaks(method, run, settings, stop, search) if attacked else {}
     return {
         "parameter": "none",
         "value": math.nan,
@@ -378,17 +384,34 @@ def row(
         "seconds": float(last["seconds"]),
         "relative_error": float(last["relative_error"]),
         **{name: path[name].iloc[-1] for name in PATH if name != "round"},
-        "leak": math.nan if waits else got.figure,
-        "attack": got.attack,
-        "records": records.figure if records is not None and search else math.nan,
         "epsilon": math.nan if run.guarantee is None else float(run.guarantee.epsilon),
         "protection": "formal" if run.guarantee is not None else "masked" if masked else "none",
         "searched": search,
         "note": run.note,
+        **dict.fromkeys(("leak", "records"), math.nan),
+        **dict.fromkeys(("attack", "finding", "in_sums", "joins_sums"), ""),
+        **leaks,
+    }, path
+
+
+def _leaks(
+    method: str, run: Made, settings: FrontierSettings, rounds: int, search: bool
+) -> dict[str, Any]:
+    """What attacks get from the first rounds of a run, and from sums."""
+    tried = attempt(run, settings, rounds, search=search)
+    got = tried.got[Target.COVARIANCE]
+    waits = any(ATTACKS[key].target is Target.COVARIANCE for key in tried.waiting)
+    records = tried.got.get(Target.RECORDS)
+    sums = in_sums(method, settings, run.problem) if search else None
+    said = {} if sums is None else {one.target: one.words for one in sums.findings}
+    return {
+        "leak": math.nan if waits else got.figure,
+        "attack": got.attack,
+        "records": records.figure if records is not None and search else math.nan,
         "finding": tried.findings[0].words,
         "in_sums": said.get(Target.COVARIANCE, ""),
         "joins_sums": said.get(Target.NEWCOMER, ""),
-    }, path
+    }
 
 
 def ending(table: pd.DataFrame, settings: FrontierSettings) -> tuple[int, bool]:

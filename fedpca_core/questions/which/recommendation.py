@@ -7,7 +7,7 @@ itself says how often a configuration comes first and how often it is as good as
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array
 from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
-from fedpca_core.questions.which.frontier import Front, Frontier, searched
+from fedpca_core.questions.costs import Size
+from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched
 from fedpca_core.questions.which.rules import (
     RULES,
     alike,
@@ -31,6 +33,7 @@ from fedpca_core.questions.which.rules import (
 )
 from fedpca_core.questions.which.settings import LINKS, FrontierSettings
 from fedpca_core.settings import short
+from fedpca_core.steps import Run
 from fedpca_core.study.build import public_of
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
@@ -45,8 +48,11 @@ WAYS: Mapping[tuple[bool, bool], str] = {
 }
 
 
-#: Seeds over which an advice is given, at least.
-SEEDS = 6
+#: Seeds over which an advice is given, at least, up to so many entries of all clients' matrices: a
+#: choice on the edge needs many, and a long run allows few.
+SEEDS = ((500_000, 12), (math.inf, 6))
+#: Standard errors of the interval of a share of the seeds: 95%.
+_ERRORS = 1.96
 #: Columns that count seeds.
 SHARES = ("first", "alike", "passes")
 #: What identifies a configuration.
@@ -86,11 +92,23 @@ class Advice:
         found = self.table[self.table["rank"] == rank]
         return None if found.empty else found.iloc[0]
 
+    def stands(self) -> pd.Series:
+        """Of every row of the table whether it is among the first: "in", "out", or "open" where
+        so many seeds do not tell whether it passes and is as good as the first in half of them."""
+        low, high = share_interval(self.table["alike"].to_numpy(dtype=float), self.seeds)
+        stands = np.where(low > 0.5, "in", np.where(high < 0.5, "out", "open"))
+        stands = np.where(self.table["excluded"] == "sure", "open", stands)
+        return pd.Series(np.where(self.table["rank"] == 1, "in", stands), index=self.table.index)
+
     @property
     def group(self) -> pd.DataFrame:
-        """The configurations that are alike the first in at least half of the seeds, by rank."""
-        left = self.table[self.table["rank"].notna()]
-        return left[(left["alike"] >= 0.5) | (left["rank"] == 1)]
+        """The configurations that are as good as the first, by rank."""
+        return self.table[(self.stands() == "in") & self.table["rank"].notna()]
+
+    @property
+    def undecided(self) -> pd.DataFrame:
+        """The configurations of which so many seeds do not tell whether they are as good."""
+        return self.table[(self.stands() == "open") & self.table["rank"].notna()]
 
     @property
     def other_server(self) -> pd.Series | None:
@@ -130,7 +148,22 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     def seeds(self, settings: FrontierSettings) -> list[int]:
         """The seeds over which the advice is given."""
-        return [(settings.seed + k) % 100_000 for k in range(max(SEEDS, settings.seeds))]
+        count = max(settings.seeds, enough_seeds(settings))
+        return [(settings.seed + k) % 100_000 for k in range(count)]
+
+    def run_piece(
+        self, settings: FrontierSettings, which: FrontierSettings, data: OwnData | None
+    ) -> Run[Front]:
+        return self._front(settings, which).run(which, data)
+
+    def piece_identity(
+        self, settings: FrontierSettings, which: FrontierSettings, data: OwnData | None
+    ) -> Hashable:
+        return self._front(settings, which).identity(which, data)
+
+    def _front(self, settings: FrontierSettings, which: FrontierSettings) -> Frontier:
+        """What leaks is told from the first seed."""
+        return Frontier() if which.seed == settings.seed else Unattacked()
 
     def pieces(self, settings: FrontierSettings) -> list[FrontierSettings]:
         """Every way from every seed, and what attacks must search for from the first."""
@@ -216,6 +249,25 @@ def advised(
     return Advice(judged(table, settings), seeds, refusals, runs, paths, clients)
 
 
+def rejudged(advice: Advice, settings: FrontierSettings) -> Advice:
+    """The same runs, by other budgets."""
+    return advised(advice.runs, advice.paths, settings, advice.refusals, advice.clients)
+
+
+def enough_seeds(settings: FrontierSettings) -> int:
+    """Over how many seeds an advice is given, at least."""
+    size = Size.of(settings)  # of a table, what its page says
+    return next(count for most, count in SEEDS if size.features**2 * size.clients <= most)
+
+
+def share_interval(share: Array, count: int) -> tuple[Array, Array]:
+    """Wilson's interval of 95% for a share of ``count`` draws."""
+    square = _ERRORS**2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return middle - half, middle + half
+
+
 def seconds(row: pd.Series, settings: FrontierSettings) -> float:
     """How long a run takes over the clients' lines, without computing."""
     rate, delay = LINKS[settings.link]
@@ -271,23 +323,27 @@ def lost(row: pd.Series) -> str:
 
 
 def _why(advice: Advice, best: pd.Series) -> str:
-    """How sure the choice is: how often it is first, and what is as good."""
+    """How sure the choice is: how often it is first, what is as good, and what may be."""
     left, group, seeds = advice.table["rank"].notna().sum(), advice.group, advice.seeds
+
+    def names(rows: pd.DataFrame, column: str) -> str:
+        return "; ".join(
+            f"{named(row)} ({column} in {_often(row[column], seeds)})" for _, row in rows.iterrows()
+        )
+
     said = (
         f"The rules leave {left} of {len(advice.table)} configurations. It is first in "
         f"{_often(best['first'], seeds)} seeds"
     )
     others = group[group["rank"] > 1]
     if others.empty:
-        return f"{said}; no other is as good in half of them."
-    names = "; ".join(
-        f"{named(row)} (first in {_often(row['first'], seeds)})" for _, row in others.iterrows()
-    )
-    many = "this one loses" if len(others) == 1 else f"these {len(others)} lose"
-    return (
-        f"{said}; {many} as little in half of them or more, and rounds, then bytes, decide: "
-        f"{names}."
-    )
+        said += "; no other is surely as good."
+    else:
+        many = "this one loses" if len(others) == 1 else f"these {len(others)} lose"
+        said += f"; {many} as little, and rounds, then bytes, decide: {names(others, 'first')}."
+    if len(advice.undecided):
+        said += f" Seeds do not agree on {names(advice.undecided, 'alike')}."
+    return said
 
 
 def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
@@ -296,9 +352,12 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     if advice.table.empty:
         whys = " ".join(f"{name}: {why}" for name, why in advice.refusals.items())
         return [f"{_asked(settings)}: no candidate could be run. {whys}"]
-    sure = "" if advice.seeds >= SEEDS else f" (so far, from {advice.seeds} of the seeds)"
+    wanted = enough_seeds(settings)
+    sure = "" if advice.seeds >= wanted else f" (so far, from {advice.seeds} of {wanted} seeds)"
     if best is None:
-        return [f"{_asked(settings)}: nothing that was run here does all of it{sure}."]
+        edge = advice.table[advice.table["excluded"] == "sure"]
+        near = "".join(f" {named(row)} {row['reason']}." for _, row in edge.iterrows())
+        return [f"{_asked(settings)}: nothing that was run here does all of it{sure}.{near}"]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
     said = [
         f"{_asked(settings)}: **{named(best)}**, {lost(best)}, {size(best['bytes_client'])} a "

@@ -8,25 +8,26 @@ control takes, from the seeds of the advice. What is found was run: who asks for
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from fedpca_core.questions.which.frontier import Front, Frontier
+from fedpca_core.questions.which.frontier import Front
 from fedpca_core.questions.which.recommendation import (
-    SEEDS,
     Advice,
     Recommendation,
-    advised,
+    enough_seeds,
     lost,
     named,
+    rejudged,
 )
+from fedpca_core.questions.which.rules import RULES, SURE, share
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step
+from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pieces import InPieces
@@ -34,8 +35,6 @@ from fedpca_core.study.pieces import InPieces
 #: Demands that the runs at hand are judged by, and what must be run anew.
 JUDGED = ("most_lost", "budget_rounds", "budget_bytes")
 RUN = ("needed_epsilon", "samples", "rounds")
-#: Share of the seeds in which a remedy does it, at least.
-SURE = 0.8
 #: Candidates that a search goes on with: those that lose least where it begins.
 FINALISTS = 3
 
@@ -51,16 +50,30 @@ class Remedy:
     value : int, float or None
         The smallest that does it, of those that the control takes; None where none does.
     best : pandas.Series or None
-        The configuration that then comes first, a row of `Advice.table`.
+        The configuration that then comes first, or comes nearest where none does: a row of
+        `Advice.table`.
     tried : pandas.DataFrame
         A row a value that was judged: ``value``, the least variance that a candidate of the
         allowed ones loses there (``lost``, with ``low`` and ``high`` over the seeds), ``method``.
+    also : mapping of field to value
+        What else had to be relaxed, since nothing does it without.
+    done : bool
+        False while smaller values are tried.
     """
 
     name: str
     value: Value | None
     best: pd.Series | None
     tried: pd.DataFrame
+    also: Mapping[str, Value] = field(default_factory=dict)
+    done: bool = True
+
+    def applied(self, settings: FrontierSettings) -> FrontierSettings:
+        """The settings with everything relaxed that it says."""
+        changes: dict[str, Any] = {**self.also}
+        return replace(
+            settings, **changes | ({} if self.value is None else {self.name: self.value})
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,22 +101,15 @@ def open_values(settings: FrontierSettings, name: str) -> tuple[Value, ...]:
     return tuple(one for one in grid if one > value)
 
 
-def sure(advice: Advice) -> pd.Series | None:
-    """The first of the configurations that pass in nearly all seeds, if any does."""
-    passing = advice.table[advice.table["rank"].notna() & (advice.table["passes"] >= SURE)]
-    return None if passing.empty else passing.iloc[0]
-
-
 def at_hand(advice: Advice, settings: FrontierSettings) -> dict[str, Remedy]:
     """Remedies that the runs of an advice tell of."""
     found = {}
     for name in JUDGED:
         rows = []
         for value in open_values(settings, name):
-            there = replace(settings, **{name: value})  # type: ignore[arg-type]
-            judged = advised(advice.runs, advice.paths, there, advice.refusals, advice.clients)
+            judged = rejudged(advice, replace(settings, **{name: value}))  # type: ignore[arg-type]
             rows.append(_told(judged, value))
-            best = sure(judged)
+            best = judged.place(1)
             if best is not None:
                 found[name] = Remedy(name, value, best, pd.DataFrame(rows))
                 break
@@ -117,68 +123,30 @@ class Remedies(InPieces[FrontierSettings, Found]):
     title: ClassVar[str] = "What would do it"
     settings: ClassVar[type[FrontierSettings]] = FrontierSettings
     seconds: ClassVar[float] = 300.0
-    reads: ClassVar[frozenset[str]] = Recommendation.reads | {"relax"}
+    reads: ClassVar[frozenset[str]] = Recommendation.reads
 
-    def pieces(self, settings: FrontierSettings) -> list[FrontierSettings]:
-        if settings.relax != "all":
-            return []
-        return [replace(settings, relax=name) for name in RUN if open_values(settings, name)]
+    def pieces(self, settings: FrontierSettings) -> list[str]:
+        return [name for name in RUN if open_values(settings, name)]
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
         one = Recommendation().cost(replace(settings, searches=False), data)
-        return one.times(len(self.pieces(settings)) or 1)
+        return one.times(len(self.pieces(settings)))
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Found]) -> Found:
         return Found({name: one for part in found for name, one in part.remedies.items()})
 
-    def run(self, settings: FrontierSettings, data: OwnData | None = None) -> Run[Found]:
-        if settings.relax == "all":
-            return (yield from super().run(settings, data))
-        name = settings.relax
-        remedy = yield from self._searched(settings, name, data)
-        return Found({name: remedy})
+    def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Found]:
+        yield Step(0.0, "Every demand is as weak as it can be")
+        return Found()
 
-    def _searched(
-        self, settings: FrontierSettings, name: str, data: OwnData | None
-    ) -> Part[Remedy]:
-        base = replace(settings, searches=False, seeds=SEEDS, relax="all")
-        values = open_values(settings, name)
-        rows: list[dict[str, object]] = []
-        good: dict[int, pd.Series] = {}
+    def piece_identity(
+        self, settings: FrontierSettings, which: str, data: OwnData | None
+    ) -> Hashable:
+        return self.identity(settings, data), which
 
-        def judged(number: int, some: tuple[str, ...], seeds: int) -> Part[Advice]:
-            there = replace(base, **{name: values[number]}, candidates=some)  # type: ignore[arg-type]
-            advice = yield from advice_of(there, seeds, data)
-            return advice
-
-        # At the weakest demand all candidates run once; the best of them go on.
-        last = len(values) - 1
-        if not values:
-            return Remedy(name, None, None, pd.DataFrame())
-        weakest = yield from judged(last, settings.candidates, 1)
-        order = weakest.table.sort_values(["rank", "unexplained"], na_position="last")
-        some = tuple(dict.fromkeys(order["method"]))[:FINALISTS]
-        low, high = -1, last
-        if not some:
-            return Remedy(name, None, None, pd.DataFrame())
-        number = last
-        while True:
-            advice = yield from judged(number, some, SEEDS)
-            rows.append(_told(advice, values[number]))
-            best = sure(advice)
-            if best is not None:
-                good[number] = best
-                high = number
-            else:
-                low = number
-            if not good or high - low <= 1:
-                break
-            number = (low + high) // 2
-        tried = pd.DataFrame(rows).sort_values("value", ignore_index=True)
-        if not good:
-            return Remedy(name, None, None, tried)
-        least = min(good)
-        return Remedy(name, values[least], good[least], tried)
+    def run_piece(self, settings: FrontierSettings, which: str, data: OwnData | None) -> Run[Found]:
+        base = replace(settings, searches=False)
+        return (yield from _Search(base, which, open_values(settings, which), data).run())
 
     def tables(self, result: Found, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         tried = [one.tried.assign(relaxed=name) for name, one in result.remedies.items()]
@@ -188,27 +156,121 @@ class Remedies(InPieces[FrontierSettings, Found]):
         }
 
 
-def advice_of(settings: FrontierSettings, seeds: int, data: OwnData | None) -> Part[Advice]:
-    """The advice from some seeds, one piece after the other."""
+class _Search:
+    """The smallest value of one demand that does it: among all by one seed, then surely by all."""
+
+    def __init__(
+        self,
+        settings: FrontierSettings,
+        name: str,
+        values: tuple[Value, ...],
+        data: OwnData | None,
+    ) -> None:
+        self.settings, self.name, self.values, self.data = settings, name, values, data
+        self.seeds = max(settings.seeds, enough_seeds(settings))
+        self.also: Mapping[str, Value] = {}
+        self.value: Value | None = None
+        self.best: pd.Series | None = None
+        self.rows: list[dict[str, object]] = []
+
+    def run(self) -> Run[Found]:
+        """Narrow down by the first seed; then, by all, upward to what does it, or down from it."""
+        last = len(self.values) - 1
+        weakest = yield from self._judged(self._at(last), 1)
+        if weakest.place(1) is None:
+            weakest = yield from self._relaxed(weakest)
+        self.best = nearest(weakest)
+        low, high = -1, last
+        while high - low > 1 and weakest.place(1) is not None:
+            middle = (low + high) // 2
+            advice = yield from self._judged(self._at(middle), 1)
+            if advice.place(1) is None:
+                low = middle
+            else:
+                high, weakest = middle, advice
+        order = weakest.table.sort_values(["rank", "unexplained"], na_position="last")
+        some = tuple(dict.fromkeys(order["method"]))[:FINALISTS]
+        self.settings = replace(self.settings, candidates=some)
+        number = high
+        while 0 <= number <= last:
+            advice = yield from self._judged(self._at(number), self.seeds)
+            self.rows.append(_told(advice, self.values[number]))
+            best = advice.place(1)
+            if best is None and self.value is not None:
+                break  # one less than what does it
+            if best is not None:
+                self.value, self.best = self.values[number], best
+            number += -1 if self.value is not None else 1
+            yield Step(0.9, "Smaller ones", Found({self.name: self.remedy(done=False)}))
+        return Found({self.name: self.remedy(done=True)})
+
+    def _relaxed(self, weakest: Advice) -> Part[Advice]:
+        """What is too long, or too much for a line, stays so whatever this demand is; that is
+        relaxed as well, unless it alone does it."""
+        others = at_hand(weakest, self._at(len(self.values) - 1))
+        if not others:
+            return weakest
+        one = others[max(others, key=JUDGED.index)]
+        alone = yield from self._judged(one.applied(self.settings), 1)
+        if alone.place(1) is not None:
+            return weakest
+        assert one.value is not None
+        self.also, self.settings = {one.name: one.value}, one.applied(self.settings)
+        return rejudged(weakest, self._at(len(self.values) - 1))
+
+    def _at(self, number: int) -> FrontierSettings:
+        return replace(self.settings, **{self.name: self.values[number]})  # type: ignore[arg-type]
+
+    def _judged(self, there: FrontierSettings, seeds: int) -> Part[Advice]:
+        """The advice there, or as much of it as says that nothing is sure."""
+
+        def hopeless(found: Advice) -> bool:
+            passes = found.table["passes"].max() if len(found.table) else 0.0
+            return bool(found.seeds * (1 - passes) > (1 - SURE) * seeds)
+
+        return (yield from advice_of(there, seeds, self.data, hopeless))
+
+    def remedy(self, done: bool) -> Remedy:
+        """What is known by now."""
+        tried = pd.DataFrame(self.rows)
+        if len(tried):
+            tried = tried.sort_values("value", ignore_index=True)
+        return Remedy(self.name, self.value, self.best, tried, self.also, done)
+
+
+def nearest(advice: Advice) -> pd.Series | None:
+    """The first configuration; where none passes, the one that fails last and loses least."""
+    keys = [rule.key for rule in RULES]
+    failed = advice.table["excluded"].map(lambda key: keys.index(key) if key else len(keys))
+    ordered = advice.table.assign(failed=failed).sort_values(
+        ["failed", "rank", "unexplained"], ascending=[False, True, True]
+    )
+    return None if ordered.empty else ordered.iloc[0]
+
+
+def advice_of(
+    settings: FrontierSettings,
+    seeds: int,
+    data: OwnData | None,
+    enough: Callable[[Advice], bool] = lambda found: False,
+) -> Part[Advice]:
+    """The advice from some seeds, one after the other, or from those after which it is enough."""
     study = Recommendation()
-    pieces = study.pieces(settings)[: seeds * len(study.ways(settings))]
+    ways = len(study.ways(settings))
+    pieces = study.pieces(settings)[: seeds * ways]
     fronts: list[Front] = []
-    for count, piece in enumerate(pieces):
-        run = Frontier().run(piece, data)
-        while True:
-            try:
-                step = next(run)
-            except StopIteration as end:
-                fronts.append(end.value)
-                break
-            yield Step((count + step.fraction) / len(pieces), step.text)
+    for count, piece in enumerate(pieces, 1):
+        run = study.run_piece(settings, piece, data)
+        fronts.append((yield from part(run, (count - 1) / len(pieces), count / len(pieces))))
+        if count % ways == 0 and enough(study.gathered(settings, fronts)):
+            break
     return study.gathered(settings, fronts)
 
 
 def _told(advice: Advice, value: Value) -> dict[str, object]:
     """What the best of the candidates loses that fail nothing else than the loss, if any do."""
     table = advice.table
-    left = table[table["excluded"].isin(["", "lost"])]
+    left = table[table["excluded"].isin(["", "lost", "sure"])]
     if left.empty:
         return {"value": value, "lost": np.nan, "low": np.nan, "high": np.nan, "method": ""}
     best = left.iloc[int(left["unexplained"].argmin())]
@@ -224,20 +286,21 @@ def _told(advice: Advice, value: Value) -> dict[str, object]:
 def sentences(remedies: Mapping[str, Remedy], settings: FrontierSettings) -> list[str]:
     """A sentence for every demand that was relaxed."""
     said, described = [], settings.parameters()
+
+    def changed(name: str, value: Value) -> str:
+        asked = described[name].text(getattr(settings, name))
+        return f"**{described[name].label} {described[name].text(value)}** in place of {asked}"
+
     for name, one in remedies.items():
-        parameter = described[name]
-        asked = parameter.text(getattr(settings, name))
-        if one.value is None or one.best is None:
-            said.append(f"**{parameter.label}**: no value up to {_largest(settings, name)} does.")
-            continue
-        said.append(
-            f"**{parameter.label} {parameter.text(one.value)}** in place of {asked}: "
-            f"{named(one.best)}, {lost(one.best)}, passes in "
-            f"{round(one.best['passes'] * SEEDS)} of {SEEDS} seeds."
-        )
+        if one.value is not None and one.best is not None:
+            every = " and ".join(changed(*each) for each in ((name, one.value), *one.also.items()))
+            said.append(
+                f"{every}: {named(one.best)}, {lost(one.best)}, passes in "
+                f"{share(one.best['passes'])} of the seeds"
+                + ("." if one.done else "; less is being tried.")
+            )
+        elif one.done:
+            largest = described[name].text(open_values(settings, name)[-1])
+            why = "" if one.best is None else f": there {named(one.best)} {one.best['reason']}"
+            said.append(f"**{described[name].label}**: no value up to {largest} does it{why}.")
     return said
-
-
-def _largest(settings: FrontierSettings, name: str) -> str:
-    values = open_values(settings, name)
-    return settings.parameters()[name].text(values[-1])

@@ -19,6 +19,8 @@ Row = Mapping[str, Any]
 #: Losses of variance within this factor are alike, or within `NOTHING` of the whole variance; then
 #: fewer rounds win.
 ALIKE, NOTHING = 1.1, 0.001
+#: Share of the seeds in which a configuration passes, at least, to be advised.
+SURE = 0.8
 #: What a run has lost, and costs, in the round in which it ends.
 _AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 
@@ -125,6 +127,14 @@ RULES: tuple[Rule, ...] = (
         lambda row, c: bool(row["unexplained"] <= c.most_lost),
         lambda row, c: f"loses {share(row['unexplained'])} of the variance",
     ),
+    Rule(
+        "sure",
+        "In most seeds",
+        lambda c: f"all of this holds in at least {share(SURE)} of the seeds",
+        # A run by itself has no share.
+        lambda row, c: row.get("passes", 1.0) >= SURE,
+        lambda row, c: f"passes in {share(row['passes'])} of the seeds only",
+    ),
 )
 ORDER = (
     "Of what is left, whatever loses least of the variance comes first; losses within "
@@ -166,7 +176,7 @@ def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) 
 def left_out(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
     """The table with ``excluded`` (key of the first rule that a row fails, or empty) and
     ``reason``."""
-    rows = table.to_dict("records")
+    rows: list[Any] = table.to_dict("records")
     failed = [next((rule for rule in RULES if not rule.keeps(row, settings)), None) for row in rows]
     return table.assign(
         excluded=["" if rule is None else rule.key for rule in failed],

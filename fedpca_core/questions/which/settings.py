@@ -156,17 +156,6 @@ class FrontierSettings(ConvergeSettings):
         },
         view=True,
     )
-    relax: str = choice(
-        "all",
-        "Relaxed",
-        {
-            "all": "Each by itself",
-            "needed_epsilon": "ε",
-            "samples": "Records of a client",
-            "rounds": "Length of a run",
-        },
-        view=True,
-    )
     across: str = choice("bytes_client", "Across", AXES, view=True)
     upward: str = choice("sin_theta", "Upward", AXES, view=True)
 
