@@ -12,12 +12,14 @@ from dashboard.views import frontier
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Frontier, Strip
+from fedpca_core.questions.which.look import FirstLook
 from fedpca_core.questions.which.recommendation import Advice, Recommendation, named
 from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import Use
 
 STUDY, STRIP, ADVICE, REMEDIES = Frontier(), Strip(), Recommendation(), Remedies()
+LOOK = FirstLook()
 
 
 @st.fragment(key="hidden")
@@ -38,6 +40,7 @@ def take_away() -> None:
                 REMEDIES: searched[0].result if searched else None,
                 STUDY: job.result,
                 STRIP: strip,
+                LOOK: first_look.result if first_look else None,
             },
             data,
         )
@@ -119,6 +122,7 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     controls.draw("server", "needed_epsilon", "most_lost")
     controls.draw("budget_bytes", "budget_rounds", "link")
 advised = st.container()
+looked = st.container()
 
 layout.section(
     "All methods on one problem",
@@ -144,6 +148,11 @@ with advised:
     own_table.remedy_of(controls, recommended)
     would_do()
     use_it()
+first_look = None
+if LOOK.wanted(settings) and data is not None:
+    with looked:
+        layout.section("Your table", "Before any protection: what everybody who does PCA sees.")
+        first_look = jobs.study(LOOK, settings, drawing(figures.look, settings), data=data)
 with pictured:
     job = jobs.study(
         STUDY,

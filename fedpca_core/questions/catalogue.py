@@ -43,6 +43,7 @@ from fedpca_core.questions.privacy.study import (
 from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
 from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.which.frontier import Frontier, Strip
+from fedpca_core.questions.which.look import FirstLook
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.remedies import Remedies
 from fedpca_core.settings import Settings, read_json, said
@@ -61,6 +62,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     Strip(),
     Recommendation(),
     Remedies(),
+    FirstLook(),
     BudgetsAndHeterogeneity(),
     LeakCheck(),
     ClientRecords(),

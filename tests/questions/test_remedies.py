@@ -22,6 +22,7 @@ from fedpca_core.questions.which.remedies import (
     at_hand,
     open_values,
     sentences,
+    sure,
 )
 from fedpca_core.questions.which.runs import problem_of
 from fedpca_core.questions.which.settings import FrontierSettings
@@ -85,7 +86,7 @@ def test_where_it_says_what_would_do_doing_that_does_it(settings):
         short = one.tried[one.tried["value"].astype(float) < float(one.value)]
         for value in short["value"].tail(1):
             before = replace(one.applied(settings), **{name: type(one.value)(value)})
-            assert advice(before).place(1) is None
+            assert sure(advice(before)) is None
 
 
 def test_what_would_do_is_drawn_with_what_was_asked_for():

@@ -12,6 +12,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import remedies, sizes
 from fedpca_core.questions.which.frontier import STRIPS, Front
+from fedpca_core.questions.which.look import CLIENTS, RECORDS, Look
 from fedpca_core.questions.which.recommendation import Advice, meant, named, seconds, sentences
 from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import ORDER, RULES, share, size
@@ -19,7 +20,17 @@ from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import Caption, Chart, Fold, Note, Part, Parts, Section, Table
+from fedpca_core.study.parts import (
+    Caption,
+    Chart,
+    Fold,
+    Note,
+    Part,
+    Parts,
+    Section,
+    Table,
+    written,
+)
 
 #: Below these nobody asks how much smaller a number is; it is drawn there.
 FLOORS: Mapping[str, float] = {
@@ -334,5 +345,79 @@ def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
         height=260,
         description=f"The least variance that a candidate loses at each {described.lower()} that "
         "was tried, with the span over the seeds, and what was asked for.",
+        simulation_only=True,
+    )
+
+
+# ---------------------------------------------------------------------- a table of one's own
+def look(found: Look, settings: FrontierSettings) -> Parts:
+    """Spectrum, scores and loadings, and what an ε leaves of the first."""
+    two = found.spectrum["share"].head(2)
+    yield Chart("first-look", [scree(found, settings), scores(found)])
+    yield Caption(
+        f"The first two components hold {share(two.iloc[0])} and {share(two.iloc[1])} of the "
+        f"variance. Scores are records, turned: no ε covers their picture. Of {RECORDS} records of "
+        f"a client at the most, and {CLIENTS} clients; simulation only."
+    )
+    if found.refusal:
+        yield Note(f"What ε = {short(settings.needed_epsilon)} leaves: {found.refusal}")
+    rows = found.loadings.rename(columns={"first": "Component 1", "second": "Component 2"})
+    rows = rows.rename(columns={"feature": "Feature"})
+    yield Table(written(rows, {}, 2), "The features that weigh most in the first two components")
+
+
+def scree(found: Look, settings: FrontierSettings) -> Panel:
+    """The variance of every component, without noise and as an ε leaves it."""
+    rows = found.spectrum
+    component = rows["component"].to_numpy(dtype=float)
+    curves = [
+        Curve(
+            "Your records",
+            component,
+            rows["variance"].where(rows["variance"] > 0),
+            colour="centralized",
+            marker=True,
+            simulation_only=True,
+        )
+    ]
+    noise: tuple[Baseline, ...] = ()
+    if rows["noisy"].notna().any():
+        under = f"Released under ε = {short(settings.needed_epsilon)}"
+        noisy = rows["noisy"].where(rows["noisy"] > 0)
+        curves.append(Curve(under, component, noisy, colour="fedpower", marker=True))
+        noise = (Baseline("largest of the noise", found.noise, simulation_only=True),)
+    return Panel(
+        key="scree",
+        title="Variance of the components",
+        x_title="component",
+        y_title="eigenvalue",
+        curves=tuple(curves),
+        baselines=noise,
+        follows=False,
+        integer_x=True,
+        height=300,
+        description="The leading eigenvalues of all records together and, where an ε is asked for, "
+        "of what the clients release under it, clipped and noisy; components below the noise are "
+        "noise.",
+    )
+
+
+def scores(found: Look) -> Panel:
+    """Records on the first two components, a colour a client."""
+    rows = found.scores
+    return Panel(
+        key="scores",
+        title="Records on the first two components",
+        x_title="component 1",
+        y_title="component 2",
+        curves=tuple(
+            Curve(str(name), some["first"], some["second"])
+            for name, some in rows.groupby("client", sort=False)
+        ),
+        log_y=False,
+        kind="scatter",
+        follows=False,
+        height=300,
+        description="Records of every client on the two components that hold most variance.",
         simulation_only=True,
     )

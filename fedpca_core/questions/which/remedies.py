@@ -24,7 +24,7 @@ from fedpca_core.questions.which.recommendation import (
     named,
     rejudged,
 )
-from fedpca_core.questions.which.rules import RULES, SURE, share
+from fedpca_core.questions.which.rules import RULES
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, part
@@ -101,6 +101,13 @@ def open_values(settings: FrontierSettings, name: str) -> tuple[Value, ...]:
     return tuple(one for one in grid if one > value)
 
 
+def sure(advice: Advice) -> pd.Series | None:
+    """The first of the configurations that pass in every seed, if any does: who asks for it then
+    from other seeds finds it in most of them."""
+    passing = advice.table[advice.table["rank"].notna() & (advice.table["passes"] == 1)]
+    return None if passing.empty else passing.iloc[0]
+
+
 def at_hand(advice: Advice, settings: FrontierSettings) -> dict[str, Remedy]:
     """Remedies that the runs of an advice tell of."""
     found = {}
@@ -109,7 +116,7 @@ def at_hand(advice: Advice, settings: FrontierSettings) -> dict[str, Remedy]:
         for value in open_values(settings, name):
             judged = rejudged(advice, replace(settings, **{name: value}))  # type: ignore[arg-type]
             rows.append(_told(judged, value))
-            best = judged.place(1)
+            best = sure(judged)
             if best is not None:
                 found[name] = Remedy(name, value, best, pd.DataFrame(rows))
                 break
@@ -195,7 +202,7 @@ class _Search:
         while 0 <= number <= last:
             advice = yield from self._judged(self._at(number), self.seeds)
             self.rows.append(_told(advice, self.values[number]))
-            best = advice.place(1)
+            best = sure(advice)
             if best is None and self.value is not None:
                 break  # one less than what does it
             if best is not None:
@@ -225,8 +232,7 @@ class _Search:
         """The advice there, or as much of it as says that nothing is sure."""
 
         def hopeless(found: Advice) -> bool:
-            passes = found.table["passes"].max() if len(found.table) else 0.0
-            return bool(found.seeds * (1 - passes) > (1 - SURE) * seeds)
+            return found.table.empty or bool(found.table["passes"].max() < 1)
 
         return (yield from advice_of(there, seeds, self.data, hopeless))
 
@@ -295,8 +301,7 @@ def sentences(remedies: Mapping[str, Remedy], settings: FrontierSettings) -> lis
         if one.value is not None and one.best is not None:
             every = " and ".join(changed(*each) for each in ((name, one.value), *one.also.items()))
             said.append(
-                f"{every}: {named(one.best)}, {lost(one.best)}, passes in "
-                f"{share(one.best['passes'])} of the seeds"
+                f"{every}: {named(one.best)}, {lost(one.best)}, in every seed"
                 + ("." if one.done else "; less is being tried.")
             )
         elif one.done:

@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 #: fewer rounds win.
 ALIKE, NOTHING = 1.1, 0.001
 #: Share of the seeds in which a configuration passes, at least, to be advised.
-SURE = 0.8
+SURE = 0.7
 #: What a run has lost, and costs, in the round in which it ends.
 _AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 

@@ -1,0 +1,149 @@
+"""The first look at a table of one's own: its spectrum, its records, the features that count."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems import Problem
+from fedpca_core.questions import costs
+from fedpca_core.questions.which.runs import problem_of
+from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.questions.which.sizes import sized
+from fedpca_core.settings import Settings
+from fedpca_core.steps import Run, Step
+from fedpca_core.streams import Streams
+from fedpca_core.study.build import NOISE_FIELDS, PROBLEM_FIELDS, before_noise
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+
+#: Components of the spectrum, features of a component, clients, and records of each that are shown.
+COMPONENTS, FEATURES, CLIENTS, RECORDS = 20, 8, 8, 100
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What everybody who does PCA looks at first.
+
+    Attributes
+    ----------
+    spectrum : pandas.DataFrame
+        Columns component, variance, share (simulation only), and noisy: the eigenvalues of what
+        the clients release together under the ε, NaN without one.
+    noise : float
+        Largest eigenvalue of the noise in that; NaN without.
+    scores : pandas.DataFrame
+        Columns client, first, second: records on the first two components (simulation only).
+    loadings : pandas.DataFrame
+        Columns feature, first, second, those first that weigh most.
+    refusal : str
+        Why there is nothing under the ε; empty where there is.
+    """
+
+    spectrum: pd.DataFrame
+    noise: float
+    scores: pd.DataFrame
+    loadings: pd.DataFrame
+    refusal: str
+
+
+class FirstLook(Study[FrontierSettings, Look]):
+    """Spectrum, scores and loadings of a visitor's table."""
+
+    key: ClassVar[str] = "first_look"
+    title: ClassVar[str] = "A first look at your table"
+    settings: ClassVar[type[Settings]] = FrontierSettings
+    opened_by = ("problem", "table")
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {*PROBLEM_FIELDS, *NOISE_FIELDS, "needed_epsilon", "components"}
+    ) - {"epsilon"}
+
+    def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
+        return costs.prepare(costs.Size.of(settings, data)) + Cost(seconds=1.0)
+
+    def run(self, settings: FrontierSettings, data: OwnData | None = None) -> Run[Look]:
+        yield Step(0.0, "Reading the records")
+        asked = replace(settings, epsilon=settings.needed_epsilon, shared_noise=False)
+        refusal = ""
+        try:
+            problem = problem_of(asked, data)
+        except InvalidInput as sentence:
+            if math.isinf(settings.needed_epsilon):
+                raise
+            refusal = str(sentence)
+            problem = before_noise(*sized(replace(settings, epsilon=math.inf), data))
+        yield Step(0.7, "Its components")
+        truth = problem.unperturbed
+        noisy, noise = _released(problem)
+        shown = slice(None, min(COMPONENTS, truth.features))
+        values = truth.eigenvalues
+        spectrum = pd.DataFrame(
+            {
+                "component": np.arange(1, truth.features + 1)[shown],
+                "variance": values[shown],
+                "share": (values / values.sum())[shown],
+                "noisy": noisy[shown],
+            }
+        )
+        axes = _signed(truth.target(2))
+        return Look(
+            spectrum, noise, _scores(truth, axes, settings.seed), _loadings(truth, axes), refusal
+        )
+
+    def tables(self, result: Look, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
+        return {
+            "spectrum": result.spectrum,
+            "scores": result.scores,
+            "loadings": result.loadings,
+        }
+
+
+def _released(problem: Problem) -> tuple[Array, float]:
+    """Eigenvalues of the noisy pool, (features,), and the largest of its noise."""
+    if problem.source is None:
+        return np.full(problem.features, np.nan), math.nan
+    noise = problem.pooled - problem.source.clipped.mean()
+    released = np.asarray(np.linalg.eigvalsh(problem.pooled)[::-1], dtype=float)
+    return released, float(np.linalg.eigvalsh(noise)[-1])
+
+
+def _signed(axes: Array) -> Array:
+    """Each component so that its largest loading is positive."""
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
+    return axes * np.where(largest < 0, -1.0, 1.0)
+
+
+def _scores(problem: Problem, axes: Array, seed: int) -> pd.DataFrame:
+    """Some records of the largest clients on two components."""
+    draw = Streams(seed).generator("first look")
+    largest = np.argsort(-problem.client_data.samples, kind="stable")[:CLIENTS]
+    parts = []
+    blocks = problem.blocks or ()
+    for client in np.sort(largest) if blocks else ():
+        block = blocks[client]
+        chosen = np.sort(draw.permutation(block.shape[1])[:RECORDS])
+        first, second = axes.T @ block[:, chosen]
+        name = problem.client_names[client] if problem.client_names else f"Client {client + 1}"
+        parts.append(pd.DataFrame({"client": name, "first": first, "second": second}))
+    columns = ["client", "first", "second"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _loadings(problem: Problem, axes: Array) -> pd.DataFrame:
+    """The features that weigh most in either of two components."""
+    names = problem.feature_names or tuple(f"feature {k + 1}" for k in range(problem.features))
+    order = np.argsort(-np.abs(axes).max(axis=1), kind="stable")[:FEATURES]
+    return pd.DataFrame(
+        {
+            "feature": [names[k] for k in order],
+            "first": axes[order, 0],
+            "second": axes[order, 1],
+        }
+    )
