@@ -16,7 +16,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import OWN_TABLE, TABLE_SUFFIXES
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.own_table import NAMED, TableFacts, fitting
+from fedpca_core.study.own_table import NAMED, SCALED, TableFacts, fitting
 
 _STATE = "_own_table"
 
@@ -92,7 +92,7 @@ def remedy(
     """The way out where a refused run asks for more clients or components than the file allows,
     or for the names of the columns that an ε takes as public."""
     facts = st.session_state.get(f"{_STATE}_facts")
-    if refusal and NAMED in refusal and facts is not None:
+    if refusal and (NAMED in refusal or SCALED in refusal) and facts is not None:
         _to_name(controls, facts)
     elif refusal and ("clients" in refusal or "components" in refusal):
         to_fit(controls, fit)
@@ -123,13 +123,23 @@ def to_fit(controls: Controls[Any], fit: Callable[[Any, TableFacts], Any] = fitt
 
 
 def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
-    """A button that names all numeric columns: who presses it says that they are public."""
-    named = tuple(name for name in facts.numeric if name != controls.settings().client_column)
+    """A button that names all numeric columns, where nobody has, and scales them by nothing of
+    their own: who presses it says that they are public."""
+    settings = controls.settings()
+    named = tuple(name for name in facts.numeric if name != settings.client_column)
+    words: list[str] = []
+    changes: dict[str, Any] = {}
+    if not settings.columns:
+        words.append(f"name the {len(named)} numeric columns")
+        changes["columns"] = named
+    if getattr(settings, "scaling", "") == "standardise":
+        words.append("centre only")
+        changes["scaling"] = "centre"
     st.button(
-        f"Name the {len(named)} numeric columns",
-        on_click=controls.changer(lambda: replace(controls.settings(), columns=named)),
+        " and ".join(words).capitalize(),
+        on_click=controls.changer(lambda: replace(controls.settings(), **changes)),
         key="remedy_columns",
-        help="An ε then takes them as public, and they stay whatever the records hold.",
+        help="An ε then takes the columns as public, and they stay whatever the records hold.",
     )
 
 

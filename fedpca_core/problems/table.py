@@ -21,6 +21,7 @@ from fedpca_core.problems.heterogeneity import (
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.problems.table_cleaning import (
+    SCALED,
     CleanTable,
     clean_table,
     public_table,
@@ -94,11 +95,7 @@ def from_table(
         heterogeneity = 0.0 if client_column is None else 1.0
     check_heterogeneity(heterogeneity)
     if public_schema:
-        require(
-            scaling != "standardise",
-            "No ε covers records that are divided by deviations of their own; write the columns in "
-            "units that are public and compare, and centre them or leave them as they are.",
-        )
+        require(scaling != "standardise", SCALED)
         table = public_table(frame, columns or (), client_column)
     else:
         table = clean_table(frame, columns, client_column, missing)

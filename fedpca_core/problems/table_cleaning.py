@@ -22,6 +22,11 @@ MAX_CLIENTS = 200
 NAMED = (
     "at least 2 columns are named beforehand, since finding the numeric ones looks at the records"
 )
+#: What is said of records that no epsilon covers.
+SCALED = (
+    "No ε covers records that are divided by deviations of their own; write the columns in "
+    "units that are public and compare, and centre them or leave them as they are."
+)
 #: Squares of larger values, summed, could overflow.
 LARGEST = 1e100
 #: Squares of smaller values vanish, and with them the variance.

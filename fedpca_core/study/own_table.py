@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.problems import Problem, from_table
-from fedpca_core.problems.table_cleaning import NAMED, distinctly_named
+from fedpca_core.problems.table_cleaning import NAMED, SCALED, distinctly_named
 from fedpca_core.problems.table_columns import MOST_CATEGORIES, dates, features
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
@@ -22,18 +22,18 @@ from fedpca_core.study.own_data import NoFile, OwnData
 from fedpca_core.study.study import Study
 
 #: What pages need besides what is declared here.
-__all__ = ["NAMED"]
+__all__ = ["NAMED", "SCALED"]
 
 #: Fields that say how a table is read.
 TABLE_FIELDS = ("client_column", "columns", "scaling", "missing")
 S = TypeVar("S", bound=Settings)
 #: A column of more distinct values names nobody's client and no label.
 _MOST_VALUES = 200
-#: What columns that name clients are called.
-_CLIENTS = re.compile(
-    r"(^|[^a-z])(site|hospital|clinic|cent(er|re)|client|station|institution|location|district"
-    r"|device|sensor|bank|school|branch|ward|node|owner|user)s?([^a-z]|$)",
-    re.IGNORECASE,
+#: What columns that name clients are called, the likeliest first.
+_CLIENTS = (
+    *("site", "hospital", "clinic", "center", "centre", "client", "institution", "bank", "school"),
+    *("station", "branch", "location", "district", "ward", "device", "sensor", "node", "owner"),
+    "user",
 )
 
 
@@ -82,7 +82,7 @@ class TableFacts:
                 if 2 <= distinct[name] <= MOST_CATEGORIES or dates(table[name]) is not None
             ),
             clients=tuple(clients),
-            suggested=next((name for name in clients if _CLIENTS.search(name)), ""),
+            suggested=min(filter(_likely, clients), key=_likely, default=""),
             labels=labels,
             missing=int(finite.size - finite.sum()),
             complete_rows=int(finite.all(axis=1).sum()),
@@ -100,6 +100,12 @@ class TableFacts:
             f"{self.complete_columns:,} of {wide:,}; filling keeps all, but what is filled varies "
             "less than records do, and with no other column. Under an ε an empty cell counts as 0."
         )
+
+
+def _likely(name: str) -> int:
+    """How likely a column names clients by what it is called: 1 is likeliest, 0 is not at all."""
+    words = {word.removesuffix("s") for word in re.split("[^a-z]+", name.lower())}
+    return next((place for place, word in enumerate(_CLIENTS, 1) if word in words), 0)
 
 
 def fitting(settings: S, facts: TableFacts, *, rows_each: int = 1, labels: int = 0) -> S:

@@ -172,6 +172,9 @@ def test_under_an_epsilon_no_way_with_gaps_looks_at_a_record():
 def test_a_column_that_names_clients_is_suggested(name, suggested):
     table = pd.DataFrame({"a": range(40), name: ["x", "y"] * 20})
     assert TableFacts.of(table).suggested == (name if suggested else "")
+    assert TableFacts.of(table.assign(wards=["p", "q"] * 20)).suggested == (
+        name if suggested else "wards"
+    )
 
 
 @pytest.mark.parametrize(
