@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import streamlit as st
@@ -68,8 +68,27 @@ def check(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> C
     """What a run will take; refuse one that is too large for this server, see `Limits.check`."""
     cost = study.cost(settings, data)
     sized = None if hasattr(study, "most") else settings
-    LIMITS.check(study.title, cost, sized, ELSEWHERE)
+    try:
+        LIMITS.check(study.title, cost, sized, ELSEWHERE)
+    except InvalidInput:
+        if switch := _switch(study, settings, data):
+            LIMITS.check(study.title, cost, sized, f"{switch}, or {ELSEWHERE}")
+        raise
     return cost
+
+
+def _switch(study: Study[Any, Any], settings: Settings, data: OwnData | None) -> str:
+    """The switch without which a run fits, or is not asked for; empty where there is none."""
+    for name, parameter in settings.parameters().items():
+        if getattr(settings, name) is not True:
+            continue
+        off: Any = {name: False}
+        turned = replace(settings, **off)
+        cost = study.cost(turned, data)
+        fits = cost.megabytes <= LIMITS.megabytes and cost.seconds <= LIMITS.seconds
+        if fits or not study.wanted(turned):
+            return f"switch “{parameter.label}” off"
+    return ""
 
 
 def check_file(data: OwnData) -> None:

@@ -61,6 +61,15 @@ def test_the_page_that_took_fourteen_gigabytes_is_refused_before_it_starts():
     limits.check(STUDIES["replay"], AttackSettings(features=60, replay=True), None)
 
 
+def test_a_refusal_names_the_switch_that_would_do():
+    asked = AttackSettings(features=300, replay=True)
+    with pytest.raises(InvalidInput, match="or switch “Replay FAPS's update” off, or run it on"):
+        limits.check(STUDIES["replay"], asked, None)
+    with pytest.raises(InvalidInput) as refused:  # none would
+        limits.check(STUDIES["reconstruction"], replace(asked, features=300, rounds=3000), None)
+    assert "switch “" not in str(refused.value)
+
+
 @pytest.mark.parametrize("rounds", [20, 50])
 def test_a_replay_on_the_front_page_runs_where_it_takes_half_a_minute(rounds):
     chosen = SceneSettings(method="faps", unmask=True, rounds=rounds)

@@ -137,7 +137,7 @@ class Remedies(InPieces[FrontierSettings, Found]):
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
         one = Recommendation().cost(replace(settings, searches=False), data)
-        return one.times(len(self.pieces(settings)))
+        return one.times(len(self.pieces(settings)) or 1)
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Found]) -> Found:
         return Found({name: one for part in found for name, one in part.remedies.items()})
