@@ -50,7 +50,7 @@ WAYS: Mapping[tuple[bool, bool], str] = {
 
 #: Seeds over which an advice is given, at least, up to so many entries of all clients' matrices: a
 #: choice on the edge needs many, and a long run allows few.
-SEEDS = ((500_000, 12), (math.inf, 6))
+SEEDS = ((500_000, 12), (math.inf, 5))
 #: Standard errors of the interval of a share of the seeds: 95%.
 _ERRORS = 1.96
 #: Columns that count seeds.
