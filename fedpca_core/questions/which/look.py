@@ -66,7 +66,7 @@ class FirstLook(Study[FrontierSettings, Look]):
     ) - {"epsilon"}
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
-        return costs.prepare(costs.Size.of(settings, data)) + Cost(seconds=1.0)
+        return costs.prepare(costs.ProblemSize.of(settings, data)) + Cost(seconds=1.0)
 
     def run(self, settings: FrontierSettings, data: OwnData | None = None) -> Run[Look]:
         yield Step(0.0, "Reading the records")

@@ -18,7 +18,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
-from fedpca_core.questions.costs import Size
+from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched
 from fedpca_core.questions.which.rules import (
     RULES,
@@ -256,7 +256,7 @@ def rejudged(advice: Advice, settings: FrontierSettings) -> Advice:
 
 def enough_seeds(settings: FrontierSettings) -> int:
     """Over how many seeds an advice is given, at least."""
-    size = Size.of(settings)  # of a table, what its page says
+    size = ProblemSize.of(settings)  # of a table, what its page says
     return next(count for most, count in SEEDS if size.features**2 * size.clients <= most)
 
 
