@@ -99,35 +99,24 @@ COUNT = whole(0, 10**9)
 
 @dataclass(frozen=True)
 class Declared:
-    """What one answer has to hold.
+    """What one answer has to hold."""
 
-    Attributes
-    ----------
-    told : mapping of rules
-        For the plain values.
-    up : mapping of (shape, dtype)
-        The upload's arrays.
-    instead : str
-        A plain value that stands, where it holds anything, for the upload.
-    norms : mapping of floats
-        Largest spectral norm of some of them.
-    shown : mapping of (shape, dtype)
-        Arrays of the state, which a simulated client shows where it says so.
-    """
-
+    #: For the plain values.
     told: Mapping[str, Rule] = field(default_factory=dict)
+    #: mapping of (shape, dtype): The upload's arrays.
     up: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    #: A plain value that stands, where it holds anything, for the upload.
     instead: str = ""
+    #: Largest spectral norm of some of them.
     norms: Mapping[str, float] = field(default_factory=dict)
+    #: mapping of (shape, dtype): Arrays of the state, which a simulated client shows where it says
+    #: so.
     shown: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
 
     def check(self, said: Told, groups: Groups) -> None:
         """Refuse an answer that holds something else.
 
-        Raises
-        ------
-        InvalidInput
-            Says what, and what it should have been.
+        Raises InvalidInput: says what, and what it should have been.
         """
         for name, rule in self.told.items():
             require(

@@ -54,10 +54,7 @@ class Roster:
     def gathered(cls, grid: Grid, job: Job, journal: Journal) -> Roster:
         """Wait until every client has said hello.
 
-        Raises
-        ------
-        InvalidInput
-            Some did not within the job's patience, or one refuses the run.
+        Raises InvalidInput: some did not within the job's patience, or one refuses the run.
         """
         roster, end = cls(grid, job, journal), time.monotonic() + job.patience
         while True:
