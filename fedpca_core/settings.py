@@ -28,46 +28,30 @@ Value = int | float | bool | str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """Description of one setting.
-
-    Attributes
-    ----------
-    default : int, float, bool, str or tuple of str
-    key : str
-        Name in links; short and unique within a configuration.
-    label : str
-        Name on screen, in the vocabulary of this project.
-    help : str
-        Tooltip: meaning, and the symbol each paper uses.
-    low, high, step : float
-        Range of a number on a slider.
-    grid : tuple of float
-        The values of a number on an uneven (usually logarithmic) scale, instead of a range.
-    choices : mapping of str to str
-        Keys and screen names of a choice; a tuple default makes it a multiple choice.
-    names : mapping of float to str
-        What single numbers are called on screen and in links (1 MB, everybody); files keep the
-        number, and links may.
-    view : bool
-        True when the setting changes how a run is shown, not the run itself.
-    travels : bool
-        True when the value follows the visitor from page to page.
-
-    A grid may end in infinity, which links and files write as "∞". A text without choices is free
-    (the name of a column, say).
-    """
+    """Description of one setting. A text without choices is free (the name of a column, say)."""
 
     default: Value
+    #: Name in links; short and unique within a configuration.
     key: str
+    #: Name on screen, in the vocabulary of this project.
     label: str
+    #: Tooltip: meaning, and the symbol each paper uses.
     help: str = ""
+    #: low, high, step: Range of a number on a slider.
     low: float | None = None
     high: float | None = None
     step: float | None = None
+    #: The values of a number on an uneven (usually logarithmic) scale, instead of a range; they may
+    #: end in infinity, which links and files write as "∞".
     grid: tuple[float, ...] = ()
+    #: Keys and screen names of a choice; a tuple default makes it a multiple choice.
     choices: Mapping[str, str] = field(default_factory=dict)
+    #: What single numbers are called on screen and in links (1 MB, everybody); files keep the
+    #: number, and links may.
     names: Mapping[float, str] = field(default_factory=dict)
+    #: True when the setting changes how a run is shown, not the run itself.
     view: bool = False
+    #: True when the value follows the visitor from page to page.
     travels: bool = False
 
     def narrowed(self, **changes: Any) -> Parameter:

@@ -35,47 +35,32 @@ from fedpca_core.trial import Trial, trial
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """What a run's file says.
-
-    Attributes
-    ----------
-    features : int
-    facts : mapping of a name to a finished text
-        Method, parameters and public sizes.
-    guarantee : Guarantee or None
-    most_samples : int
-        Records of the largest client.
-    rounds : pandas.DataFrame
-        A row a round, the start first: bytes and products so far, who took part, how far the
-        answer moved, how many directions of the client the server holds.
-    components : pandas.DataFrame
-        The answer, a row a feature.
-    attack : str
-        Key of the attack that read the messages.
-    note : str
-        What stood in its way; empty where nothing did.
-    findings : tuple of Finding
-        Of the client's matrix (or the sum) and its records, and what else the messages tell.
-    matrices : (rounds + 1, rows, rows) float32
-        The server's matrix of the client, neighbouring features averaged where there are many.
-    records : pandas.DataFrame or None
-        The client's records, a row each, where they are certified; each up to its sign, of which
-        the one with a positive sum is given.
-    certified : int or None
-        The round after which they are.
-    """
+    """What a run's file says."""
 
     features: int
+    #: Method, parameters and public sizes.
     facts: dict[str, str]
     guarantee: Guarantee | None
+    #: Records of the largest client.
     most_samples: int
+    #: A row a round, the start first: bytes and products so far, who took part, how far the answer
+    #: moved, how many directions of the client the server holds.
     rounds: pd.DataFrame
+    #: The answer, a row a feature.
     components: pd.DataFrame
+    #: Key of the attack that read the messages.
     attack: str
+    #: What stood in its way; empty where nothing did.
     note: str
+    #: Of the client's matrix (or the sum) and its records, and what else the messages tell.
     findings: tuple[Finding, ...]
+    #: (rounds + 1, rows, rows) float32: The server's matrix of the client, neighbouring features
+    #: averaged where there are many.
     matrices: AnyArray
+    #: The client's records, a row each, where they are certified; each up to its sign, of which the
+    #: one with a positive sum is given.
     records: pd.DataFrame | None
+    #: The round after which they are.
     certified: int | None
 
     def meanings(self) -> dict[str, Guarantee]:
