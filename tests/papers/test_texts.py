@@ -7,7 +7,7 @@ import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.files import PAPERS, paper
-from scripts import unlisted as texts
+from tests.papers import texts
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Numbers and statements of the papers' texts without an entry: ``python -m scripts.unlisted``.
+"""Numbers and statements of the papers' texts without an entry; `test_texts` asks.
 
 The texts are not shipped. They are looked for in the folder FEDPCA_PAPERS, or in shared/papers
 beside the clone; a text is a paper's where its first line begins with the paper's title.
@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedpca_core.errors import require
 from fedpca_core.papers.entries import Paper
-from fedpca_core.papers.files import PAPERS, paper
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "papers"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "papers"
 
 #: A number, with groups of three and a power of ten; the text may go on at once, as in "128d".
 NUMBER = re.compile(r"(?<![\d.])\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]\d+)?")
@@ -122,23 +120,3 @@ def numbers(text: str) -> list[str]:
     """The numbers of a line, in digits or in words, without formulas that come twice."""
     clean = FORMULA.sub("", text)
     return [*NUMBER.findall(clean), *WORD.findall(clean)]
-
-
-def main() -> int:
-    """Print what is misplaced and what is missing; returns 1 where there is any."""
-    texts = folder()
-    if texts is None:
-        print(f"There are no texts in {SHARED}; name their folder in FEDPCA_PAPERS.")
-        return 0
-    found = [
-        line
-        for one in map(paper, PAPERS)
-        for check in (misplaced, unlisted)
-        for line in check(one, lines_of(one, texts))
-    ]
-    print(*found, f"{len(found)} without a place or an entry", sep="\n")
-    return int(bool(found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
