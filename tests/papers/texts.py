@@ -1,4 +1,4 @@
-"""Numbers and statements of the papers' texts without an entry; `test_texts` asks.
+"""Numbers and statements of the papers' texts without an entry: ``python -m tests.papers.texts``.
 
 The texts are not shipped. They are looked for in the folder FEDPCA_PAPERS, or in shared/papers
 beside the clone; a text is a paper's where its first line begins with the paper's title.
@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedpca_core.errors import require
 from fedpca_core.papers.entries import Paper
+from fedpca_core.papers.files import PAPERS, paper
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "papers"
 
@@ -120,3 +122,23 @@ def numbers(text: str) -> list[str]:
     """The numbers of a line, in digits or in words, without formulas that come twice."""
     clean = FORMULA.sub("", text)
     return [*NUMBER.findall(clean), *WORD.findall(clean)]
+
+
+def main() -> int:
+    """Print what is misplaced and what is missing; returns 1 where there is any."""
+    texts = folder()
+    if texts is None:
+        print(f"There are no texts in {SHARED}; name their folder in FEDPCA_PAPERS.")
+        return 0
+    found = [
+        line
+        for one in map(paper, PAPERS)
+        for check in (misplaced, unlisted)
+        for line in check(one, lines_of(one, texts))
+    ]
+    print(*found, f"{len(found)} without a place or an entry", sep="\n")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
