@@ -20,6 +20,8 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from html import escape
 from pathlib import Path
@@ -34,7 +36,17 @@ if str(ROOT) not in sys.path:
 
 from streamlit.testing.v1 import AppTest  # noqa: E402
 
-from dashboard.player.poster import document, header, limits, markup, page, picture, views  # noqa: E402
+from dashboard.player.poster import (  # noqa: E402
+    Turn,
+    dials,
+    document,
+    header,
+    limits,
+    markup,
+    page,
+    picture,
+    views,
+)
 from dashboard.shell import earlier, jobs, share  # noqa: E402
 from dashboard.shell.bundle import caption  # noqa: E402
 from dashboard.shell.controls import packed  # noqa: E402
@@ -43,6 +55,7 @@ from dashboard.shell.navigation import ENTRIES  # noqa: E402
 from fedpca_core.errors import InvalidInput  # noqa: E402
 from fedpca_core.problems.data_sets import DATA_SETS  # noqa: E402
 from fedpca_core.questions.catalogue import PRESETS, studies_of  # noqa: E402
+from fedpca_core.questions.home.dials import DIALS, at  # noqa: E402
 from fedpca_core.questions.home.settings import SceneSettings  # noqa: E402
 from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
@@ -51,7 +64,9 @@ from fedpca_core.study.here import MissingData, named, require_here  # noqa: E40
 from fedpca_core.study.preset import Preset  # noqa: E402
 from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
 
-LIMIT_BYTES = 2_000_000
+LIMIT_BYTES = 3_000_000
+#: Values of a dial that travel with a picture, that of the run itself besides.
+TURNS = 4
 #: A page that computes something besides its studies is looked at again until it rests.
 PATIENCE_SECONDS = 900.0
 #: Every view that a poster holds is in the page, by the digest of its numbers, and drawn.
@@ -66,13 +81,15 @@ FOLDED = ("popover", "expander")
 CONTROLS = re.compile("sidebar|^Switch it on")
 
 
-def poster(preset: Preset, live: str) -> str:
+def poster(preset: Preset, live: str, turned: bool = True) -> str:
     """Run the studies of a preset, then its page on their results; returns the file's text.
 
     Parameters
     ----------
     live : str
         The address of the laboratory, to which the poster leads.
+    turned : bool
+        Take along what the dials of the front page do.
 
     Raises
     ------
@@ -91,18 +108,48 @@ def poster(preset: Preset, live: str) -> str:
     parts = _sections(opened(settings), settings, lead)
     if not parts:
         raise InvalidInput("The page shows no picture and no table.")
+    if isinstance(settings, SceneSettings) and turned:
+        first = next(at for at, part in enumerate(parts) if isinstance(part, bytes))
+        parts.insert(first, dials(_turned(settings, live)))
     text = document(
         preset.title,
         lead,
         parts,
-        live=share.address(
-            live.rstrip("/") + ("/" if told else f"/{settings.kind}"), settings.query()
-        ),
+        live=_live(settings, live),
         colophon=caption(settings),
     )
     if (size := len(text.encode())) > LIMIT_BYTES:
         raise InvalidInput(f"The poster has {size:,} bytes, more than {LIMIT_BYTES:,}.")
     return text
+
+
+def _live(settings: Settings, live: str) -> str:
+    """Where the live page of settings is."""
+    place = "/" if isinstance(settings, SceneSettings) else f"/{settings.kind}"
+    return share.address(live.rstrip("/") + place, settings.query())
+
+
+def _turned(settings: SceneSettings, live: str) -> dict[str, list[Turn]]:
+    """What each dial that is not idle does over its range, with the others as they are."""
+    found: dict[str, list[Turn]] = {}
+    if settings.unmask:  # a replay takes up to a minute, of every value
+        return found
+    for name in (dial for dial in DIALS if dial not in settings.idle()):
+        described, own = settings.parameters()[name], getattr(settings, name)
+        values = {at(described, place)[1] for place in np.linspace(0.0, 1.0, TURNS)} | {own}
+        turns = []
+        for value in sorted(values):
+            other = replace(settings, **{name: value})
+            with suppress(InvalidInput):  # a value at which there is no run
+                view = None if value == own else _picture_of(other)
+                turns.append(Turn(described.text(value), view, _live(other, live)))
+        found[described.label] = turns
+    return found
+
+
+def _picture_of(settings: SceneSettings) -> bytes:
+    """The first view of the page."""
+    return next(part for part in _parts(opened(settings).main) if isinstance(part, bytes))
 
 
 def shown(context: Any, file: Path, width: int = 1440) -> Any:
@@ -300,6 +347,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("names", nargs="*", metavar="NAME", help="presets and steps; all without")
     options.add_argument("--out", type=Path, default=ROOT / "posters", help="folder for the files")
     options.add_argument("--check", action="store_true", help="open each in a browser, offline")
+    options.add_argument("--still", action="store_true", help="without what the dials do")
     options.add_argument("--live", default="http://localhost:8501", help="address they lead to")
     options.add_argument(
         "--stored",
@@ -320,7 +368,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in asked.names or PRESETS:
         begun = time.monotonic()
         try:
-            text = poster(PRESETS[name], asked.live)
+            text = poster(PRESETS[name], asked.live, turned=not asked.still)
         except MissingData as absent:
             print(f"{name} is left out: {absent}", file=sys.stderr, flush=True)
             continue

@@ -12,6 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -79,6 +80,39 @@ def document(
         head=f'<link rel="canonical" href="{escape(live)}">',
         foot=f'<script type="text/plain" id="poster-charts">{packed}</script>\n'
         f'<script type="module">\n{frontend_script()}\n{_own("poster.js")}</script>',
+    )
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A value of a dial: how it reads, the view of its run, and the address of its live page."""
+
+    value: str
+    #: None where it is the run of the poster itself.
+    view: bytes | None
+    live: str
+
+
+def dials(turns: Mapping[str, Sequence[Turn]]) -> str:
+    """Dials that put other runs into the first view of a poster, one turned at a time."""
+    rows = []
+    if not turns:
+        return ""
+    for number, (label, values) in enumerate(turns.items()):
+        own = next(at for at, turn in enumerate(values) if turn.view is None)
+        held = "".join(
+            f'<script type="text/plain" data-value="{escape(turn.value)}" '
+            f'data-live="{escape(turn.live)}">{_packed(turn.view) if turn.view else ""}</script>'
+            for turn in values
+        )
+        rows.append(
+            f'<div class="poster-dial"><label for="dial-{number}">{escape(label)}</label>'
+            f'<input id="dial-{number}" type="range" min="0" max="{len(values) - 1}" value="{own}" '
+            f'data-own="{own}"><output>{escape(values[own].value)}</output>{held}</div>'
+        )
+    return (
+        f'<div class="poster-dials">{"".join(rows)}<p class="poster-small">One turns at a time, '
+        "the others go back; the live page has every value of all of them together.</p></div>"
     )
 
 

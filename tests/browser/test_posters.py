@@ -23,6 +23,8 @@ from tests.browser.tools import ROOT, accessible, computing_held, fits, serve, w
 
 #: Compared with their runs below.
 NAMES = ("story-2", "story-7", "table-1")
+#: With what its dials do.
+TURNED = "story-2"
 #: Opened as well: the other steps of the story (but the one that takes longest) and a preset of
 #: every other kind of page; “make posters ARGS=--check” opens all.
 OPENED = (
@@ -38,7 +40,9 @@ def posters(tmp_path_factory, dashboard):
     """The command's own work, in a process of its own; it leads to the shared server."""
     folder = tmp_path_factory.mktemp("posters")
     command = [sys.executable, "-m", "scripts.posters", "--out", str(folder), "--live", dashboard]
-    subprocess.run([*command, *NAMES, *OPENED], cwd=ROOT, check=True, timeout=600)
+    subprocess.run([*command, TURNED], cwd=ROOT, check=True, timeout=600)
+    still = [*command, "--still", *NAMES, *OPENED]
+    subprocess.run([name for name in still if name != TURNED], cwd=ROOT, check=True, timeout=600)
     return folder
 
 
@@ -164,6 +168,34 @@ def test_it_plays_without_a_network(offline):
     accessible(page)
     fits(page)
     fits(offline("story-2", width=390))
+
+
+def test_its_dials_are_turned_without_a_network_and_go_back(offline):
+    page = offline(TURNED)
+    clients, told = page.locator(".fp-client"), page.locator(".poster > div:not([class])").last
+    assert clients.count() == 8 and told.is_visible()
+    digest = page.locator(PICTURE).get_attribute("data-digest")
+    dial = page.get_by_role("slider", name="Clients")
+    own = int(dial.input_value())
+    dial.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(PICTURE)).not_to_have_attribute("data-digest", digest)
+    more = int(page.locator(".poster-dial output").first.inner_text())
+    assert more > 8
+    expect(clients).to_have_count(more)
+    expect(told).to_be_hidden()  # words are of the run as it was
+    assert f"clients={more}" in page.locator(".poster-live").get_attribute("href")
+    assert "step=2" in page.locator(".poster-live").get_attribute("href")
+    other = page.get_by_role("slider", name="Heterogeneity")
+    other.focus()
+    page.keyboard.press("End")
+    expect(clients).to_have_count(8)
+    assert dial.input_value() == str(own)
+    other.fill(other.get_attribute("data-own"))
+    expect(page.locator(PICTURE)).to_have_attribute("data-digest", digest)
+    expect(told).to_be_visible()
+    accessible(page)
+    fits(page)
 
 
 def test_its_numbers_and_its_link_are_those_of_the_live_page(offline, open_page):

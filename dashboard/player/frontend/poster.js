@@ -18,7 +18,32 @@ async function openPoster() {
   }
   const show = () => places.forEach((parentElement, at) => mount({ data: views[at], parentElement }));
   show();
+  turnDials(views, show);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+}
+
+// Another value of a dial is another run in the first view; words about the poster's own run rest then.
+function turnDials(views, show) {
+  const own = views[0];
+  const dials = [...document.querySelectorAll(".poster-dial")];
+  const live = document.querySelector(".poster-live");
+  const turn = async (dial) => {
+    const range = dial.querySelector("input");
+    const value = dial.querySelectorAll("script")[range.value];
+    for (const other of dials) {
+      const { dataset } = other.querySelector("input");
+      if (other !== dial) other.querySelector("input").value = dataset.own;
+      other.querySelector("output").textContent = other.querySelectorAll("script")[other.querySelector("input").value].dataset.value;
+    }
+    const view = value.textContent ? await unpacked(value) : own;
+    if (range.value !== String([...dial.querySelectorAll("script")].indexOf(value))) return; // turned on
+    views[0] = view;
+    document.body.classList.toggle("poster-turned", view !== own);
+    live.href = value.dataset.live;
+    document.querySelector("link[rel=canonical]").href = value.dataset.live;
+    show();
+  };
+  for (const dial of dials) dial.querySelector("input").addEventListener("input", () => turn(dial));
 }
 
 openPoster().catch((reason) => {
