@@ -34,5 +34,7 @@ def look(lecture: bool, story: bool, shown: bool, hidden: Collection[str]) -> No
     }
     sheets = [(_SHEETS / f"{name}.css").read_text("utf-8") for name, on in states.items() if on]
     rules = [f"{_PARTS[name]} {{ display: none !important; }}" for name in sorted(hidden)]
+    if "parameters" in hidden:  # the play bar stands on nothing
+        rules.append(".fp-scene > .fp-transport { bottom: 0 !important; }")
     # The element is always there: nothing below it moves when a state changes.
     st.html(f"<span></span><style>{' '.join(sheets + rules)}</style>")
