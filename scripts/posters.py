@@ -153,6 +153,7 @@ def _values(dial: Parameter) -> Iterator[Any]:
         if dial.grid:
             yield dial.grid[round(place * (len(dial.grid) - 1))]
         else:
+            assert dial.low is not None and dial.high is not None and dial.step is not None
             steps = round(place * (dial.high - dial.low) / dial.step)
             yield type(dial.default)(round(dial.low + steps * dial.step, 9))
 
