@@ -29,15 +29,19 @@ from fedpca_core.problems.whole_moments import LONGEST, WholeMoments
 SLACK = 1e-3
 
 
-def variance_above(mu: float) -> int:
+def variance_above(mu: float, sharers: int = 1) -> int:
     """Variance above the diagonal, in squared units: half of ``(sensitivity/mu)^2``, rounded up.
 
-    One record replaced changes the sum of ``x x^T`` by ``sqrt(2) LONGEST^2`` at most.
+    One record replaced changes the sum of ``x x^T`` by ``sqrt(2) LONGEST^2`` at most. Of
+    ``sharers`` clients that add their noise up, each has that share of the variance; the sum of
+    discrete Gaussians is one but for a factor of ``1 + 10 (sharers - 1) exp(-pi^2 variance)``,
+    which no number here can tell from 1 (Kairouz, Liu and Steinke, "The distributed discrete
+    Gaussian mechanism for federated learning with secure aggregation", 2021).
     """
-    return math.ceil(LONGEST**4 / Fraction(mu) ** 2)
+    return math.ceil(LONGEST**4 / (sharers * Fraction(mu) ** 2))
 
 
-def released(moments: WholeMoments, mu: float, below: Below) -> Array:
+def released(moments: WholeMoments, mu: float, below: Below, sharers: int = 1) -> Array:
     """M_i = S_i + E_i of one client, (features, features) float64; some 20 us an entry.
 
     Parameters
@@ -46,10 +50,12 @@ def released(moments: WholeMoments, mu: float, below: Below) -> Array:
         Of clipped records.
     mu : float
         What one record's replacement may cost, in Gaussian differential privacy.
+    sharers : int
+        Clients whose noise must add up for that; only the sum of their matrices may be seen.
     below : callable
         Where the randomness comes from; `secrets.randbelow` in a deployment.
     """
-    variance, features = variance_above(mu), len(moments.total)
+    variance, features = variance_above(mu, sharers), len(moments.total)
     noisy = np.zeros((features, features))
     for row in range(features):
         for column in range(row, features):

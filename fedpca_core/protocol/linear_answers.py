@@ -49,11 +49,15 @@ class LinearAnswers:
         All clients.
     plan : Plan, optional
         Of the round; without one (before the first round) nothing is answered.
+    alone : bool
+        Data and plan are one client's, which sees to it elsewhere that all take part.
     """
 
-    def __init__(self, data: ClientData, plan: Plan | None = None) -> None:
+    def __init__(self, data: ClientData, plan: Plan | None = None, *, alone: bool = False) -> None:
         self._data = data
         self._plan = plan
+        self._asked = data.members if alone else slice(None)
+        self._complete = alone or data.clients == len(data.samples)
         self._answers: list[Array] = []
         self.features = data.features
         self.clients = data.clients
@@ -76,9 +80,8 @@ class LinearAnswers:
         return self._answered(self._data.upper_triangles())
 
     def _answered(self, answer: Array) -> Array:
-        plan = self._plan
-        everyone = plan is not None and np.array_equal(plan.weights, self._data.weights)
-        if not everyone or self._data.clients != len(self._data.samples):
+        plan, weights = self._plan, self._data.weights[self._asked]
+        if plan is None or not self._complete or not np.array_equal(plan.weights, weights):
             raise InvalidInput(_REFUSAL.format(asked="weighs or leaves out clients"))
         self._answers.append(answer)
         return answer

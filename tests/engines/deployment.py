@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -30,6 +32,40 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def nginx(folder: Path, port: int, behind: int) -> list[str]:
+    """The command of the hospitals' proxy on a port of the loopback, before another one.
+
+    ``folder`` holds the certificates.
+    """
+    text = (ROOT / "deploy" / "hospital" / "nginx-fleet.conf").read_text()
+    text = text.replace("443 ssl", f"127.0.0.1:{port} ssl").replace("/etc/fedpca", str(folder))
+    text = text.replace(":8000/", f":{behind}/")
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
+        f"http {{ access_log off; {paths}\n{text} }}"
+    )
+    return ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]
+
+
+def asked(port: int, path: str) -> int:
+    """The answer's number for a path that is sent as it is; 0 where nobody answers."""
+    context = ssl._create_unverified_context()
+    for _ in range(200):
+        try:
+            connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+            with contextlib.closing(connection):
+                connection.putrequest("POST", path, skip_accept_encoding=True)
+                connection.putheader("Connection", "close")
+                connection.endheaders()
+                with connection.getresponse() as answer:
+                    return answer.status
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+    return 0
 
 
 class Deployment:
@@ -150,6 +186,7 @@ class Deployment:
         told = subprocess.run(
             ["flwr", *arguments],
             env=self.environment,
+            cwd=self.folder,
             capture_output=True,
             text=True,
             timeout=LIMIT,
@@ -159,8 +196,11 @@ class Deployment:
         return told.stdout
 
     def trace(self, out: Path) -> Trace:
-        """Wait for a run's trace."""
-        self.wait(out.exists, f"{out.name} is there")
+        """Wait for a run's trace, or for the sentence that says why there is none."""
+        result = out.with_suffix(".result.json")
+        self.wait(result.exists, f"{result.name} is there")
+        told = json.loads(result.read_text())
+        assert told["finished"], told["said"]
         return load_trace(out)
 
     def wait(self, happened, what: str) -> None:

@@ -42,10 +42,11 @@ def blocks():
 def federation(blocks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("federation")
     names = [f"feature {index}" for index in range(FEATURES)]
-    np.save(folder / "records.npy", blocks[0].T)
-    pd.DataFrame(blocks[1].T, columns=names).to_csv(folder / "records.csv", index=False)
-    pd.DataFrame(blocks[2].T, columns=names).to_parquet(folder / "records.parquet")
-    data = [folder / f"records.{suffix}" for suffix in ("npy", "csv", "parquet")]
+    # An ε asks for named columns, which NPY has not.
+    data = [folder / name for name in ("first.csv", "second.csv", "third.parquet")]
+    for block, file in zip(blocks, data, strict=True):
+        table = pd.DataFrame(block.T, columns=names)
+        table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file)
     with Deployment(folder, data) as running:
         yield running
 

@@ -1,14 +1,11 @@
 """What a hospital's roles refuse before they start, and which apps a node lets in."""
 
-import contextlib
-import http.client
 import importlib.util
 import json
 import shutil
 import ssl
 import subprocess
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -20,7 +17,7 @@ from flwr.supercore.fab import Fab
 from flwr.supernode import start_client_internal as inner
 
 from tests.engines.credentials import certificates
-from tests.engines.deployment import free_port
+from tests.engines.deployment import asked, free_port, nginx
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy" / "hospital"
@@ -213,16 +210,7 @@ def test_no_path_leads_around_the_proxy(tmp_path):
     behind.socket = context.wrap_socket(behind.socket, server_side=True)
     threading.Thread(target=behind.serve_forever, daemon=True).start()
     port = free_port()
-    text = (FOLDER / "nginx-fleet.conf").read_text()
-    text = text.replace("443 ssl", f"127.0.0.1:{port} ssl").replace("/etc/fedpca", str(tmp_path))
-    text = text.replace(":8000/", f":{behind.server_port}/")
-    logs = "".join(f"{name}_temp_path {tmp_path}/{name};" for name in ("client_body", "proxy"))
-    logs += "".join(f"{name}_temp_path {tmp_path}/{name};" for name in ("fastcgi", "uwsgi", "scgi"))
-    (tmp_path / "nginx.conf").write_text(
-        f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/error.log; events {{}}\n"
-        f"http {{ access_log off; {logs}\n{text} }}"
-    )
-    proxy = subprocess.Popen(["nginx", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
+    proxy = subprocess.Popen(nginx(tmp_path, port, behind.server_port))
     try:
         assert asked(port, "/v1/fleet/activate-node") == 200
         for path in [
@@ -239,20 +227,3 @@ def test_no_path_leads_around_the_proxy(tmp_path):
         behind.shutdown()
         behind.server_close()
     assert all(path.startswith("/v1/fleet/") and "/../" not in path for path in reached), reached
-
-
-def asked(port, path):
-    """The answer's number for a path that is sent as it is; 0 where nobody answers."""
-    context = ssl._create_unverified_context()
-    for _ in range(200):
-        try:
-            connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
-            with contextlib.closing(connection):
-                connection.putrequest("POST", path, skip_accept_encoding=True)
-                connection.putheader("Connection", "close")
-                connection.endheaders()
-                with connection.getresponse() as answer:
-                    return answer.status
-        except ConnectionRefusedError:
-            time.sleep(0.1)
-    return 0

@@ -213,6 +213,9 @@ def test_noise_on_the_grid_is_that_of_the_theory() -> None:
     np.testing.assert_allclose(off.std(axis=0), sizes, rtol=0.08)
     assert (np.abs(off.mean(axis=0)) < 4.5 * sizes / math.sqrt(1500)).all()
     assert variance_above(mu) * held.unit**4 >= (stated * 60) ** 2 / 2
+    for sharers in (2, 3, 7):
+        together = sharers * variance_above(mu, sharers)
+        assert variance_above(mu) <= together < variance_above(mu) + 2 * sharers
 
 
 def test_releases_compose_and_a_budget_is_kept() -> None:

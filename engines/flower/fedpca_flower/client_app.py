@@ -8,6 +8,7 @@ from flwr.clientapp import ClientApp
 
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.threads import one_thread
+from fedpca_core.protocol.linear_answers import LinearAnswers
 from fedpca_flower import masks
 from fedpca_flower.member import Member
 from fedpca_flower.records import Groups, Told, on_the_wire, opened, packed
@@ -40,6 +41,7 @@ def hello(me: Member, told: Told, groups: Groups) -> RecordDict:
 
 def product(me: Member, told: Told, groups: Groups) -> RecordDict:
     """S_i X for a public X; asked before the run where an eigenvalue of S is agreed."""
+    me.check_summed(False)
     needed = "pooled_norm" in me.algorithm.agreed
     require(needed, f"{me.algorithm.title} needs no eigenvalue before the run; the client refuses.")
     frame = np.asarray(groups["down"]["frame"], dtype=np.float64)
@@ -58,15 +60,20 @@ def start(me: Member, told: Told, groups: Groups) -> RecordDict:
 
 def step(me: Member, told: Told, groups: Groups) -> RecordDict:
     """The step of one round and its upload; the step counts once the server says so."""
+    me.check_summed("secure" in told)
     me.settle(told["counted"], groups.get("owed"))
     if "secure" in told and (unread := masks.unread(me, told)):
         return me.reply(unread=unread)
     plan, down = me.plan(told), groups.get("down", {})
+    answers = LinearAnswers(me.data, plan, alone=True) if me.sharers > 1 else None
+    data = me.data if answers is None else answers.as_data()
     with one_thread(me.setting.features):
-        uplink, stepped = me.algorithm.client(me.data, me.state, plan, down, me.streams)
+        uplink, stepped = me.algorithm.client(data, me.state, plan, down, me.streams)
+    if answers is not None:
+        answers.check(uplink)
     upload = me.sent(uplink, plan)
     if "secure" in told:
-        upload = masks.masked(me, told, upload)
+        upload = masks.masked(me, told, down, upload)
     me.stepped(told, stepped)
     return me.reply(upload, unread=[])
 

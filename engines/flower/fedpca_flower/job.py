@@ -14,7 +14,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import FROM_THE_SYSTEM
 from fedpca_core.problems.own_records import Column, first_difference
-from fedpca_core.problems.perturbation import Budget, source_guarantee
+from fedpca_core.problems.perturbation import Budget, Trust, source_guarantee
 from fedpca_core.problems.table_columns import listed
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
@@ -24,6 +24,9 @@ from fedpca_core.questions.catalogue import read_settings
 from fedpca_core.study.build import build_channel
 from fedpca_flower.declared import quoted
 from fedpca_flower.own import columns
+
+#: What a single client computes from its share before the sum.
+ROUNDED = "; each client rounds its own part of the sum, which the accountant does not see"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class Job:
     weights: str = "records"
     #: ``epsilon``, ``delta`` and ``clip`` of the noise that clients add at the source.
     budget: Mapping[str, float] | None = None
+    #: The clients share that noise, and so many of them may tell an adversary theirs; None: each
+    #: adds enough by itself.
+    colluding: int | None = None
     #: Seconds a client may take for one message.
     timeout: float = 120.0
     #: Seconds to wait for all clients before the run, and in a round for one without whom it cannot
@@ -88,6 +94,8 @@ class Job:
             "Noise that clients share covers sums over all of them only, and on a network one may "
             "fall silent; let each client add its noise in full.",
         )
+        if self.colluding is not None:
+            self._check_shared()
         require(
             bool(np.isfinite(self.secure_bound)) and self.secure_bound > 0,
             f"The bound of secure sums must be positive, not {self.secure_bound}.",
@@ -106,6 +114,7 @@ class Job:
             f"--run-config 'method=\"faps\"': {', '.join(METHODS)}.",
         )
         private = math.isfinite(getattr(settings, "epsilon", math.inf))
+        colluding = int(run.get("colluding", -1))
         terms = ("epsilon", "epsilon"), ("delta", "delta"), ("clip", "clip_norm")
         limits: list[tuple[str, Callable[[Any], Any]]] = [
             *((key, float) for key in ("timeout", "patience", "secure-bound", "norm-bound")),
@@ -122,6 +131,7 @@ class Job:
                 channel=build_channel(settings),
                 weights=str(run.get("weights", "records")),
                 budget={name: getattr(settings, key) for name, key in terms} if private else None,
+                colluding=None if colluding < 0 else colluding,
                 columns=columns(run),
                 **{key.replace("-", "_"): kind(run[key]) for key, kind in limits if key in run},
             )
@@ -131,6 +141,32 @@ class Job:
                 "a file with: python -m fedpca_core config converge"
             ) from None
 
+    def _check_shared(self) -> None:
+        """Shared noise covers the sum over all clients, so nothing else may be seen of a run."""
+        require(
+            self.budget is not None and self.channel.secure_aggregation and self.waits,
+            "Noise that clients share covers the sum over all of them and nothing less; it needs "
+            "an ε, secure aggregation, and a method that waits for everybody (block_krylov).",
+        )
+        require(
+            self.participation == 1 and self.weights == "records" and not self.algorithm.agreed,
+            "Noise that clients share needs all of them in every round, counted by their records, "
+            "and no number of a single one before the run.",
+        )
+        self.trust.honest(self.clients)
+
+    @property
+    def trust(self) -> Trust:
+        """Who those that share their noise rely on."""
+        return Trust(self.colluding or 0)
+
+    def _spent(self) -> Budget:
+        """The budget with whom it trusts."""
+        assert self.budget is not None
+        epsilon, delta, clip = (self.budget[name] for name in ("epsilon", "delta", "clip"))
+        shared = self.colluding is not None
+        return Budget(epsilon, delta, clip, trust=self.trust if shared else None)
+
     @property
     def waits(self) -> bool:
         """Whether the server stands still until every client has answered."""
@@ -138,11 +174,14 @@ class Job:
 
     def public(self) -> dict[str, Any]:
         """What clients are told of the run."""
+        budget = None if self.budget is None else dict(self.budget)
+        if budget is not None and self.colluding is not None:
+            budget["sharers"] = self.trust.honest(self.clients)
         return {
             "algorithm": describe(self.algorithm),
             "channel": asdict(self.channel),
             "seed": self.seed,
-            "budget": None if self.budget is None else dict(self.budget),
+            "budget": budget,
         }
 
     def setting(self, facts: Sequence[Mapping[str, Any]]) -> Setting:
@@ -160,10 +199,11 @@ class Job:
         )
         if self.budget is None:
             return setting
-        budget = Budget(self.budget["epsilon"], self.budget["delta"], self.budget["clip"])
+        budget = self._spent()
         stated = source_guarantee(samples, setting.weights, budget, self.taken)[1]
         if not any(fact["simulated"] for fact in facts):
-            stated = replace(stated, drawn=FROM_THE_SYSTEM)
+            rounded = "" if self.colluding is None else ROUNDED
+            stated = replace(stated, drawn=FROM_THE_SYSTEM + rounded)
         return replace(setting, record_norm=budget.clip, guarantee=stated)
 
     def largest(self, setting: Setting) -> float:
@@ -174,7 +214,7 @@ class Job:
         """
         if self.budget is None or math.isfinite(self.norm_bound):
             return self.norm_bound
-        budget = Budget(self.budget["epsilon"], self.budget["delta"], self.budget["clip"])
+        budget = self._spent()
         noise = float(source_guarantee(setting.samples, setting.weights, budget)[0].max())
         return budget.clip**2 + noise * (3.0 * math.sqrt(setting.features) + 12.0)
 

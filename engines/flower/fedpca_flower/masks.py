@@ -36,6 +36,12 @@ def deal(me: Member, told: Told) -> Told:
         "A client deals shares of its masks once for an occasion; it refuses a second time.",
     )
     _check_many(me, len(keys))
+    company = mine.setdefault("company", keys)
+    require(
+        me.sharers == 1 or {int(client): key for client, key in company.items()} == keys,
+        "The noise of this client is shared with the clients of its first sum, and covers no sum "
+        "with others; it refuses.",
+    )
     mine["occasions"].append(occasion)
     own, pairs = secure.new_seed(), secure.new_seed()
     mine["masks"] = {"occasion": occasion, "keys": keys, "own": own, "pairs": pairs}
@@ -74,8 +80,10 @@ def unread(me: Member, told: Told) -> list[int]:
     return bad
 
 
-def masked(me: Member, told: Told, upload: Arrays) -> dict[str, secure.Words]:
+def masked(me: Member, told: Told, down: Arrays, upload: Arrays) -> dict[str, secure.Words]:
     """A client's weighted upload under its masks; what was dealt of them opens the sum.
+
+    The masks belong to the question: of answers to different ones they do not cancel.
 
     Raises
     ------
@@ -95,7 +103,9 @@ def masked(me: Member, told: Told, upload: Arrays) -> dict[str, secure.Words]:
         words = words - memory.arrays["sent"]["words"] if memory.arrays.get("sent") else words
     kept = memory.told["masks"]
     private, _ = secure.key(kept["pairs"])
-    pairs = secure.pair_seeds(private, kept["publics"], me.client, kept["occasion"])
+    weights = me.setting.weights.tolist()
+    question = secure.question(kept["occasion"], weights, told, down)
+    pairs = secure.pair_seeds(private, kept["publics"], me.client, question)
     return {"words": secure.masked(words, me.client, kept["own"], pairs)}
 
 
@@ -134,8 +144,9 @@ def opening(me: Member, told: Told) -> Told:
 
 
 def _check_many(me: Member, clients: int) -> None:
-    """The node's own least number of clients in a sum."""
-    fewest = int(me.node.get("fewest", FEWEST))
+    """The node's own least number of clients in a sum; all of them where they share noise."""
+    everybody = me.setting.clients if me.sharers > 1 else FEWEST
+    fewest = max(int(me.node.get("fewest", FEWEST)), everybody)
     require(
         clients >= fewest,
         f"A sum over {clients} client{'s' if clients != 1 else ''} says too much of each "

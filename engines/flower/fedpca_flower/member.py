@@ -68,6 +68,12 @@ class Member:
             f"Client {self.client} takes part up to ε = {limit} only, and the run adds no noise at "
             "the source; run with a finite ε.",
         )
+        require(
+            self.sharers == 1 or self.simulated or self.sharers <= int(self.node.get("sharers", 1)),
+            f"The run takes {self.sharers} clients' noise together for enough, and client "
+            f"{self.client} relies on {self.node.get('sharers', 1)}; its operator may allow more "
+            "(sharers in --node-config), or each client adds its noise in full (colluding=-1).",
+        )
         if self.budget is None and memory.on_disk and not self.simulated:
             about = {"run": memory.job, "noise": "none at the source"}
             Ledger.of(self.client, self.node).unbounded(f"run {memory.job}", about)
@@ -80,6 +86,7 @@ class Member:
         named = tuple(self.memory.told["columns"])
         sizes["columns"] = [astuple(one) for one in read_columns(self.source, named)]
         norms = "spectral_norms" in self.algorithm.agreed
+        self.check_summed(not norms)
         agreed = {"spectral_norm": float(data.spectral_norms()[0])} if norms else {}
         known = {"client": self.client, "public": public, "simulated": self.simulated}
         return {**known, **sizes, **agreed}
@@ -89,6 +96,13 @@ class Member:
         if "setting" in self.memory.told:
             return False
         self.memory.told |= {"setting": setting, "last": None}
+        samples = self.setting.samples
+        fair = np.array_equal(self.setting.weights, samples / samples.sum())
+        require(
+            self.sharers == 1 or bool(fair and samples[self.client] == self.own_data().samples[0]),
+            f"Client {self.client} shares its noise with clients that count by their records, and "
+            "the server counts otherwise; it refuses.",
+        )
         self.memory.arrays["agreed"] = dict(agreed)
         return True
 
@@ -116,6 +130,19 @@ class Member:
         """What the run's noise at the source may cost; None where there is none."""
         budget: dict[str, float] | None = self.memory.told["run"]["budget"]
         return budget
+
+    @property
+    def sharers(self) -> int:
+        """How many clients' noise must add up; 1: the client's own is enough."""
+        return int((self.budget or {}).get("sharers", 1))
+
+    def check_summed(self, summed: bool) -> None:
+        """Refuse to tell a number of one's own where only sums are covered by noise."""
+        require(
+            summed or self.sharers == 1,
+            f"Client {self.client} adds a share of the noise only, and tells nothing but its part "
+            "of a secure sum over all clients; it refuses.",
+        )
 
     @cached_property
     def source(self) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from fedpca_core.errors import require
 from fedpca_core.privacy.on_grid import release_cost, released
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.own_records import SUFFIXES, read_moments, read_whole_moments
-from fedpca_core.problems.perturbation import Budget, release_source
+from fedpca_core.problems.perturbation import Budget, perturbed, source_guarantee
 from fedpca_core.streams import Streams
 from fedpca_flower.ledger import Ledger, Offer
 
@@ -114,7 +115,8 @@ def client_data(
     With terms, as in a simulation: clipped, and with noise from its seed, which protects nobody.
     """
     budget = None if terms is None else Budget(terms["epsilon"], terms["delta"], terms["clip"])
-    return _read(records, json.dumps(stamp(records)), named, budget, streams)
+    sharers = 1 if terms is None else int(terms.get("sharers", 1))
+    return _read(records, json.dumps(stamp(records)), named, budget, streams, sharers)
 
 
 @lru_cache(maxsize=64)
@@ -124,11 +126,13 @@ def _read(
     named: tuple[str, ...],
     budget: Budget | None,
     streams: ClientStreams | None,
+    sharers: int,
 ) -> ClientData:
     if budget is None or streams is None:
         return read_moments(records, named)
     clipped = read_moments(records, named, budget.clip)
-    return release_source(clipped, None, budget.clip, budget, streams).data
+    noise = source_guarantee(clipped.samples, clipped.weights, budget)[0]
+    return perturbed(clipped, noise / math.sqrt(sharers), streams)
 
 
 def node_release(
@@ -146,7 +150,10 @@ def node_release(
     state : str
         `digest` of the records.
     """
-    key = hashlib.sha256(json.dumps([state, named, sorted(terms.items())]).encode()).hexdigest()
+    sharers = int(terms.get("sharers", 1))
+    # In sums with other clients the same share would be covered by less: it is one run's alone.
+    whose = [] if sharers == 1 else [about]
+    key = json.dumps([state, named, sorted(terms.items()), *whose]).encode()
 
     def prepared() -> Offer:
         epsilon, delta, clip = terms["epsilon"], terms["delta"], terms["clip"]
@@ -154,9 +161,11 @@ def node_release(
         require(digest(records) == state, f"{records.name} changed while it was read; try again.")
         cost = release_cost(epsilon, delta, len(moments.total))
         told = {"epsilon": epsilon, "delta": delta, "clip norm": clip, "columns": named, **about}
-        draw = partial(released, moments, cost[0], secrets.randbelow)
+        if sharers > 1:
+            told["noise shared by"] = sharers
+        draw = partial(released, moments, cost[0], secrets.randbelow, sharers)
         return Offer(cost, moments.samples, told, draw)
 
-    matrix, samples = ledger.release(key, prepared)
+    matrix, samples = ledger.release(hashlib.sha256(key).hexdigest(), prepared)
     made = ClientData.from_grams(matrix[None], np.array([samples], dtype=np.int64))
     return replace(made, indefinite=True)

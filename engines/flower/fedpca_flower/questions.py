@@ -226,7 +226,8 @@ class Questions:
         if self.sums is None:
             return self._told("step", each, self._upload(nothing, plan), down)
         terms = self.sums.terms([c for c in each if self._knows(c)], needed, attempt)
-        each = {c: {**each[c], "secure": told} for c, told in terms.items()}
+        self.sums.asks(self.setting.weights, told, down)
+        each = {c: {**each[c], "secure": one} for c, one in terms.items()}
         return self.sums.arrived(self._told("step", each, self._upload(nothing, plan), down))
 
     def _told(

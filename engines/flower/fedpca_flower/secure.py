@@ -20,9 +20,10 @@ masks do not.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,10 +118,27 @@ def is_key(public: str) -> bool:
     return True
 
 
-def pair_seeds(private: str, keys: Mapping[int, str], client: int, occasion: str) -> dict[int, str]:
-    """The seed that a client shares with each other participant on one occasion, as text."""
+def question(occasion: str, weights: Sequence[float], told: Mapping[str, Any], down: Arrays) -> str:
+    """What was asked of all participants on one occasion, by its SHA-256.
+
+    A server that asks or weighs some of them otherwise could read the others' part off the sum.
+
+    Parameters
+    ----------
+    weights : sequence of floats
+        Of all clients of the run.
+    """
+    plain = [occasion, weights, *(told[name] for name in ("round", "local_steps", "extra"))]
+    asked = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+    for name, array in sorted(down.items()):
+        asked.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
+    return asked.hexdigest()
+
+
+def pair_seeds(private: str, keys: Mapping[int, str], client: int, question: str) -> dict[int, str]:
+    """The seed that a client shares with each other participant for one question, as text."""
     return {
-        other: _agreed(private, public, occasion).hex()
+        other: _agreed(private, public, question).hex()
         for other, public in keys.items()
         if other != client
     }

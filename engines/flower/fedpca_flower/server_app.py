@@ -114,7 +114,8 @@ def main(grid: Grid, context: Context) -> None:
     try:
         job, resume = Job.of(context.run_config), bool(context.run_config.get("resume"))
         journal = Journal(job, out.with_suffix(".journal"), resume=resume)
-        run(grid, job, journal, heard)
+        guarantee = run(grid, job, journal, heard).setting.guarantee
+        told["guarantee"] = guarantee and guarantee.sentence()
         so_far.replace(out)
         journal.close()
         told |= {"finished": True, "said": f"All rounds are done; the trace is {out}."}
@@ -122,4 +123,4 @@ def main(grid: Grid, context: Context) -> None:
         told["said"] = str(refusal)
     with whole(out.with_suffix(".result.json"), private=False) as file:
         file.write(json.dumps(told, ensure_ascii=False, indent=1).encode())
-    print(told["said"], flush=True)
+    print(told["said"], told.get("guarantee") or "", flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from fedpca_core.arrays import Arrays
+from fedpca_core.arrays import Array, Arrays
 from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_flower import secure
@@ -30,7 +30,7 @@ class SecureSums:
     def __init__(self, roster: Roster, mailbox: Mailbox, bound: float) -> None:
         self.roster, self.mailbox, self.bound = roster, mailbox, bound
         self.point = secure.FixedPoint(bound, roster.job.clients)
-        self._occasion, self._there = "", list[int]()
+        self._occasion, self._question, self._there = "", "", list[int]()
         self._dealt: dict[int, Told] = {}
         self._silent: set[int] = set()
         self._total: secure.Words | None = None
@@ -87,6 +87,10 @@ class SecureSums:
             f"some of the clients {sorted(dealt)}",
         )
 
+    def asks(self, weights: Array, told: Told, down: Arrays) -> None:
+        """Remember what all participants are asked; their masks belong to it."""
+        self._question = secure.question(self._occasion, weights.tolist(), told, down)
+
     def arrived(self, answers: Answers) -> Answers:
         """Those who have uploaded; whose shares most others could not read is left out."""
         complaints = Counter(dealer for said, _ in answers.values() for dealer in said["unread"])
@@ -117,7 +121,7 @@ class SecureSums:
             if secure.mark(seed) == said["seal"] and dealer in answers:
                 own[dealer] = seed
             elif public == said["public"] and dealer not in answers:
-                lost[dealer] = secure.pair_seeds(private, keys, dealer, self._occasion)
+                lost[dealer] = secure.pair_seeds(private, keys, dealer, self._question)
             else:
                 self._leave_out(dealer, "the shares that it dealt give another seed than it said")
                 return None
