@@ -5,7 +5,8 @@
 * ``server``: the SuperLink, on 127.0.0.1 alone; in front of it stands ``nginx-fleet.conf``;
 * ``server-app``: what runs the server's app, as another user;
 * ``node``: a hospital's SuperNode, which runs what its own folder has signatures for;
-* ``node-app``: what runs the signed app beside the records, as another user.
+* ``node-app``: what runs the signed app, as another user;
+* ``data``: what keeps the records and the limits, as a third one.
 
 ``python hospital.py sign APP.fab KEY NAME`` writes the signature that a hospital puts there. Every
 role refuses to start, in a sentence, where a protection would be off without anybody noticing.
@@ -129,6 +130,21 @@ def node(told: Mapping[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
+def data(told: Mapping[str, Any]) -> list[str]:
+    """What keeps the records: the app asks over a socket, and gets what the limits allow."""
+    refuse_unless(
+        "epsilon" in told["node"] or "least" in told["node"],
+        "the part [data.node] sets no limit; give epsilon and delta, or least, the fewest records.",
+    )
+    return [
+        sys.executable,
+        "-m",
+        "fedpca_flower.kept",
+        str(told["socket"]),
+        json.dumps(told["node"]),
+    ]
+
+
 def check_trusted(file: Path) -> None:
     """At least one Ed25519 key: Flower takes an empty list for “no check”, without a word."""
     import yaml
@@ -207,6 +223,7 @@ ROLES: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "server-app": app,
     "node": node,
     "node-app": app,
+    "data": data,
 }
 
 

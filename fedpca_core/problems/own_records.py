@@ -13,18 +13,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.client_data import LARGEST, ClientData
 from fedpca_core.problems.records import clip
 from fedpca_core.problems.table_cleaning import cell_numbers
+from fedpca_core.problems.table_columns import listed
 from fedpca_core.problems.whole_moments import WholeMoments
 
 SUFFIXES = (".csv", ".parquet", ".npy")
 #: Bytes of one batch of records.
 BATCH_BYTES = 32 * 1024 * 1024
-#: Rows of a Parquet or CSV batch, whose width is known only after the first one.
+#: Most rows of a Parquet or CSV batch.
 _ROWS = 4096
 _NO_RECORDS = "{source} holds no records; give the client data or leave it out."
 
@@ -190,7 +192,7 @@ def _columns_of(source: Path, columns: Sequence[str]) -> tuple[Column, ...]:
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{source} cannot be read ({error}); save it anew.") from None
     missing = [name for name in columns if name not in found]
-    require(not missing, f"{source} has no column {', '.join(missing)}; it has {', '.join(found)}.")
+    require(not missing, f"{source} has no column {listed(missing)}; it has {listed(list(found))}.")
     return tuple(found[name] for name in columns or found)
 
 
@@ -264,7 +266,9 @@ def _whatever(values: Array) -> Array:
 def _csv(source: Path, as_text: bool) -> Iterator[pd.DataFrame]:
     # As text, or a column's type would depend on all of its cells.
     kind = str if as_text else None
-    reader = pd.read_csv(source, chunksize=_ROWS, dtype=kind, keep_default_na=not as_text)
+    with source.open("rb") as file:
+        rows = _rows(file.readline().count(b",") + 1)
+    reader = pd.read_csv(source, chunksize=rows, dtype=kind, keep_default_na=not as_text)
     with reader:
         yield from reader
 
@@ -273,8 +277,13 @@ def _parquet(source: Path) -> Iterator[pd.DataFrame]:
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(source) as file:
-        for batch in file.iter_batches(batch_size=_ROWS):
+        for batch in file.iter_batches(batch_size=_rows(len(file.schema_arrow))):
             yield batch.to_pandas()
+
+
+def _rows(width: int) -> int:
+    """Rows of a batch of so many columns."""
+    return max(1, min(_ROWS, BATCH_BYTES // (8 * max(1, width))))
 
 
 def _numbers(
@@ -290,18 +299,20 @@ def _numbers(
     missing = [name for name in chosen if name not in table.columns]
     require(
         not missing,
-        f"{source} has no column {', '.join(missing)}; it has {', '.join(table.columns)}.",
+        f"{source} has no column {listed(missing)}; it has {listed(table.columns)}.",
     )
     require(len(table) > 0, _NO_RECORDS.format(source=source))
     if cell_by_cell:
         return np.column_stack([cell_numbers(table[name]) for name in chosen])
-    words = [name for name in chosen if not pd.api.types.is_numeric_dtype(table[name])]
+    # Of the types at once: to look at each of 100,000 columns takes as long as to read them.
+    table = table[chosen]
+    words = [name for name, kind in table.dtypes.items() if not is_numeric_dtype(kind)]
     require(
         not words,
-        f"The columns {', '.join(words)} of {source} are not numeric; choose the features with "
+        f"The columns {listed(words)} of {source} are not numeric; choose the features with "
         "“columns”.",
     )
-    return table[chosen].to_numpy(dtype=float)
+    return table.to_numpy(dtype=float)
 
 
 def _checked(place: Path, values: Array) -> Array:

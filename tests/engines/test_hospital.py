@@ -176,6 +176,9 @@ def test_every_role_of_the_example_keeps_to_this_machine(tmp_path, monkeypatch):
         assert f"hospital.py {role} /etc/fedpca/hospital.toml" in unit
         users[role] = unit.split("User=")[1].split()[0]
     assert users["node"] != users["node-app"] and users["server"] != users["server-app"]
+    assert users["data"] not in (users["node"], users["node-app"])
+    with pytest.raises(SystemExit, match="sets no limit"):
+        hospital.data({"socket": "s", "node": {"client": 0}})
     assert "root" not in users.values()
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,11 @@ from fedpca_core.arrays import AnyArray, Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.one_of_many import OneOfMany
-from fedpca_core.problems.own_records import read_columns
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.described import restore
 from fedpca_flower import own, secure
-from fedpca_flower.ledger import Ledger
+from fedpca_flower.kept import Kept, Served
 from fedpca_flower.memory import Memory
 from fedpca_flower.own import ClientStreams, position
 from fedpca_flower.records import Told, on_the_wire, packed
@@ -38,7 +36,7 @@ class Member:
         self.memory = Memory(context, job)
         self.client = position(self.node)
         #: Whether a simulation hands out the data; with records of its own a node obeys itself.
-        self.simulated = not self.node.get("data")
+        self.simulated = not (self.node.get("data") or self.node.get("service"))
 
     # ------------------------------------------------------------------ the run
     def enter(self, run: Told) -> None:
@@ -53,7 +51,7 @@ class Member:
                 "key": private,
                 "public": public,
                 "columns": own.columns(self.run),
-                "records": {"stamp": own.stamp(self.source), "digest": own.digest(self.source)},
+                "records": self.kept.state(),
             }
         noisy = self.budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
         require(
@@ -62,21 +60,6 @@ class Member:
             "would draw it anew, which is a second release. Start the node with --node-config "
             "'memory=\"/srv/fedpca\"'.",
         )
-        limit = self.node.get("epsilon")
-        require(
-            limit is None or self.budget is not None,
-            f"Client {self.client} takes part up to ε = {limit} only, and the run adds no noise at "
-            "the source; run with a finite ε.",
-        )
-        require(
-            self.sharers == 1 or self.simulated or self.sharers <= int(self.node.get("sharers", 1)),
-            f"The run takes {self.sharers} clients' noise together for enough, and client "
-            f"{self.client} relies on {self.node.get('sharers', 1)}; its operator may allow more "
-            "(sharers in --node-config), or each client adds its noise in full (colluding=-1).",
-        )
-        if self.budget is None and memory.on_disk and not self.simulated:
-            about = {"run": memory.job, "noise": "none at the source"}
-            Ledger.of(self.client, self.node).unbounded(f"run {memory.job}", about)
         memory.keep()
 
     def facts(self) -> Told:
@@ -84,7 +67,7 @@ class Member:
         data, public = self.own_data(), self.memory.told["public"]
         sizes: Told = {"features": data.features, "samples": int(data.samples[0])}
         named = tuple(self.memory.told["columns"])
-        sizes["columns"] = [astuple(one) for one in read_columns(self.source, named)]
+        sizes["columns"] = self.kept.columns(named)
         norms = "spectral_norms" in self.algorithm.agreed
         self.check_summed(not norms)
         agreed = {"spectral_norm": float(data.spectral_norms()[0])} if norms else {}
@@ -145,9 +128,13 @@ class Member:
         )
 
     @cached_property
-    def source(self) -> Path:
-        """Where the records are."""
-        return own.source(self.node, self.run)
+    def kept(self) -> Kept | Served:
+        """The records, in this process or in one of another user (``service``)."""
+        if service := self.node.get("service"):
+            return Served(str(service))
+        # What is simulated has no ledger, and no limits but those of whoever runs it.
+        node = {} if self.simulated else self.node
+        return Kept(self.client, own.source(self.node, self.run), node)
 
     def own_data(self) -> ClientData:
         """The client's data as the run may use them: plain, or its one noisy release.
@@ -161,18 +148,17 @@ class Member:
         told = self.memory.told
         named, seen = tuple(told["columns"]), told["records"]
         require(
-            own.stamp(self.source) == seen["stamp"] or own.digest(self.source) == seen["digest"],
-            f"The records of client {self.client} ({self.source.name}) have changed since it "
-            "entered the run, and a run is about one state of them; restore the file, or start a "
-            "new run, which is a new release.",
+            self.kept.unchanged(seen),
+            f"The records of client {self.client} ({self.kept.name}) have changed since it entered "
+            "the run, and a run is about one state of them; restore the file, or start a new run, "
+            "which is a new release.",
         )
         if self.budget is None:
-            return own.client_data(self.source, named)
+            return self.kept.plain(named, self.memory.job)
         if self.simulated:
-            return own.client_data(self.source, named, self.budget, self.streams)
-        about = {"run": self.memory.job}
-        ledger = Ledger.of(self.client, self.node)
-        return own.node_release(self.source, seen["digest"], named, self.budget, ledger, about)
+            source = own.source(self.node, self.run)
+            return own.client_data(source, named, self.budget, self.streams)
+        return self.kept.release(named, self.budget, seen["digest"], self.memory.job)
 
     @cached_property
     def data(self) -> OneOfMany:

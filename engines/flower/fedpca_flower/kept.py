@@ -1,0 +1,246 @@
+"""A client's records, behind the few things that a run may ask of them, on the operator's terms.
+
+In the app's own process (`Kept`), or in one of another user that holds the records, the ledger and
+the limits, whatever the app is (`Served`, `serve`): over a Unix socket a question is a line of
+JSON, and the answer another one, with a matrix behind it where there is one. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import socketserver
+import sys
+from collections.abc import Mapping
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.own_records import read_columns
+from fedpca_flower import own
+from fedpca_flower.ledger import Ledger
+from fedpca_flower.records import Told
+
+#: Bytes of a question, and seconds for one.
+_LONGEST, _PATIENCE = 2**20, 60.0
+
+
+class Kept:
+    """Records of one client in this process.
+
+    Parameters
+    ----------
+    client : int
+    source : Path
+        Their file or folder.
+    node : mapping
+        The operator's terms: ``epsilon``, ``delta``, ``sharers``, ``least`` (fewest records),
+        ``features`` (columns that may be asked for, separated by commas), ``memory``.
+    """
+
+    def __init__(self, client: int, source: Path, node: Mapping[str, Any]) -> None:
+        self.client, self.source, self.node = client, source, node
+        self.name = source.name
+
+    def state(self) -> Told:
+        """What the records are known by: at a glance, and to the byte."""
+        return {"stamp": own.stamp(self.source), "digest": own.digest(self.source)}
+
+    def unchanged(self, seen: Told) -> bool:
+        """Whether the records are in a state that was seen before."""
+        return own.stamp(self.source) == seen["stamp"] or own.digest(self.source) == seen["digest"]
+
+    def columns(self, named: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Name, kind and unit of every feature."""
+        self._allow(named)
+        return [astuple(one) for one in read_columns(self.source, named)]
+
+    def plain(self, named: tuple[str, ...], job: str) -> ClientData:
+        """The second moment without noise, after which no ε can be stated any more.
+
+        Raises
+        ------
+        InvalidInput
+            The operator has set a limit, or the records are too few.
+        """
+        limit = self.node.get("epsilon")
+        require(
+            limit is None,
+            f"Client {self.client} takes part up to ε = {limit} only, and the run adds no noise at "
+            "the source; run with a finite ε.",
+        )
+        self._allow(named)
+        data = own.client_data(self.source, named)
+        self._enough(int(data.samples[0]))
+        if self.node.get("memory"):
+            about = {"run": job, "noise": "none at the source"}
+            Ledger.of(self.client, self.node).unbounded(f"run {job}", about)
+        return data
+
+    def release(
+        self, named: tuple[str, ...], terms: Mapping[str, float], seen: str, job: str
+    ) -> ClientData:
+        """The one noisy matrix for these terms and this state of the records, which is paid for.
+
+        Raises
+        ------
+        InvalidInput
+            More than the operator allows: of ε, or of clients that share the noise.
+        """
+        sharers, most = int(terms.get("sharers", 1)), int(self.node.get("sharers", 1))
+        require(
+            1 <= sharers <= most,
+            f"The run takes {sharers} clients' noise together for enough, and client {self.client} "
+            f"relies on {most}; its operator may allow more (sharers in --node-config), or each "
+            "client adds its noise in full (colluding=-1).",
+        )
+        self._allow(named)
+        ledger = Ledger.of(self.client, self.node)
+        data = own.node_release(self.source, seen, named, terms, ledger, {"run": job})
+        self._enough(int(data.samples[0]))
+        return data
+
+    def _enough(self, samples: int) -> None:
+        least = int(self.node.get("least", 1))
+        require(
+            samples >= least,
+            f"Client {self.client} has {samples} records, and its operator asks for {least} at "
+            "least; it refuses.",
+        )
+
+    def _allow(self, named: tuple[str, ...]) -> None:
+        allowed = own.columns({"columns": self.node.get("features", "")})
+        require(
+            not allowed or (bool(named) and set(named) <= set(allowed)),
+            f"Client {self.client} gives the columns {', '.join(allowed)} and no others; name them "
+            "(--run-config 'columns=\"a,b,c\"').",
+        )
+
+
+# ---------------------------------------------------------------------- in a process of its own
+class Served:
+    """The same records, of another user, behind a Unix socket."""
+
+    def __init__(self, address: str) -> None:
+        self.address = self.name = address
+
+    def state(self) -> Told:
+        """As `Kept.state`."""
+        return self._asked("state")[0]
+
+    def unchanged(self, seen: Told) -> bool:
+        """As `Kept.unchanged`."""
+        return bool(self._asked("unchanged", seen=seen)[0]["unchanged"])
+
+    def columns(self, named: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """As `Kept.columns`."""
+        return [tuple(one) for one in self._asked("columns", named=named)[0]["columns"]]
+
+    def plain(self, named: tuple[str, ...], job: str) -> ClientData:
+        """As `Kept.plain`."""
+        return self._data("plain", named=named, job=job)
+
+    def release(
+        self, named: tuple[str, ...], terms: Mapping[str, float], seen: str, job: str
+    ) -> ClientData:
+        """As `Kept.release`."""
+        asked = {"terms": dict(terms), "seen": seen}
+        return replace(self._data("release", named=named, job=job, **asked), indefinite=True)
+
+    def _data(self, ask: str, **values: Any) -> ClientData:
+        told, matrix = self._asked(ask, **values)
+        assert matrix is not None
+        return ClientData.from_grams(matrix[None], np.array([told["samples"]], dtype=np.int64))
+
+    def _asked(self, ask: str, **values: Any) -> tuple[Told, Array | None]:
+        try:
+            with socket.socket(socket.AF_UNIX) as line:
+                line.settimeout(10 * _PATIENCE)  # a release takes its time
+                line.connect(self.address)
+                line.sendall(json.dumps({"ask": ask, **values}).encode() + b"\n")
+                with line.makefile("rb") as answer:
+                    told, rest = json.loads(answer.readline()), answer.read()
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"The service that keeps the records does not answer at {self.address} ({error}); "
+                "its operator must see whether it runs."
+            ) from None
+        require("refused" not in told, str(told.get("refused")))
+        return told, np.load(io.BytesIO(rest), allow_pickle=False) if rest else None
+
+
+def answer(kept: Kept, line: bytes) -> bytes:
+    """What the service says to a question, whoever asks: a line of JSON, and perhaps a matrix."""
+    matrix: Array | None = None
+    try:
+        asked = json.loads(line)
+        ask, named = asked["ask"], tuple(map(str, asked.get("named", ())))
+        if ask == "state":
+            told: Told = kept.state()
+        elif ask == "unchanged":
+            told = {"unchanged": kept.unchanged(asked["seen"])}
+        elif ask == "columns":
+            told = {"columns": kept.columns(named)}
+        else:
+            job = str(asked["job"])[:100]
+            if ask == "plain":
+                data = kept.plain(named, job)
+            elif ask == "release":
+                terms = {str(name): float(value) for name, value in asked["terms"].items()}
+                data = kept.release(named, terms, str(asked["seen"]), job)
+            else:
+                raise InvalidInput(f"There is no question {str(ask)[:50]!r}.")
+            told, matrix = {"samples": int(data.samples[0])}, data.dense()[0]
+    except InvalidInput as refusal:
+        told = {"refused": str(refusal)}
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        told = {"refused": "This is no question that a run asks of records."}
+    written = io.BytesIO()
+    if matrix is not None:
+        np.save(written, np.ascontiguousarray(matrix))
+    return json.dumps(told).encode() + b"\n" + written.getvalue()
+
+
+class _Line(socketserver.StreamRequestHandler):
+    timeout = _PATIENCE
+
+    def handle(self) -> None:
+        try:
+            line = self.rfile.readline(_LONGEST)
+            self.wfile.write(answer(self.server.kept, line))  # type: ignore[attr-defined]
+        except OSError:
+            pass  # who asked is gone
+
+
+class Service(socketserver.ThreadingUnixStreamServer):
+    """Answers over a socket that the owner's group may use, and nobody else."""
+
+    daemon_threads = True
+
+    def __init__(self, address: Path, kept: Kept) -> None:
+        address.unlink(missing_ok=True)
+        mask = os.umask(0o117)
+        try:
+            super().__init__(str(address), _Line)
+        finally:
+            os.umask(mask)
+        self.kept = kept
+
+
+def serve(address: str, node: Mapping[str, Any]) -> None:
+    """Keep a client's records until the process ends."""
+    kept = Kept(own.position(node), own.source(node, {}), node)
+    kept.state()
+    with Service(Path(address), kept) as service:
+        service.serve_forever()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], json.loads(sys.argv[2]))
