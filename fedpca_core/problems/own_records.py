@@ -299,14 +299,14 @@ def _numbers(
     missing = [name for name in chosen if name not in table.columns]
     require(
         not missing,
-        f"{source} has no column {listed(missing)}; it has {listed(table.columns)}.",
+        f"{source} has no column {listed(missing)}; it has {listed(list(table.columns))}.",
     )
     require(len(table) > 0, _NO_RECORDS.format(source=source))
     if cell_by_cell:
         return np.column_stack([cell_numbers(table[name]) for name in chosen])
     # Of the types at once: to look at each of 100,000 columns takes as long as to read them.
     table = table[chosen]
-    words = [name for name, kind in table.dtypes.items() if not is_numeric_dtype(kind)]
+    words = [str(name) for name, kind in table.dtypes.items() if not is_numeric_dtype(kind)]
     require(
         not words,
         f"The columns {listed(words)} of {source} are not numeric; choose the features with "
