@@ -190,7 +190,9 @@ def test_the_proxy_passes_the_nodes_messages_and_nothing_else():
     assert "127.0.0.1:8000/v1/fleet/;" in text
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed here")
+@pytest.mark.skipif(
+    not shutil.which("nginx"), reason="nginx is not here: sudo apt-get install nginx-light"
+)
 def test_no_path_leads_around_the_proxy(tmp_path):
     """Whatever reaches the SuperLink through nginx begins with /v1/fleet/, however it is sent."""
     certificates(tmp_path)
