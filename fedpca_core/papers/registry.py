@@ -35,7 +35,7 @@ from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
 from fedpca_core.papers.files import PAPERS, paper
 from fedpca_core.papers.iot_readings import DATA, TableReadings
 from fedpca_core.papers.iot_runs import Bytes, Learning, OneVaried, Printed
-from fedpca_core.papers.judge import Verdict, judge, read_as, together
+from fedpca_core.papers.judge import Results, Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
 from fedpca_core.papers.personal_runs import Collaborating
 from fedpca_core.papers.results import shipped
@@ -161,9 +161,13 @@ def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
 
 def verdict(entry: Entry, tables: Tables | None = None) -> Verdict:
     """The verdict on an entry, from what is shipped or from other cells."""
+    return _verdict(entry, lambda key: results(key, tables))
+
+
+def _verdict(entry: Entry, results: Results) -> Verdict:
     known = [EXPERIMENTS[key] for key in keys_of(entry)]
     anywhere = bool(known) and all("paper" not in one.sizes for one in known)
-    return judge(entry, lambda key: results(key, tables), anywhere)
+    return judge(entry, results, anywhere)
 
 
 def verdicts_of(entries: Sequence[Entry], tables: Tables | None = None) -> Mapping[str, Verdict]:
@@ -171,7 +175,8 @@ def verdicts_of(entries: Sequence[Entry], tables: Tables | None = None) -> Mappi
 
     Numbers of one row of a table are judged together, wherever the text quotes them again.
     """
-    found = {entry.name: verdict(entry, tables) for entry in entries}
+    once = cache(lambda key: results(key, tables))
+    found = {entry.name: _verdict(entry, once) for entry in entries}
     rows: dict[tuple[object, ...], dict[str, Verdict]] = {}
     for entry in entries:
         if entry.kind == "number" and entry.readings and not entry.out_of_scope:
