@@ -159,11 +159,6 @@ def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
     }
 
 
-def verdict(entry: Entry, tables: Tables | None = None) -> Verdict:
-    """The verdict on an entry, from what is shipped or from other cells."""
-    return _verdict(entry, lambda key: results(key, tables))
-
-
 def _verdict(entry: Entry, results: Results) -> Verdict:
     known = [EXPERIMENTS[key] for key in keys_of(entry)]
     anywhere = bool(known) and all("paper" not in one.sizes for one in known)
