@@ -182,11 +182,22 @@ def check_law(bases: Sequence[Any], seen: Seen, without: Sequence[str] = ()) -> 
                     assert seen(one) == here, f"{name} = {value} acts although: {base.idle()[name]}"
 
 
-def test_a_parameter_that_does_nothing_is_found_out() -> None:
-    class Forgetful(TheorySettings):
-        def idle(self) -> Mapping[str, str]:
-            return because((True, "It is said to do nothing.", "rounds"))
+class Forgetful(TheorySettings):
+    def idle(self) -> Mapping[str, str]:
+        return because((True, "It is said to do nothing.", ("rounds", "dual_scale")))
 
+
+@pytest.mark.parametrize("name", ["rounds", "dual_scale"])
+def test_a_parameter_that_acts_far_from_its_value_alone_is_found_out(name: str) -> None:
+    base = Forgetful()
+    *_, far = others(base, name)
+    rest = [one for one in base.parameters() if one not in ("rounds", "dual_scale")]
+    with pytest.raises(AssertionError, match=f"{name} = {far} acts although: It is said"):
+        check_law([base], lambda one: getattr(one, name) == far, rest)
+    check_law([base], lambda one: 0, rest)
+
+
+def test_a_parameter_that_does_nothing_is_found_out() -> None:
     base = {"clients": 3, "features": 3, "rounds": 20, "method": "fedavg"}
     with pytest.raises(AssertionError, match="penalty_factor changes nothing"):
         check_law([Forgetful(**base)], of(AgainstClaims()), ("condition", "heterogeneity"))
