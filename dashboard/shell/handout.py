@@ -1,7 +1,7 @@
 """A page on one sheet, for whoever was not there: HTML, and PDF.
 
 Question, answer with its uncertainty, the figure, what is known of leaks, the guarantee, settings,
-link and citation. It is made of the parts that the page shows of its first result, or, where a page
+link and citation. It is made of the parts that the page shows of its results, or, where a page
 draws by itself, of its first figure and its tables.
 """
 
@@ -11,7 +11,7 @@ import base64
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -24,23 +24,13 @@ from dashboard.shell.bundle import caption
 from dashboard.shell.document import PRODUCT
 from dashboard.shell.navigation import ENTRIES
 from fedpca_core.papers.sources import software_bibtex
-from fedpca_core.questions.converge.figures import comparison as converged
-from fedpca_core.questions.personalise.figures import comparison as personalised
-from fedpca_core.questions.theory.figures import method as proved
-from fedpca_core.questions.which.figures import advice
+from fedpca_core.questions.told import TOLD
 from fedpca_core.settings import Settings
 from fedpca_core.study import parts
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Heat, Panel
 from fedpca_core.study.study import Study
 
-#: What a page says of a result, by the key of its study.
-TOLD: Mapping[str, Callable[[Any, Any], Iterable[parts.Part]]] = {
-    "recommendation": advice,
-    "convergence": converged,
-    "personalised": personalised,
-    "theory": proved,
-}
 #: Rows of a table, and characters of a cell, that fit on the sheet.
 _ROWS, _CELL = 9, 60
 #: Inches of the sheet, and characters of a line on it.
@@ -94,9 +84,12 @@ def sheet(
     panel: Panel | Heat | None = None
     for study, result in results.items():
         told = TOLD.get(study.key)
+        also, before = study is not first and bool(made.answer), len(made.answer)
         for part in [] if told is None else told(result, settings):
             shown = _put(made, part)
             panel = panel or shown
+        if also:  # of what follows, the first sentence
+            del made.answer[before + 1 :]
         guarantee = getattr(getattr(result, "facts", None), "guarantee", None)
         if guarantee is not None and guarantee.sentence() not in made.small:
             made.small.append(guarantee.sentence())
@@ -112,22 +105,38 @@ def sheet(
 
 def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
     """Put one part on the sheet; returns the panel that it has, if any."""
+    inner: Iterable[parts.Part] = ()
     match part:
-        case str():
-            made.answer.append(part)
-        case parts.Note(text):
-            made.answer.append(text)
+        case str() | parts.Note() | parts.Badge():
+            text = part if isinstance(part, str) else part.text
+            made.answer.append(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", ""))
+        case parts.Cards(cards):
+            said = (
+                f"{one.label} **{one.value}**" + f" ({one.note})" * bool(one.note) for one in cards
+            )
+            made.answer.append("; ".join(said) + ".")
         case parts.Caption(text):
             made.small.append(text)
+        case parts.FactsCard(title, facts):
+            made.small.append(
+                f"{title}. " + " ".join(f"{word}: {text}." for word, text in facts.items() if text)
+            )
+        case parts.Guarantee(facts) if facts.guarantee is not None:
+            made.small.append(facts.guarantee.sentence())
         case parts.Table(rows, label):
             made.tables[label] = _texts(rows)
-        case parts.Fold(_, inner):
-            for one in inner:
-                if not isinstance(one, parts.Chart):
-                    _put(made, one)
+        case parts.Rows(rows, None):
+            made.tables["Rows"] = _texts(rows)
+        case parts.Fold(_, folded):
+            inner = [one for one in folded if not isinstance(one, parts.Chart)]
+        case parts.Framed(title, _, framed):
+            inner = [title, *framed]
+        case parts.Beside(columns):
+            inner = [one for column in columns for one in column]
         case parts.Chart(_, panels):
             return panels[0] if panels else None
-    return None
+    found = [_put(made, one) for one in inner]
+    return next((one for one in found if one is not None), None)
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
@@ -161,7 +170,8 @@ def page(made: Sheet) -> str:
 
 
 def _bold(text: str) -> str:
-    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text)).replace("\n\n", "<br>")
+    bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text))
+    return re.sub(r"\n+(- )?", "<br>", bold)
 
 
 # ---------------------------------------------------------------------- as a PDF

@@ -61,11 +61,18 @@ def test_a_page_that_draws_by_itself_gives_its_first_figure_and_tables():
     assert made.picture == b"\x89PNG" and made.tables
 
 
-@pytest.mark.parametrize("key", handout.TOLD)
-def test_what_is_told_belongs_to_a_study(key):
+def test_every_study_is_told_but_those_that_a_page_draws_by_itself():
     from fedpca_core.questions.catalogue import STUDIES
 
-    assert key in STUDIES
+    assert set(STUDIES) - set(handout.TOLD) == {"frontier", "sent_models", "paper-experiment"}
+    assert set(handout.TOLD) <= set(STUDIES)
+
+
+def test_links_code_and_lists_become_plain_text():
+    made = handout.Sheet("?")
+    handout._put(made, "Of [this](there) `x`:\n- **one**")
+    assert made.answer == ["Of this x:\n- **one**"]
+    assert "Of this x:<br><b>one</b>" in handout.page(made)
 
 
 def test_any_page_says_its_settings():

@@ -28,6 +28,7 @@ from fedpca_core.steps import Run, Step, changed
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Curve, Panel
+from fedpca_core.study.parts import Chart, Parts
 from fedpca_core.study.study import Study
 
 ALL = {"all": "All"}
@@ -180,6 +181,15 @@ def overview(found: Judged) -> Panel:
         ),
         description=f"{told}.",
     )
+
+
+def told(found: Judged, settings: PapersSettings) -> Parts:
+    """The verdicts as a sentence and a picture."""
+    panel, many = overview(found), found.counts.sum()
+    counted = ", ".join(f"{number} {word}" for word, number in many.items() if number)
+    yield f"**Of {many.sum()} numbers and claims of the papers: {counted}.**"
+    yield panel.description
+    yield Chart("verdicts", [panel])
 
 
 class PaperRows(Study[PapersSettings, Judged]):
