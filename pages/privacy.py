@@ -18,8 +18,8 @@ from fedpca_core.questions.privacy.settings import REAL, PrivacySettings
 controls = Controls(PrivacySettings)
 layout.heading(
     "What does privacy cost?",
-    "Noise on what a client says of its data hides single records, provably. Turn ε and watch "
-    "what it does to the answer, and to an attacker.",
+    "Noise hides single records, provably. Turn ε and watch what it does to the answer, and to an "
+    "attacker.",
 )
 controls.show_notes()
 view = controls.parameter("view", as_buttons=True)
@@ -71,6 +71,7 @@ settings = controls.settings()
 data = own_table.current() if settings.problem == "table" else None
 shown = studies_of(settings)
 results: dict[Any, Any] = {}
+answered, guaranteed = st.container(key="answered"), st.container()
 if view != "ways":  # there each way states its own
 
     def refused(refusal: str) -> None:
@@ -78,13 +79,14 @@ if view != "ways":  # there each way states its own
         absent_data.offer(settings)
         st.stop()
 
-    with layout.guard(otherwise=refused):
+    with guaranteed, layout.guard(otherwise=refused):
         promises = promised(settings, data)
         lay_out(figures.guarantee(promises, settings))
     results[shown.pop(0)] = promises
 
 columns = len(shown) if view == "utility" else 1
-places = st.columns(columns, gap="medium")
+with answered:  # the picture first, what ε means below it
+    places = st.columns(columns, gap="medium")
 for index, study in enumerate(shown):
     with places[index % columns]:
         job = jobs.study(study, settings, drawing(figures.FIGURES[study.key], settings), data=data)

@@ -80,3 +80,13 @@ def test_it_fits_and_is_accessible(open_page):
     drawn(page)
     fits(page)
     accessible(page)
+
+
+def test_the_chart_stands_on_the_first_screen_and_the_guarantee_below_it(open_page):
+    page = open_page("/privacy", QUICK)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    drawn(page)
+    chart = page.locator(".fp-plot").first.bounding_box()
+    assert chart is not None and chart["y"] + chart["height"] <= 900
+    card = page.locator("[data-testid=stMetric]").filter(has_text="Guaranteed ε").bounding_box()
+    assert card is not None and card["y"] > chart["y"]
