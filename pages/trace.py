@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
@@ -9,9 +11,10 @@ from dashboard.shell.controls import Controls
 from dashboard.shell.parts import lay_out
 from dashboard.views import opened
 from dashboard.views.findings import offer
+from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace.example import EXAMPLE, example
-from fedpca_core.questions.trace.opened import Opened, OpenedRun
+from fedpca_core.questions.trace.opened import Opened, OpenedRun, clients_of
 from fedpca_core.questions.trace.settings import OpenedSettings
 
 STUDY = OpenedRun()
@@ -25,7 +28,12 @@ layout.heading(
 controls.show_notes()
 data = opened.choose()
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-    controls.draw("client", "grid", "unmask")
+    last = None
+    if data is not None:
+        with suppress(InvalidInput):  # what is wrong with the file is said below
+            last = clients_of(data.content) - 1
+    controls.parameter("client", high=last)
+    controls.draw("grid", "unmask")
     if controls.values["unmask"]:
         controls.draw("stated_trace", "budget")
 

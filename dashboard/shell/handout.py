@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dashboard.player.printed import drawn_png
@@ -73,6 +74,7 @@ def sheet(
 ) -> Sheet:
     """The sheet of a page whose studies have these results, the most telling one first."""
     titles = {entry.name: entry.title for entry in ENTRIES}
+    titles["scene"] = "No record is sent. What does the server hold?"
     first = next(iter(results))
     below = caption(settings, data)
     made = Sheet(
@@ -199,7 +201,8 @@ def pdf(made: Sheet) -> bytes:
             )  # fmt: skip
             top -= step
 
-    ending = textwrap.wrap(f"{made.settings} {made.link}", int(_LINE * 9 / 6.5))[:7]
+    cited = f"{made.settings} {made.link} Cite as @{_cited(made)}"
+    ending = textwrap.wrap(cited, int(_LINE * 9 / 6.5))[:9]
     foot = 0.05 + 0.011 * len(ending)
     write(made.question, 18, "bold")
     top -= 0.01
@@ -219,15 +222,25 @@ def pdf(made: Sheet) -> bytes:
         if top > foot + 0.05:
             write(label, 8.5, "bold")
             short = table.map(lambda text: textwrap.shorten(str(text), _CELL, placeholder="…"))
-            for row in short.to_numpy():
-                write(" · ".join(one for one in row if one), 7)
+            rows = [[str(name) for name in short], *short.to_numpy().tolist()]
+            wide = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+            points = min(7.0, 7.0 * 1.3 * _LINE / sum(wide))
+            for number, row in enumerate(rows):
+                if top < foot + 0.02:
+                    break
+                for before, cell in zip(np.cumsum([0, *wide]), row, strict=False):
+                    figure.text(
+                        0.07 + before * points * 0.55 / 72 / _SHEET[0], top, cell, va="top",
+                        fontsize=points, parse_math=False,
+                        weight="normal" if number else "bold",
+                    )  # fmt: skip
+                top -= points * 1.35 / 72 / _SHEET[1]
             top -= 0.006
     for text in made.small:
-        write(text, 6.5)
+        write(text.replace("**", "").replace("`", ""), 6.5)
     for number, line in enumerate(ending):
         at = foot - 0.011 * (number + 1)
         figure.text(0.07, at, line, fontsize=6.5, color="#444444", va="bottom", parse_math=False)
-    figure.text(0.07, 0.025, f"{PRODUCT}: cite as @{_cited(made)}", fontsize=6.5, color="#444444")
     out = io.BytesIO()
     with rc_context({"pdf.fonttype": 42}):
         figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Title": made.question})

@@ -11,13 +11,15 @@ from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status
 from fedpca_core.protocol.trace_file import save_trace
+from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace.example import EXAMPLE, example
 from fedpca_core.questions.trace.figures import verdict
-from fedpca_core.questions.trace.opened import OpenedRun
+from fedpca_core.questions.trace.opened import OpenedRun, clients_of
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import Note
 
 STUDY = OpenedRun()
 
@@ -78,7 +80,17 @@ def test_a_plain_reading_of_masked_messages_holds_no_direction(tmp_path):
     assert np.linalg.norm(found.matrices[-1] - true) > np.linalg.norm(true)  # worse than zero
     assert not found.rounds["directions_held"].any()
     assert found.findings[0].status is Status.NOT_TRIED
-    assert "directions" not in verdict(found, OpenedSettings(client=1))
+    said = [
+        one.text for one in figures.opened(found, OpenedSettings(client=1)) if isinstance(one, Note)
+    ]
+    assert any("FAPS masks its messages" in text and "it takes about" in text for text in said)
+
+
+def test_a_file_says_how_many_clients_there_are_to_choose_from(tmp_path):
+    file = written(fp.simulate(problem(), fp.SSI(3), rounds=2), tmp_path)
+    assert clients_of(file.content) == 3
+    with pytest.raises(InvalidInput):
+        clients_of(b"no run")
 
 
 def test_a_replay_that_explains_nothing_has_no_matrix(tmp_path):

@@ -18,6 +18,14 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
     yield verdict(found, settings)
     if found.note:
         yield Note(found.note)
+    waiting = found.findings[0]
+    if waiting.status is Status.NOT_TRIED and waiting.seconds:
+        yield Note(
+            f"{found.facts['Method']} masks its messages: read plainly, as products with the "
+            "client's matrix, they give the picture below, which is not that matrix. The update is "
+            "public, so a server may run it again until the messages match. That was not tried "
+            f"here; it takes about {waiting.seconds:.2g} s."
+        )
     table = found.rounds
     yield Chart(
         "opened_view",

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
@@ -31,6 +32,15 @@ from fedpca_core.study.own_data import NoFile, OwnData
 from fedpca_core.study.pictures import shrunk
 from fedpca_core.study.study import Study
 from fedpca_core.trial import Trial, trial
+
+
+@lru_cache(maxsize=4)
+def clients_of(content: bytes) -> int:
+    """How many clients the run in a file has.
+
+    Raises InvalidInput: not the file of a run.
+    """
+    return load_trace(io.BytesIO(content)).transcript.clients
 
 
 @dataclass(frozen=True, eq=False)
