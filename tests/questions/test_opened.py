@@ -13,7 +13,6 @@ from fedpca_core.findings import Status
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace.example import EXAMPLE, example
-from fedpca_core.questions.trace.figures import verdict
 from fedpca_core.questions.trace.opened import OpenedRun, clients_of
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.steps import outcome
