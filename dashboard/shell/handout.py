@@ -123,7 +123,7 @@ def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
             made.small.append(
                 f"{title}. " + " ".join(f"{word}: {text}." for word, text in facts.items() if text)
             )
-        case parts.Guarantee(facts) if facts.guarantee is not None:
+        case parts.GuaranteeOf(facts) if facts.guarantee is not None:
             made.small.append(facts.guarantee.sentence())
         case parts.Table(rows, label):
             made.tables[label] = _texts(rows)
