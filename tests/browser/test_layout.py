@@ -41,10 +41,10 @@ def test_enlarged_twice_the_picture_is_on_the_first_screen(open_page):
 def test_the_sheet_of_a_phone_leaves_the_play_bar_free(open_page):
     page = open_page("/", STILL, width=390)
     sheet = ".st-key-scene_sheet"
-    assert page.evaluate(FREE) and edges(page, ".fp-transport")[1] <= edges(page, sheet)[0] + 4
+    assert page.evaluate(FREE) and edges(page, ".fp-transport")[1] <= edges(page, sheet)[0]
     page.locator(".st-key-sheet_open label").click()
     page.locator(".st-key-clients").wait_for()
-    assert page.evaluate(FREE) and edges(page, ".fp-transport")[1] <= edges(page, sheet)[0] + 4
+    assert page.evaluate(FREE) and edges(page, ".fp-transport")[1] <= edges(page, sheet)[0]
     pictures = [one.bounding_box() for one in page.locator(".fp-image").all()]
     assert len({box["y"] for box in pictures}) == 1, "in a row to be swiped"
     small = page.locator(".fp-replay button:visible").all()
