@@ -1,0 +1,555 @@
+"""Statements of the deterministic theory, checked by arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.consensus import bounds, operators
+from fedpca_core.consensus.generators import quadratics, scalar_pair
+from fedpca_core.consensus.methods import InexactUzawa, State
+from fedpca_core.consensus.problems import Quadratic
+from fedpca_core.papers.checks import Check, worst
+
+#: Condition numbers L/λ with λ = 1, and penalties, over which the largest value is taken.
+CONDITIONS = (4.0, 10.0, 100.0, 1000.0)
+PENALTIES = (0.0, 0.1, 1.0, 10.0, 100.0)
+#: Constants of Figure 1, a small penalty and rounds at which round-off shows.
+LOW, HIGH, SMALL, ROUNDS = 0.5, 5.0, 0.1, 60
+#: Largest residual at which Newton's method has solved an equation.
+EXACT = 1e-12
+
+
+def remark_9(whole: bool) -> float:
+    """Largest factor of Algorithm 1 over (n-1)/n, n near the root of κ, clients all alike.
+
+    Of the multipliers alone, or of the ``whole`` iteration.
+    """
+    largest = 0.0
+    for kappa in CONDITIONS:
+        steps = bounds.best_local_steps(1.0, kappa)
+        a, b = bounds.coefficients(np.linspace(1.0, kappa, 801), bounds.scaffnew(kappa, steps))
+        factor = float(np.abs([a, b] if whole else a).max())
+        largest = max(largest, factor * steps / (steps - 1))
+    return largest
+
+
+def lemma_11() -> float:
+    """Largest 8(r+L)²/(2r+L+λ)², which the proof takes to be at most 2, over 2."""
+    return max(4.0 * (r + k) ** 2 / (2 * r + k + 1) ** 2 for k in CONDITIONS for r in PENALTIES)
+
+
+def lemma_11_conclusion() -> float:
+    """Largest |ω(Y - Kz)|/Φ over the 2 that Theorem 3 needs; Y are exact local solves.
+
+    On two scalar clients, where the claim says something. With M the resolvent,
+    ω (Y - K z) = ω E_Z - M (ω E_H + r ω E_Z), and E_H, ω E_Z lie along (1, -1) and (1, 1).
+    """
+    largest = 0.0
+    apart, alike = np.array([1.0, -1.0]) / np.sqrt(2), np.array([1.0, 1.0]) / np.sqrt(2)
+    for kappa in CONDITIONS:
+        for r in PENALTIES:
+            if bounds.theorem_1(1.0, kappa, r) < 1:
+                resolvent = 1.0 / (np.array([1.0, kappa]) + r)
+                step = bounds.dual_step_1(1.0, kappa, r)
+                moved = np.stack([-step * resolvent * apart, alike - r * resolvent * alike])
+                largest = max(largest, float(np.linalg.norm(moved, 2)))
+    return largest / 2.0
+
+
+def expanded_square() -> float:
+    """The factor of Theorem 1 squared, expanded as printed, over itself at r = 0."""
+    top, bottom = LOW**2 * (HIGH - LOW) ** 2, LOW**2 * (HIGH - LOW) ** 2  # bottom: L + λ is right
+    return top / bottom / bounds.theorem_1(LOW, HIGH, 0.0) ** 2
+
+
+def averaging(printed: bool) -> float:
+    """Φ after `ROUNDS` rounds over Φ at the start: two scalar clients, exact solves."""
+    problem, method = scalar_pair(LOW, HIGH), bounds.uzawa_exact(LOW, HIGH, SMALL)
+    state = State(np.zeros((2, 1)), np.zeros(1), np.zeros((2, 1)))
+    sizes = []
+    for _ in range(ROUNDS + 1):
+        off = method.dual_step * np.tile(state.average - problem.solution, (2, 1))
+        sizes.append(float(np.linalg.norm([off, state.multipliers - problem.multipliers])))
+        moved = method.step(problem, state, 0.0)
+        if printed:
+            average = moved.points.mean(axis=0) - state.multipliers.mean(axis=0) / SMALL
+            change = method.dual_step * (average - moved.points)
+            moved = State(moved.points, average, state.multipliers + change)
+        state = moved
+    return sizes[-1] / sizes[0]
+
+
+# ------------------------------------------------------------------ losses that are not quadratic
+@dataclass(frozen=True)
+class Losses:
+    """Clients' losses ``x'Ax/2 + soft sum(log cosh x) - b'x``, strongly convex and smooth.
+
+    Attributes
+    ----------
+    hessians, linear : (clients, features, features), (clients, features)
+    soft : float
+        Largest second derivative of what is not quadratic.
+    """
+
+    hessians: Array
+    linear: Array
+    soft: float
+
+    @classmethod
+    def drawn(cls, generator: np.random.Generator, soft: float | None = None) -> Losses:
+        """Two to four clients with three features."""
+        clients, features = int(generator.integers(2, 5)), 3
+        turns = np.linalg.qr(generator.standard_normal((clients, features, features)))[0]
+        values = np.exp(generator.uniform(-2.0, 2.0, (clients, 1, features)))
+        soft = float(generator.uniform(0.0, 3.0)) if soft is None else soft
+        linear = 3.0 * generator.standard_normal((clients, features))
+        return cls((turns * values) @ turns.swapaxes(1, 2), linear, soft)
+
+    @property
+    def low(self) -> float:
+        """Strong convexity λ."""
+        return float(np.linalg.eigvalsh(self.hessians).min())
+
+    @property
+    def high(self) -> float:
+        """Smoothness L."""
+        return float(np.linalg.eigvalsh(self.hessians).max()) + self.soft
+
+    def gradient(self, points: Array) -> Array:
+        """∇F at the clients' points, (clients, features)."""
+        return (
+            np.einsum("cij,cj->ci", self.hessians, points)
+            + self.soft * np.tanh(points)
+            - self.linear
+        )
+
+    def curvature(self, points: Array) -> Array:
+        """Second derivatives, (clients, features, features)."""
+        bent = self.soft / np.cosh(points) ** 2
+        return self.hessians + bent[:, :, None] * np.eye(points.shape[1])
+
+    def solve(self, right: Array, penalty: float) -> Array:
+        """X with ∇F(X) + r X = right, by Newton's method: the paper's A_r^*."""
+        points = np.zeros_like(right)
+        for _ in range(60):
+            rest = self.gradient(points) + penalty * points - right
+            moved = self.curvature(points) + penalty * np.eye(points.shape[1])
+            points = points - np.linalg.solve(moved, rest[:, :, None])[:, :, 0]
+            if np.abs(rest).max() < EXACT:
+                break
+        return points
+
+    def descend(self, right: Array, penalty: float, start: Array, step: float, steps: int) -> Array:
+        """Gradient steps towards the same from a start."""
+        points = start
+        for _ in range(steps):
+            points = points - step * (self.gradient(points) + penalty * points - right)
+        return points
+
+    @cached_property
+    def solution(self) -> tuple[Array, Array]:
+        """The common point of every client, and the multipliers there."""
+        point = np.zeros(self.linear.shape[1])
+        for _ in range(60):
+            every = np.tile(point, (len(self.linear), 1))
+            rest, moved = self.gradient(every).sum(axis=0), self.curvature(every).sum(axis=0)
+            point = point - np.linalg.solve(moved, rest)
+            if np.abs(rest).max() < EXACT:
+                break
+        every = np.tile(point, (len(self.linear), 1))
+        return every, self.gradient(every)
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of Algorithm 2: points, average (repeated) and multipliers, as errors before, after.
+
+    ``meant`` is what the exact local solve would have given.
+    """
+
+    losses: Losses
+    penalty: float
+    step: float
+    average: Array
+    multipliers: Array
+    new_points: Array
+    new_average: Array
+    new_multipliers: Array
+    meant: Array
+
+    @property
+    def before(self) -> float:
+        """‖E^H‖² + ω²‖E^Z‖²."""
+        return square(self.multipliers) + self.step**2 * square(self.average)
+
+    @property
+    def after(self) -> float:
+        """The same a round later."""
+        return square(self.new_multipliers) + self.step**2 * square(self.new_average)
+
+
+def square(of: Array) -> float:
+    """Sum of squares."""
+    return float((of**2).sum())
+
+
+def averaged(points: Array) -> Array:
+    """P_Z: every client's mean for every client."""
+    return np.tile(points.mean(axis=0), (len(points), 1))
+
+
+def apart(left: Array, right: Array) -> float:
+    """How far two sides are apart, relative to the larger one or to 1."""
+    return float(np.abs(left - right).max() / max(1.0, np.abs(left).max(), np.abs(right).max()))
+
+
+def rounds(
+    generator: np.random.Generator,
+    steps: int = 0,
+    dual_step: Callable[[Losses, float], float] | None = None,
+    off: float = 0.0,
+    soft: float | None = None,
+    count: int = 8,
+) -> Iterator[Round]:
+    """Rounds from a random start with exact local solves, or so many gradient steps from Kz.
+
+    Parameters
+    ----------
+    dual_step : callable, optional
+        ω of losses and penalty; the paper's best by default.
+    off : float
+        Moves each exact solve by this share of the error, in a random direction.
+    """
+    losses = Losses.drawn(generator, soft)
+    low, high = losses.low, losses.high
+    penalty = float(generator.uniform(0.05, 4.0))
+    omega = bounds.dual_step_1(low, high, penalty)
+    omega = omega if dual_step is None else dual_step(losses, penalty)
+    best, best_multipliers = losses.solution
+    average = averaged(generator.standard_normal(best.shape))
+    multipliers = generator.standard_normal(best.shape)
+    multipliers -= averaged(multipliers)
+    for _ in range(count):
+        right = multipliers + penalty * average
+        meant = points = losses.solve(right, penalty)
+        if steps:
+            step = bounds.step_3(low, high, penalty)
+            points = losses.descend(right, penalty, average, step, steps)
+        if off:
+            way = generator.standard_normal(points.shape)
+            size = square(best_multipliers - multipliers) + omega**2 * square(best - average)
+            points = points + off * np.sqrt(size / square(way)) / omega * way
+        new_average = averaged(points)
+        new_multipliers = multipliers + omega * (new_average - points)
+        yield Round(
+            losses, penalty, omega,
+            best - average, best_multipliers - multipliers,
+            best - points, best - new_average, best_multipliers - new_multipliers,
+            best - meant,
+        )  # fmt: skip
+        average, multipliers = new_average, new_multipliers
+
+
+# ------------------------------------------------------------------ Section 2
+@worst()
+def lemma_1(generator: np.random.Generator) -> float:
+    """|product of F's least curvature and its conjugate's largest - 1|, at one point."""
+    losses = Losses.drawn(generator)
+    right = 3.0 * generator.standard_normal(losses.linear.shape)
+    least = float(np.linalg.eigvalsh(losses.curvature(losses.solve(right, 0.0))).min())
+    tiny, features = 1e-5, right.shape[1]
+    slopes = np.stack(
+        [
+            losses.solve(right + tiny * unit, 0.0) - losses.solve(right - tiny * unit, 0.0)
+            for unit in np.eye(features)
+        ],
+        axis=-1,
+    ) / (2 * tiny)
+    return abs(least * float(np.abs(np.linalg.eigvals(slopes)).max()) - 1.0)
+
+
+def lemma_2(generator: np.random.Generator) -> float:
+    """Largest of slope/L, λ/slope and change/(δ L) of λx²/2 + Huber, smoothed by quadrature."""
+    low, high = 0.5, 1.5
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    bump = weights * np.exp(-1.0 / (1.0 - nodes**2))
+    at = np.sort(generator.uniform(-3.0, 3.0, 400))
+
+    def gradient(x: Array) -> Array:
+        return low * x + np.clip(x, -1.0, 1.0)
+
+    largest = 0.0
+    for width in (1.0, 0.1, 0.01):
+        smooth = gradient(at[:, None] - width * nodes) @ bump / bump.sum()
+        slopes = np.diff(smooth) / np.diff(at)
+        change = np.abs(smooth - gradient(at)).max() / (width * high)
+        largest = max(largest, slopes.max() / high, low / slopes.min(), change)
+    return largest
+
+
+@worst()
+def lemma_3(generator: np.random.Generator) -> float:
+    """Largest contraction of a gradient step over the claimed one, for both steps."""
+    losses = Losses.drawn(generator)
+    low, high = losses.low, losses.high
+    one, other = (4.0 * generator.standard_normal(losses.linear.shape) for _ in range(2))
+    ratios = []
+    for step, claimed in (
+        (float(generator.uniform(0.01, 1.0)) / high, None),
+        (2.0 / (low + high), (high - low) / (high + low)),
+    ):
+        moved = one - step * losses.gradient(one) - other + step * losses.gradient(other)
+        factor = 1.0 - step * low if claimed is None else claimed
+        ratios.append(np.sqrt(square(moved) / square(one - other)) / factor)
+    return float(max(ratios))
+
+
+def lemma_5(generator: np.random.Generator, count: int) -> float:
+    """Largest sum of multipliers beside their size, over rounds."""
+    best, found = 0.0, 0.0
+    for one in rounds(generator, count=count):
+        multipliers = one.losses.solution[1] - one.new_multipliers
+        best = max(best, float(np.abs(multipliers).max()))
+        found = max(found, float(np.abs(multipliers.sum(axis=0)).max()))
+    return found / best
+
+
+@worst()
+def lemma_7(generator: np.random.Generator) -> float:
+    """How far (40) and both sides of (41) are apart, over rounds."""
+    found = 0.0
+    for one in rounds(generator):
+        size = np.sqrt(square(one.new_average) * square(one.new_multipliers)) + 1e-300
+        product = float((one.new_average * one.new_multipliers).sum()) / size
+        left = float((one.new_points * one.new_multipliers).sum())
+        change = one.new_multipliers - one.multipliers
+        right = float((change * one.new_multipliers).sum()) / one.step
+        found = max(found, abs(product), abs(left + right) / max(1.0, abs(left)))
+    return found
+
+
+def identity_9(soft: float | None, generator: np.random.Generator) -> float:
+    """How far both sides of Lemma 9 are apart, with inexact solves."""
+    found = 0.0
+    for one in rounds(generator, steps=int(generator.integers(1, 6)), soft=soft):
+        right = square(one.multipliers - one.step * one.new_points)
+        found = max(found, abs(one.after - right) / max(1.0, right))
+    return found
+
+
+# ------------------------------------------------------------------ Section 3
+@worst()
+def points(generator: np.random.Generator) -> float:
+    """Theorem 1: squared error of the points over its bound."""
+    return max(
+        square(one.new_points) * (one.penalty + one.losses.low) ** 2 / one.before
+        for one in rounds(generator)
+    )
+
+
+@worst()
+def theorem_2(generator: np.random.Generator) -> float:
+    """Factor over ρ + δ, with local solves that are off by exactly δ."""
+    off, found = float(generator.uniform(0.01, 0.5)), 0.0
+    for one in rounds(generator, off=off):
+        rate = bounds.theorem_1(one.losses.low, one.losses.high, one.penalty)
+        found = max(found, np.sqrt(one.after / one.before) / (rate + off))
+    return found
+
+
+@worst()
+def lemma_10(generator: np.random.Generator) -> float:
+    """Distance to the exact local solve over its bound."""
+    steps, found = int(generator.integers(1, 8)), 0.0
+    for one in rounds(generator, steps=steps):
+        low, high, r = one.losses.low, one.losses.high, one.penalty
+        factor = ((high - low) / (2 * r + high + low)) ** (2 * steps)
+        distance = square(one.meant - one.new_points)
+        found = max(found, distance / (factor * square(one.meant - one.average)))
+    return found
+
+
+def equation_67(generator: np.random.Generator) -> float:
+    """Largest asymptotic factor with the least number of local steps that (67) allows."""
+    largest = 0.0
+    for kappa in (1.5, *CONDITIONS):
+        for r in (*PENALTIES, 0.01):
+            k = (r + kappa) / (r + 1.0)
+            steps = int(np.floor(np.log(k + 1) / np.log((k + 1) / (k - 1)))) + 1
+            method = bounds.uzawa_steps(1.0, kappa, r, steps)
+            family = [scalar_pair(1.0, kappa), *drawn_quadratics(generator, kappa)]
+            largest = max([largest, *(radius(one, method) for one in family)])
+    return largest
+
+
+def drawn_quadratics(generator: np.random.Generator, kappa: float) -> list[Quadratic]:
+    """Three random problems with eigenvalues from 1 to κ."""
+    return [
+        quadratics(clients=3, features=3, strong_convexity=1.0, smoothness=kappa, seed=int(seed))
+        for seed in generator.integers(0, 2**31, 3)
+    ]
+
+
+def radius(problem: Quadratic, method: InexactUzawa) -> float:
+    """Asymptotic factor of a method."""
+    return float(operators.spectral_radii(problem, [method])[0])
+
+
+def converges(generator: np.random.Generator) -> float:
+    """Largest asymptotic factor of Algorithm 1, n from 1 to 100."""
+    return max(
+        radius(problem, bounds.scaffnew(kappa, steps))
+        for kappa in (1.5, *CONDITIONS)
+        for problem in (scalar_pair(1.0, kappa), *drawn_quadratics(generator, kappa))
+        for steps in (1, 2, 5, 10, 30, 100)
+    )
+
+
+def square_root(generator: np.random.Generator) -> float:
+    """Least of (1 - factor) √κ of Algorithm 1 with n = √κ: what is gained a round, of order 1."""
+    return min(
+        (1.0 - radius(problem, bounds.scaffnew(kappa, round(np.sqrt(kappa))))) * np.sqrt(kappa)
+        for kappa in (4.0, 16.0, 100.0, 400.0, 2500.0, 10000.0)
+        for problem in (scalar_pair(1.0, kappa), *drawn_quadratics(generator, kappa))
+    )
+
+
+# ------------------------------------------------------------------ Section 4
+def augmented(losses: Losses, penalty: float) -> tuple[Array, Array, Array]:
+    """𝒜 + r BᵀB, B = (-I K) and A of quadratic clients as matrices."""
+    clients, features, _ = losses.hessians.shape
+    a = np.zeros((clients * features, clients * features))
+    for i, block in enumerate(losses.hessians):
+        a[i * features : (i + 1) * features, i * features : (i + 1) * features] = block
+    copies = np.tile(np.eye(features), (clients, 1))
+    b = np.hstack([-np.eye(len(a)), copies])
+    whole = penalty * b.T @ b
+    whole[: len(a), : len(a)] += a
+    return whole, b, a
+
+
+@worst()
+def safe_steps(generator: np.random.Generator) -> float:
+    """Largest factor of the multipliers with a step just below 2r, on those that sum to zero."""
+    losses, penalty = Losses.drawn(generator, 0.0), float(generator.uniform(0.05, 4.0))
+    whole, b, _ = augmented(losses, penalty)
+    schur = b @ np.linalg.solve(whole, b.T)
+    clients, features = losses.linear.shape
+    mean = np.kron(np.full((clients, clients), 1 / clients), np.eye(features))
+    identity = np.eye(len(schur))
+    moved = (identity - mean) @ (identity - 1.999 * penalty * schur)
+    return float(np.abs(np.linalg.eigvals(moved)).max())
+
+
+@worst()
+def gauss_seidel(generator: np.random.Generator) -> float:
+    """How far both sides of (103) are apart, for exact and for inexact block solves."""
+    losses, penalty = Losses.drawn(generator, 0.0), float(generator.uniform(0.05, 4.0))
+    whole, _, a = augmented(losses, penalty)
+    size, found = len(a), 0.0
+    lower, upper = np.zeros_like(whole), np.zeros_like(whole)
+    lower[size:, :size], upper[:size, size:] = whole[size:, :size], whole[:size, size:]
+    block = whole - lower - upper
+    step = 1.0 / (penalty + losses.high)
+    for steps in (0, 1, 3):
+        solver = np.linalg.inv(block)
+        if steps:
+            left = np.linalg.matrix_power(np.eye(size) - step * block[:size, :size], steps)
+            solver[:size, :size] = (np.eye(size) - left) @ solver[:size, :size]
+        moved = np.eye(len(whole)) - np.linalg.solve(np.linalg.inv(solver) + lower, whole)
+        root = np.linalg.cholesky(whole).T
+        norm = np.linalg.norm(root @ moved @ np.linalg.inv(root), 2) ** 2
+        half = solver.T @ (block + upper - np.linalg.inv(solver)) @ np.linalg.inv(root)
+        bar = solver + solver.T - solver.T @ block @ solver
+        constant = np.linalg.eigvalsh(half.T @ np.linalg.solve(bar, half)).max()
+        found = max(found, abs(norm - 1.0 + 1.0 / (1.0 + constant)))
+    return float(found)
+
+
+# ------------------------------------------------------------------ Section 6
+def _alternating(losses: Losses, penalty: float) -> float:
+    return penalty
+
+
+@worst()
+def lemma_13(generator: np.random.Generator) -> float:
+    """How far the sides of the lemma's three identities are apart."""
+    found = 0.0
+    for one in rounds(generator, dual_step=_alternating):
+        best, multipliers = one.losses.solution
+        points, average = best - one.new_points, best - one.new_average
+        new, old = multipliers - one.new_multipliers, multipliers - one.multipliers
+        gradient = one.losses.gradient(points)
+        change = one.penalty * (average - (best - one.average))
+        found = max(
+            found,
+            apart(gradient + change, new),
+            apart(new - old, -one.penalty * (points - averaged(points))),
+            apart(average, averaged(points)),
+        )
+    return found
+
+
+@worst()
+def lemma_14(generator: np.random.Generator) -> float:
+    """The same of (160), (161) and (162)."""
+    found = 0.0
+    for one in rounds(generator, dual_step=_alternating):
+        best, multipliers = one.losses.solution
+        gradient = one.losses.gradient(best - one.new_points) - multipliers
+        inside = averaged(one.new_points)
+        found = max(
+            found,
+            apart(gradient, one.penalty * (one.new_average - one.average) - one.new_multipliers),
+            apart(one.multipliers - one.new_multipliers, one.penalty * (one.new_points - inside)),
+            apart(one.new_average, inside),
+        )
+    return found
+
+
+@worst()
+def alternating_points(generator: np.random.Generator) -> float:
+    """Theorem 11: squared error of the points over its bound."""
+    return max(
+        2 * one.losses.low * square(one.new_points) * one.penalty / one.before
+        for one in rounds(generator, dual_step=_alternating)
+    )
+
+
+def _fixed(check: Callable[[], float]) -> Check:
+    return lambda generator: check()
+
+
+CHECKS: Mapping[str, Check] = {
+    "remark-9": _fixed(partial(remark_9, False)),
+    "remark-9, iteration": _fixed(partial(remark_9, True)),
+    "lemma-11, proof": _fixed(lemma_11),
+    "lemma-11": _fixed(lemma_11_conclusion),
+    "theorem-1, expanded": _fixed(expanded_square),
+    "average as printed": _fixed(partial(averaging, True)),
+    "average of the clients": _fixed(partial(averaging, False)),
+    "converges": converges,
+    "lemma-1": lemma_1,
+    "lemma-2": lemma_2,
+    "lemma-3": lemma_3,
+    "lemma-4": partial(lemma_5, count=10),
+    "lemma-5": partial(lemma_5, count=300),
+    "lemma-7": lemma_7,
+    "lemma-9": worst()(partial(identity_9, None)),
+    "theorem-1/points": points,
+    "theorem-2": theorem_2,
+    "lemma-10": lemma_10,
+    "equation-67": equation_67,
+    "theorem-4/2r": safe_steps,
+    "equation-103": gauss_seidel,
+    "theorem-5": worst()(partial(identity_9, 0.0)),
+    "remark-9/sqrt": square_root,
+    "lemma-13": lemma_13,
+    "lemma-14": lemma_14,
+    "theorem-11/points": alternating_points,
+}
