@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array
 from fedpca_core.papers.checks import Check, worst
-from fedpca_core.problems import decay_spectrum
-from fedpca_core.protocol.algorithm import Algorithm
-from fedpca_core.protocol.simulate import stream
 
 #: Features, components and clients of a draw.
 FEATURES, COMPONENTS, CLIENTS = 8, 2, 3
@@ -88,18 +83,6 @@ def remark_4(generator: np.random.Generator) -> float:
     other = np.stack([-(m @ outside + outside @ m) for m in mats])
     ranks = np.linalg.matrix_rank(other)
     return unmet(mats, z, other) / np.abs(mats).max() if ranks.min() > 2 * COMPONENTS else 1.0
-
-
-@worst()
-def proposition_5(generator: np.random.Generator) -> float:
-    """How far (20) and the upload by the thin formulas (15), (16), (19) are apart."""
-    s, x, z = matrices(generator)[0], frame(generator), frame(generator)
-    inside, penalty = x @ x.T, float(generator.uniform(0.1, 10.0))
-    outside = np.eye(FEATURES) - inside
-    whole = (penalty * inside + outside @ s @ inside + inside @ s @ outside) @ z
-    w = -(s @ x - x @ (x.T @ s @ x))
-    thin = penalty * x @ (x.T @ z) - x @ (w.T @ z) - w @ (x.T @ z)
-    return float(np.abs(whole - thin).max() / np.abs(whole).max())
 
 
 # ------------------------------------------------------------------ Appendix B
@@ -250,18 +233,19 @@ RATIOS: Mapping[str, Callable[[Iteration], float]] = {
 }  # fmt: skip
 
 
+def step(one: Iteration) -> float:
+    """Fall by the server's step over ‖G‖²; infinite where G is 0."""
+    outside = np.eye(FEATURES) - one.z @ one.z.T
+    pairs = zip(one.mats, one.new_x, strict=True)
+    q = sum(one.penalty * x @ x.T - multiplier(m, x) for m, x in pairs)
+    g = square(outside @ q @ one.z)
+    return one.fell[2] / g if g > TINY else np.inf
+
+
 def corollary_18(generator: np.random.Generator) -> float:
     """Least fall by the server's step over ‖G‖²/(dβ): c₂ in units of its scale."""
-    found = np.inf
-    for _ in range(10):
-        for one in iterations(generator):
-            outside = np.eye(FEATURES) - one.z @ one.z.T
-            pairs = zip(one.mats, one.new_x, strict=True)
-            q = sum(one.penalty * x @ x.T - multiplier(m, x) for m, x in pairs)
-            g = square(outside @ q @ one.z)
-            if g > TINY:
-                found = min(found, one.fell[2] * CLIENTS * one.penalty / g)
-    return found
+    runs = (iterations(generator) for _ in range(10))
+    return min(step(one) * CLIENTS * one.penalty for run in runs for one in run)
 
 
 def theorem_8(generator: np.random.Generator) -> float:
@@ -271,13 +255,7 @@ def theorem_8(generator: np.random.Generator) -> float:
     """
     run = list(iterations(generator, 40))
     root, first = np.sqrt(2 * CLIENTS), run[0]
-    steps = []
-    for one in run:
-        outside = np.eye(FEATURES) - one.z @ one.z.T
-        pairs = zip(one.mats, one.new_x, strict=True)
-        q = sum(one.penalty * x @ x.T - multiplier(m, x) for m, x in pairs)
-        steps.append(one.fell[2] / max(square(outside @ q @ one.z), TINY))
-    c_2 = min(step for step in steps if step > 0)
+    c_2 = min(found for one in run if (found := step(one)) > 0)
     c_4 = min(ENOUGH * first.sigma * first.penalty / 4 - (1 + root) * first.largest / CLIENTS)
     spread = float((first.penalty + 4 * first.largest).sum()) / np.sqrt(2 * CLIENTS * c_4)
     c_3 = (spread + np.sqrt(1 / c_2)) ** -2
@@ -287,25 +265,10 @@ def theorem_8(generator: np.random.Generator) -> float:
     return max((n + 1) * min(values[: n + 1]) / most for n in range(len(run)))
 
 
-# ------------------------------------------------------------------ on the wire
-def _sent(algorithm: Algorithm, seed: int) -> float:
-    """Bytes of five rounds."""
-    problem = decay_spectrum(40, [400] * 8, decay=1.1, seed=seed)
-    return sum(one.bytes_up + one.bytes_down for one in stream(problem, algorithm, rounds=5))
-
-
-def one_round(generator: np.random.Generator) -> float:
-    """Bytes of a round of FAPS over those of SSI."""
-    seed = int(generator.integers(1000))
-    return _sent(FAPS(5, inner_rule="fixed"), seed) / _sent(SSI(5), seed)
-
-
 CHECKS: Mapping[str, Check] = {
     "proposition-3": proposition_3,
     "remark-4": remark_4,
-    "proposition-5": proposition_5,
     **{name: _over(name) for name in RATIOS},
     "corollary-18": corollary_18,
     "theorem-8": theorem_8,
-    "messages/one-round": one_round,
 }

@@ -127,7 +127,7 @@ def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch, capsys)
 
 
 def test_a_result_names_the_commits_of_all_its_cells(tmp_path):
-    chosen = ["--only", "fact-1", "sensitivity"]
+    chosen = ["--only", "fact-1", "lemma-25"]
     command = ["reproduce", "fedpower-checks", "--seeds", "1", *chosen, "--out", str(tmp_path)]
     assert main(command) == 0
     file = next((tmp_path / "cells" / "fedpower-checks-live").glob("*.json"))
