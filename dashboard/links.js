@@ -1,6 +1,6 @@
 // Links in plain HTML to pages of this application: opened as Streamlit opens its own, in the session
-// that is there, by the way on which the browser's "back" opens a page. This runs whenever a list of
-// the pages, or of a page's tabs, comes or changes.
+// that is there, by the way on which the browser's "back" opens a page; and the button that copies a
+// link. This runs whenever a list of the pages, or of a page's tabs, comes or changes.
 
 if (!window.fedpcaLinks) {
   window.fedpcaLinks = { followed: "" };
@@ -24,6 +24,19 @@ if (!window.fedpcaLinks) {
     }
     window.history.pushState({}, "", address);
     window.dispatchEvent(new PopStateEvent("popstate"));
+  });
+
+  // A scene knows the round that is on show, and copies its own link.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.(".fp-copy");
+    if (!button) return;
+    const moment = document.querySelector("[data-testid=replay-link]");
+    moment?.click();
+    const address = moment?.dataset.address ?? button.dataset.link;
+    button.dataset.address = address;
+    const told = (words) => { button.nextElementSibling.textContent = words; };
+    const copied = navigator.clipboard?.writeText(address) ?? Promise.reject();
+    copied.then(() => told("Copied"), () => told("Copy it from below"));
   });
 
   window.addEventListener("popstate", () => {

@@ -7,8 +7,10 @@ import streamlit as st
 from dashboard.shell import guarantee, jobs, layout, page, script, share
 from dashboard.shell.controls import Controls, itself, packed
 from dashboard.shell.data import own_data
-from dashboard.views import scene, story, ways
+from dashboard.shell.navigation import ENTRIES, listed
+from dashboard.views import dials, scene, story, ways
 from dashboard.views.findings import harder, offer
+from fedpca_core.questions.catalogue import DIAL_CURVES
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -25,32 +27,36 @@ def experiment() -> None:
     expected = controls.foreseen()
     if expected is not None and expected.problem != "table" and not expected.secure_aggregation:
         jobs.foresee(STUDY, expected)
-    with st.container(key="front", horizontal=True, vertical_alignment="center"):
-        place = st.container(key="front_title")
-        chapter = story.choose(controls)
-        with place:
-            layout.heading(
-                "No record is sent. What does the server hold?"
-                if chapter is None
-                else chapter.title
-            )
-    opening = st.container(key="opening_line")
-    if chapter is None:  # in a step all of it hangs on the parameters
-        controls.runs = ("picture", "opening", "taken", "known")
-    controls.show_notes()
+    title = st.container(key="front")
     # All stand at one place with and without a step, whose style puts the picture first: a widget
     # that moves to another container writes no address from then on.
-    strip = st.container(key="story_strip")
+    with st.container(gap=None):
+        opening, strip = st.container(key="opening_line"), st.container(key="story_strip")
     with st.container(key="stage"):
-        dials, picture = st.container(), st.container()
+        row, picture = st.container(), st.container()
     after = st.container()
-    with dials:
-        scene.parameters(controls)
-    with after, st.container(horizontal=True, key="after_scene"):
-        place_of_taken = st.container()
-        with st.popover("Lecture", icon=":material/co_present:"):
+    # Beside the title for the eye; the tabulator comes to the dials first.
+    with st.container(key="front_ways", horizontal=True):
+        chapter = story.choose(controls)
+        if chapter is None:  # in a step all of it hangs on the parameters
+            controls.runs = ("picture", "opening", "taken", "known", "curves")
+        with st.popover("Pages", icon=":material/menu:", key="pages_front"):
+            st.html(listed(ENTRIES[0].name, packed(None)))
+        with st.popover("Share", icon=":material/share:", key="share_front"):
+            place_of_taken = st.container()
+            st.markdown("**In a lecture, or inside another page**")
             controls.draw("lecture", "hidden", shapes=itself)
             controls.draw("autoplay", "round", "section")
+    with st.container(key="for_dials"):
+        place_of_curves = st.container()
+        dials.meanings(controls)
+    with title:
+        layout.heading(
+            "No record is sent. What does the server hold?" if chapter is None else chapter.title
+        )
+        controls.show_notes()
+    with row:
+        scene.parameters(controls)
 
     settings = scene.possible(controls.settings())
     job, data = jobs.Job(None), own_data(settings)
@@ -92,9 +98,13 @@ def experiment() -> None:
 
     @st.fragment(key="taken")
     def taken() -> None:
-        """What there is to take away, and where the run goes on."""
-        with st.container(horizontal=True, vertical_alignment="center"):
-            share.take_away(settings, {STUDY: job.result}, data)
+        """What there is to take away."""
+        share.take_away(settings, {STUDY: job.result}, data, folded=False)
+
+    @st.fragment(key="known")
+    def known() -> None:
+        """Where the run goes on, what is guaranteed of it, and the run as a script."""
+        with st.container(horizontal=True, key="after_scene"):
             st.page_link(
                 "../pages/attack.py",
                 label="Attack this run",
@@ -107,13 +117,17 @@ def experiment() -> None:
                 icon=":material/show_chart:",
                 query_params=packed(settings.carried(ConvergeSettings)),
             )
-
-    @st.fragment(key="known")
-    def known() -> None:
-        """What is guaranteed of the run, and the run as a script."""
         if job.result is not None:
             guarantee.card(job.result.facts)
         script.fold(settings, [STUDY], data)
+
+    @st.fragment(key="curves")
+    def curves() -> None:
+        """Behind the dials what each does, once the picture stands."""
+        if job.done and job.result is not None:
+            jobs.beside(DIAL_CURVES, settings, dials.curves, part="curves", data=data)
+        else:
+            dials.curves(None)
 
     with picture:
         shown()
@@ -128,6 +142,9 @@ def experiment() -> None:
     with place_of_taken:
         taken()
     known()
+    if chapter is None:
+        with place_of_curves:
+            curves()
     controls.whole()
 
 

@@ -29,7 +29,7 @@ WIDTHS = {1440: 900, 390: 844}
 #: Where the front page is recorded: on a desk, inside another page before a room, on a phone.
 SCREENS = ((1440, 900, ""), (1024, 768, "embed=true&"), (390, 844, ""))
 #: Seconds after the picture and its charts first stood, so that a busy machine records no blank.
-SECONDS = (1, 3)
+SECONDS = (0.5, 1, 2, 5, 10)
 
 
 def names_and_addresses(wanted: list[str]) -> Iterator[tuple[str, str]]:
@@ -85,7 +85,7 @@ def record(browser: Browser, server: str, out: Path) -> None:
             began = time.monotonic()
             for second in SECONDS:
                 page.wait_for_timeout(max(0.0, 1e3 * (second - time.monotonic() + began)))
-                keep(f"second-{second}")
+                keep(f"second-{second:g}")
             for step in STEPS:
                 for name, query in (
                     ("asked", ""),

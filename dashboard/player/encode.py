@@ -265,6 +265,7 @@ def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
             "kind",
             "size",
             "help",
+            "learns",
             "protection",
             "stamp",
             "note",

@@ -361,6 +361,55 @@ def foresee(study: Study[S, R], settings: S) -> None:
             )
 
 
+def beside(
+    study: Study[S, R],
+    settings: S,
+    draw: Callable[[R | None], None],
+    *,
+    part: str,
+    data: OwnData | None = None,
+) -> None:
+    """Run a study of which nothing is told: it gives way to all others, and what it has is drawn.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws a result, partial or final, or that there is none yet; on one that is too much for
+        this server there is none ever.
+    part : str
+        The fragment of the page, by key, in which this is called.
+    """
+    visitor, key = visitor_here(), study.identity(settings, data)
+    asked = f"_job_{study.key}"
+    before = st.session_state.get(asked)
+    if before not in (None, key) and (left := registry().find(before)) is not None:
+        left.leave(visitor)
+    st.session_state[asked] = key
+    try:
+        require_here(study.needs(settings))
+        limits.check(study, settings, data)
+    except InvalidInput:
+        draw(None)
+        return
+    job = registry().submit(
+        key,
+        lambda job: follow(job, workers.run(study, settings, data, True)),
+        min(study.seconds, limits.LIMITS.seconds),
+        visitor=visitor,
+        followed=before == key,
+    )
+    pause = None if job.done else 2 * registry().pause()
+
+    @st.fragment(run_every=pause)
+    def look() -> None:
+        job.touch(visitor, pause or 0.0)
+        draw(job.result)
+        if pause and job.done:
+            streamlit_internals.run_again([part])  # without a further look
+
+    look()
+
+
 def follow(job: Job, run: Run[R]) -> R | None:
     """Do the work of a study for a job: report every step, publish what there is, stop if asked."""
 

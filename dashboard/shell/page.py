@@ -18,6 +18,8 @@ _PARTS = {"parameters": ".st-key-scene_sheet", "story": ".st-key-story_strip, .s
 def front() -> None:
     """What always holds on the front page."""
     st.html(_SHEETS / "front.css")
+    script = (_SHEETS / "dials.js").read_text("utf-8")
+    st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
 def look(lecture: bool, story: bool, shown: bool, hidden: Collection[str]) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -41,24 +42,27 @@ def link(parameters: Parameters | None = None) -> str:
     return address(st.context.url or "", parameters)
 
 
-def copy_link(parameters: Parameters | None = None, *, key: str = "link") -> None:
-    """Show a button that opens the page's address, ready to be copied."""
-    with st.popover("Copy link", icon=":material/link:", key=f"copy-{key}"):
-        st.markdown("This address opens the page with exactly these settings, seed included.")
-        st.code(link(parameters), language=None, wrap_lines=True)
-        st.caption("With embed=true added it opens with the controls folded away, for a lecture.")
-
-
 def take_away(
-    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
+    settings: Settings,
+    results: Mapping[Study[Any, Any], Any],
+    data: OwnData | None,
+    folded: bool = True,
 ) -> None:
-    """The link, the configuration file, every table of the studies that have a result, and all of
-    it with the figures in one archive."""
+    """One button “Share”: the link, the configuration file, the page on one sheet, every table of
+    the studies that have a result, and all of it with the figures in one archive.
+
+    Without ``folded`` they stand where this is called, which is folded itself.
+    """
+    if folded:
+        with st.popover("Share", icon=":material/share:", key=f"share-{settings.kind}"):
+            take_away(settings, results, data, folded=False)
+        return
     name = settings.kind
-    copy_link(settings.query(), key=name)
+    copy_link(settings.query())
     download_json(settings.to_json(), name=name)
     done = {study: result for study, result in results.items() if result is not None}
     if done:
+        hand_out(settings, done, data)
         download_archive(
             lambda: {
                 f"{study.key}-{title}.csv": table.to_csv(index=False)
@@ -69,35 +73,57 @@ def take_away(
             label="Download tables",
             told="All numbers behind this page as CSV files.",
         )
-        hand_out(settings, done, data)
         bundle.download(settings, done, link=link(settings.query()), data=data)
+
+
+def copy_link(parameters: Parameters | None = None) -> None:
+    """A button that copies the page's address, with the round of a scene, and the address."""
+    address = link(parameters)
+    # What it does is in ``links.js``: the browser alone knows the round.
+    st.html(
+        f'<button type="button" class="fp-copy" data-link="{escape(address)}">Copy link</button>'
+        '<span role="status"></span>'
+    )
+    st.caption(
+        "Opens the page with exactly these settings, seed included. With embed=true added it opens "
+        "with the controls folded away."
+    )
+    st.code(address, language=None, wrap_lines=True)
 
 
 def hand_out(
     settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
 ) -> None:
-    """Offer the page on one sheet, as HTML and as PDF."""
+    """Offer the picture, and the page on one sheet, as HTML and as PDF."""
     printers, address_ = figures.kept(), link(settings.query())
 
     def made(form: Callable[[handout.Sheet], str | bytes]) -> Callable[[], Any]:
         return lambda: form(handout.sheet(settings, results, printers, link=address_, data=data))
 
-    with st.popover("One page", icon=":material/description:", key=f"sheet-{settings.kind}"):
-        st.markdown("Question, answer, figure, settings and what it rests on, on one sheet.")
-        kinds: Mapping[str, tuple[Callable[[handout.Sheet], str | bytes], str]] = {
-            "PDF": (handout.pdf, "application/pdf"),
-            "HTML": (handout.page, "text/html"),
-        }
-        for title, (form, mime) in kinds.items():
-            st.download_button(
-                title,
-                data=made(form),
-                file_name=f"{settings.kind}.{title.lower()}",
-                mime=mime,
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"sheet-{settings.kind}-{title}",
-            )
+    def picture() -> bytes:
+        below = bundle.caption(settings, data)
+        files = [one for printer in list(printers.values()) for one in printer(below).items()]
+        return [content for name, content in files if name.endswith(".png")][-1]
+
+    sheet = "Question, answer, figure, settings and what it rests on, on one sheet."
+    kinds: Mapping[str, tuple[str, Callable[[], Any], str, str]] = {
+        "One page as PDF": ("pdf", made(handout.pdf), "application/pdf", sheet),
+        "One page as HTML": ("html", made(handout.page), "text/html", sheet),
+    }
+    if printers:
+        figure = "The last figure of the page, in its last round."
+        kinds = {"Image": ("png", picture, "image/png", figure), **kinds}
+    for title, (kind, make, mime, told) in kinds.items():
+        st.download_button(
+            title,
+            data=make,
+            file_name=f"{settings.kind}.{kind}",
+            mime=mime,
+            icon=":material/description:",
+            on_click="ignore",
+            key=f"sheet-{settings.kind}-{kind}",
+            help=told,
+        )
 
 
 def download_archive(

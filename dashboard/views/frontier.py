@@ -116,7 +116,8 @@ def _closely(
         for name, there in destinations(alone).items():
             page, title, icon = PAGES[name]
             st.page_link(page, label=title, icon=icon, query_params=packed(there))
-        share.copy_link(alone.query(), key="point")
+        with st.popover("Share", icon=":material/share:", key="share-point"):
+            share.copy_link(alone.query())
     script.fold(alone, [Frontier()], data, label="This point as a script", key="script-point")
 
 

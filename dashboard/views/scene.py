@@ -26,6 +26,7 @@ from dashboard.player import (
 )
 from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls, itself
+from dashboard.views import dials
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
@@ -71,10 +72,7 @@ def parameters(controls: Controls[SceneSettings]) -> None:
         with st.container(
             horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
         ):
-            controls.draw(
-                "method", "versus", "clients", "heterogeneity", "penalty_factor", "epsilon"
-            )
-            controls.parameter("participation")
+            controls.draw(*dials.ROW)
             with st.popover("More", icon=":material/tune:", width="stretch"):
                 if controls.parameter("problem", shapes=itself) == "table":
                     own_table.upload(controls)
@@ -121,8 +119,9 @@ def opening(
             )
         return
     words.markdown(
-        f"{settings.clients} clients look together for the main directions of all their {objects} "
-        "(PCA). Only small matrices leave each. Watch what the server makes of them."
+        f"{settings.clients} clients, say hospitals, learn how their {objects} vary (PCA). Each "
+        "sends only small matrices. A curious server tries to rebuild "
+        f"{who(settings, scene.facts if scene else None)}'s {objects}."
     )
     if taken == settings:
         button.button("Back", key="offer_back", on_click=controls.changer(before))
@@ -273,9 +272,10 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
     return Side(
         title=METHODS[settings.method].title,
         colour=settings.method,
-        kind={"": "plain message", "mask": "masked message"}.get(protection, name),
-        size=f"{shape} numbers",
+        kind={"": "Sent: plain matrix", "mask": "Sent: masked matrix"}.get(protection, name),
+        size=shape,
         help=meaning,
+        learns=f"All learn how {things(settings)} vary",
         protection=protection,
         message=_frames(scene.message, len(scene.message[0])),
         components=_frames(scene.answer.components, 2),
@@ -439,7 +439,7 @@ def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
         Images(
             "What the server holds"
             if scene.other is None
-            else f"The server reads {METHODS[own.method].title}",
+            else f"Server rebuilds, from {METHODS[own.method].title}",
             _frames(one.pictures, None if scene.other is None else WIDE),
             palette="grey",
             size=360 if scene.other is None else 640,
@@ -488,7 +488,7 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
     if matrix.figure is not None:
         return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
     tried = f"{records.status}: {records.basis}" if records.seconds else in_short(records)
-    return f"Plain reading: a mask, none of the {objects}. {tried.capitalize()}."
+    return f"Plain reading: none of the {objects}. {tried.capitalize()}."
 
 
 def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:

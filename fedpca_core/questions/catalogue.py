@@ -24,6 +24,7 @@ from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.home import story
+from fedpca_core.questions.home.dials import DialCurves
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows
 from fedpca_core.questions.personalise.exposure import Exposure
@@ -96,12 +97,12 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PaperExperiment(),
 )
 
-#: What a page asks before it can offer choices: shown nowhere, but run like a study.
-OWN_TABLE, ATTACK_TYPES = OwnTable(), AttackTypes()
+#: What a page asks before it can offer choices, or beside them: run like a study.
+OWN_TABLE, ATTACK_TYPES, DIAL_CURVES = OwnTable(), AttackTypes(), DialCurves()
 #: What workers can run, by key.
 RUNNABLE: Mapping[str, Study[Any, Any]] = {
     **STUDIES,
-    **registered(OWN_TABLE, ATTACK_TYPES),
+    **registered(OWN_TABLE, ATTACK_TYPES, DIAL_CURVES),
 }
 
 #: The settings class of every page.

@@ -76,7 +76,7 @@ def test_a_page_opens_fits_and_is_accessible_at_either_width_in_either_scheme(li
     fits(page)
     accessible(page)
     page.set_viewport_size({"width": 1440, "height": 1000})
-    if page.locator("[data-testid=stSidebar]").get_attribute("data-collapsed") == "true":
+    if page.locator("[data-testid=stExpandSidebarButton]").is_visible():
         page.locator("[data-testid=stExpandSidebarButton]").click()
     drawn(page)
     opened(page, link)
@@ -95,7 +95,7 @@ def opened(page, link: PageLink) -> None:
     assert page.locator("[role=dialog]").count() == 0, "a modal covers the page"
     assert page.locator("[data-testid=stException]").count() == 0
     whole = next(one for one in PAGES if one.path == f"/{link.of}") if link.of else link
-    assert page.locator(".fp-pages [aria-current=page]").inner_text().endswith(whole.title)
+    assert page.locator(".fp-pages [aria-current=page]").text_content().endswith(whole.title)
     beside = [one.path for one in PAGES if one.of and whole.path == f"/{one.of}"]
     tabs = page.locator(".fp-tabs a").all()
     paths = [tab.evaluate("(node) => node.pathname") for tab in tabs]

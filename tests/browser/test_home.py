@@ -10,6 +10,32 @@ from fedpca_core.questions.home.story import CHAPTERS
 from tests.browser.tools import arrived, fits, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
+# What of the page is in the window: words (of at least two letters), and what takes the focus.
+IN_SIGHT = """() => {
+  const here = ({ left, right, top, bottom, width, height }) => width > 1 && height > 1
+    && right > 0 && left < innerWidth && bottom > 0 && top < innerHeight;
+  const shown = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const { clip, clipPath } = getComputedStyle(at);
+      if (clip !== 'auto' || clipPath.startsWith('inset(50%')) return false;
+    }
+    return node.checkVisibility({ visibilityProperty: true });
+  };
+  const words = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { currentNode: text } = texts, owner = text.parentElement;
+    if (owner.closest('style, script, noscript, [translate=no]')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    const seen = shown(owner) && owner.checkVisibility({ opacityProperty: true });
+    if (!seen || ![...range.getClientRects()].some(here)) continue;
+    words.push(...text.data.match(/\\p{L}{2,}/gu) ?? []);
+  }
+  const takers = document.querySelectorAll('a[href], button, input, select, textarea, [tabindex]');
+  const stops = [...takers].filter((node) => node.tabIndex >= 0 && !node.disabled
+    && shown(node) && here(node.getBoundingClientRect()));
+  return { words, stops: stops.map((stop) => stop.outerHTML.slice(0, 120)) };
+}"""
 
 
 def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_page):
@@ -42,6 +68,77 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
     fits(page)
 
 
+def test_the_first_screen_is_few_words_and_few_things_to_click(open_page):
+    page = open_page("/", {"round": 3, "autoplay": "false"}, height=900)
+    seen = page.evaluate(IN_SIGHT)
+    assert 80 < len(seen["words"]) <= 120, f"{len(seen['words'])}: {' '.join(seen['words'])}"
+    assert 15 < len(seen["stops"]) <= 25, "\n".join(seen["stops"])
+
+
+def test_the_tabulator_comes_to_the_dials_before_the_ways_to_other_pages(open_page):
+    page = open_page("/", {"round": 3, "autoplay": "false"}, height=900)
+    stops = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        stops.append(
+            page.evaluate(
+                "() => document.activeElement.closest('[class*=st-key-]')"
+                "?.className.match(/st-key-(\\S+)/)[1] ?? ''"
+            )
+        )
+    assert stops.index("clients") < 12
+    # What a dial means stands there for who has it in hand.
+    assert stops.index("participation") < stops.index("step") < stops.index("share_front")
+    page.locator(".st-key-clients input").focus()
+    expect(page.locator(".fp-note")).to_contain_text("How many parties hold data")
+
+
+def test_a_copied_link_has_the_round_and_says_that_it_is_copied(open_page):
+    page = open_page("/", {"round": 3, "autoplay": "false"})
+    page.locator("[data-testid=replay-forward]").click()
+    page.get_by_role("button", name="Share").click()
+    button = page.locator(".fp-copy")
+    button.click()
+    expect(page.locator(".fp-copy + span")).to_contain_text("Cop")
+    assert "round=4" in button.get_attribute("data-address")
+
+
+def test_nothing_below_the_dials_moves_when_the_number_of_clients_does(open_page):
+    tops = []
+    for clients in (2, 8, 12, 13, 40):
+        page = open_page("/", {"clients": clients, "round": 3, "autoplay": "false"}, height=900)
+        expect(page.locator(".fp-client")).to_have_count(clients)
+        boxes = (page.locator(part).bounding_box() for part in (".fp-gallery", ".fp-transport"))
+        tops.append([box["y"] for box in boxes])
+    assert tops == tops[:1] * len(tops)
+
+
+def test_what_dials_do_stands_behind_them_and_at_hand(open_page):
+    page = open_page("/", {"round": 3, "autoplay": "false"}, height=900)
+    held = page.locator(".fp-curves")
+    expect(held).to_have_attribute("data-held", re.compile("epsilon.*SSI"), timeout=90_000)
+    line = page.locator(".st-key-epsilon .stSlider [role=group] > div")
+    style = "(node) => getComputedStyle(node, '::before').backgroundImage"
+    assert "svg" in line.evaluate(style)
+    page.locator(".st-key-epsilon input").focus()
+    expect(page.locator(".fp-note")).to_contain_text("Here, about: answer off by")
+    page.keyboard.press("Escape")
+    expect(page.locator(".fp-note")).to_be_hidden()
+
+
+def test_noise_that_is_too_much_here_is_borne_by_more_records_and_back(open_page):
+    page = open_page("/", {"epsilon": 1, "round": 3, "autoplay": "false"})
+    line = page.locator(".st-key-opening_line")
+    expect(line).to_contain_text("the noise outweighs 30 digits a client")
+    page.get_by_role("button", name="Share more records").click()
+    page.wait_for_url("**clients=2**")
+    settled(page)
+    expect(line).not_to_contain_text("outweighs")
+    page.get_by_role("button", name="Back", exact=True).click()
+    expect(line).to_contain_text("the noise outweighs 30 digits a client")
+    expect(page.locator(".fp-client")).to_have_count(8)
+
+
 def test_who_touches_the_bar_takes_over(open_page):
     page = open_page("/", moves=True)
     page.locator("[data-testid=replay-forward]").click()
@@ -63,7 +160,7 @@ def test_who_asked_for_less_motion_sees_where_it_ends(open_page):
 
 def test_either_side_may_be_off_or_another_method(open_page):
     page = open_page("/", {"versus": "LocalPower", "autoplay": "false", "round": 3})
-    expect(page.locator(".fp-image").nth(2)).to_contain_text("The server reads LocalPower")
+    expect(page.locator(".fp-image").nth(2)).to_contain_text("Server rebuilds, from LocalPower")
     assert page.locator(".fp-learnt").count() == 2
     page = open_page("/", {"algorithm": "FAPS", "autoplay": "false"})  # a link of former times
     expect(page.locator(".fp-image")).to_have_count(2)

@@ -41,11 +41,12 @@ class DuelView {
       at ? this.invitation : null);
     const components = picture(side.components, `The first directions learnt by ${side.title}, as pictures`);
     const map = element("canvas", { class: "fp-map", role: "img", "data-testid": `learnt-${at}`,
-      "aria-label": `Records of all clients along the first two directions learnt by ${side.title}` });
+      "aria-label": `Records of all clients along the first two directions learnt by ${side.title}`,
+      title: `Records of all clients along the first two directions learnt by ${side.title}, coloured by client; squares: ${this.stage.names[this.stage.attacked]}` });
     const off = element("b", { class: "fp-off-by" });
     const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
-      element("div", { class: "fp-title" }, `All learn, by ${side.title} `, simulationTag(), off),
-      element("div", { class: "fp-answers" }, map, components.canvas));
+      element("div", { class: "fp-title" }, `${side.learns} `, simulationTag(), off),
+      element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map), components.canvas));
     learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
     sent.style.setProperty("--fp-side", side.colour[theme.scheme]);
     return { side, sent, message, learnt, components, map, off };

@@ -47,7 +47,7 @@ class LectureKeys {
   copy() {
     const address = this.address();
     this.link.dataset.address = address;
-    navigator.clipboard?.writeText(address).then(() => { this.link.title = "Copied"; }, () => {});
+    navigator.clipboard?.writeText(address).then(() => { this.link.textContent = "Copied"; }, () => {});
   }
 
   // Only in a lecture, where the page has one picture; whoever types goes on typing.

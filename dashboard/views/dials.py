@@ -1,0 +1,81 @@
+"""The dials of the front page: what each means, and what it does over its range."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from urllib.parse import quote
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.shell.controls import Controls
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.home.dials import by_dial
+from fedpca_core.questions.home.settings import SceneSettings
+
+#: The parameters in the row above the picture.
+ROW = (
+    *("method", "versus", "clients", "heterogeneity", "penalty_factor", "epsilon"),
+    "participation",
+)
+#: Pixels of a curve; its width is that of its dial.
+HIGH, LINE = 40, 1.6
+CURVES = {"answer": "none", "attack": "1.5 3"}
+
+
+def meanings(controls: Controls[SceneSettings]) -> None:
+    """What every dial means, and why it makes no difference, for ``dials.js``."""
+    words = {
+        controls.parameters[name].key: " ".join(
+            filter(None, (controls.idle.get(name), controls.parameters[name].help))
+        )
+        for name in ROW
+    }
+    _held("fp-dials", words)
+
+
+def curves(table: pd.DataFrame | None) -> None:
+    """Behind every dial the errors that it leads to: a style, which moves and draws nothing."""
+    rules, told = [], {}
+    described = SceneSettings.parameters()
+    for name, sides in () if table is None else by_dial(table).items():
+        key = described[name].key
+        rules.append(f".st-key-{key} {{ --fp-curve: url({_picture(sides)}); }}")
+        told[key] = {
+            METHODS[method].title: own[["place", *CURVES]].round(3).to_numpy().tolist()
+            for method, own in sides.items()
+        }
+    _held("fp-curves", told, f"<style>{' '.join(rules)}</style>")
+
+
+def _held(name: str, words: object, more: str = "") -> None:
+    st.html(f'<i class="{name}" data-held="{escape(json.dumps(words))}"></i>{more}')
+
+
+def _picture(sides: Mapping[str, pd.DataFrame]) -> str:
+    """Degrees over the places of a dial, as the address of an SVG."""
+    dark = st.context.theme.type == "dark"
+    lines = "".join(
+        f'<polyline points="{_points(own["place"], own[what])}" stroke="{colour}" '
+        f'stroke-dasharray="{dashes}"/>'
+        for method, own in sides.items()
+        for look in [METHODS[method].look]
+        for colour in [look.dark if dark else look.light]
+        for what, dashes in CURVES.items()
+    )
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 {HIGH}" '
+        f'preserveAspectRatio="none" fill="none" stroke-width="{LINE}">'
+        f"<style>polyline {{ vector-effect: non-scaling-stroke }}</style>{lines}</svg>"
+    )
+    return f"data:image/svg+xml,{quote(svg)}"
+
+
+def _points(places: Iterable[float], angles: Iterable[float]) -> str:
+    room = HIGH - 2 * LINE
+    return " ".join(
+        f"{100 * place:.1f},{LINE + room * (1 - angle / 90):.1f}"
+        for place, angle in zip(places, angles, strict=True)
+    )

@@ -1,0 +1,123 @@
+"""What every dial does over its range, to the answer and to what leaks, with all else as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pandas as pd
+
+from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.home.scene import LivePicture
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.words import degrees
+from fedpca_core.settings import Parameter
+from fedpca_core.steps import Run, Step, part
+from fedpca_core.study.limits import Cost
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import Study
+
+#: The dials that have a range.
+DIALS = ("clients", "heterogeneity", "penalty_factor", "epsilon", "participation")
+#: Points of every curve: those of the first look, and all.
+COARSE, FINE = 4, 7
+
+
+class DialCurves(Study[SceneSettings, pd.DataFrame]):
+    """The errors after the last round at some values of every dial, for every method on show.
+
+    A row a dial, a value and a method: ``place`` is where the value is on the dial, from 0 to 1;
+    ``answer`` and ``attack`` are degrees, as in the picture (both simulation only).
+    """
+
+    key: ClassVar[str] = "dials"
+    title: ClassVar[str] = "What every dial does"
+    settings: ClassVar[type[SceneSettings]] = SceneSettings
+
+    def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
+        one = LivePicture().cost(_plain(settings), data)
+        return one.times(FINE * len(DIALS))
+
+    def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[pd.DataFrame]:
+        settings = _plain(settings)
+        points = list(_points(settings))
+        rows: list[dict[str, Any]] = []
+        known: dict[SceneSettings, tuple[float, float]] = {}
+        for done, (name, place, value) in enumerate(points):
+            turned = replace(settings, **{name: value})
+            for method in settings.compared:
+                side = turned.side(method).run_key()
+                yield Step(done / len(points), settings.parameters()[name].label)
+                try:
+                    if side not in known:
+                        scene = yield from part(LivePicture().piece(side, data), 0.0, 0.0)
+                        ends = scene.sines[-1], float(scene.held_error[-1])
+                        known[side] = degrees(ends[0]), degrees(ends[1])
+                except InvalidInput:  # what cannot be there leaves a gap
+                    continue
+                answer, attack = known[side]
+                rows.append(
+                    {"dial": name, "value": value, "place": place, "method": method}
+                    | {"answer": answer, "attack": attack}
+                )
+            if name != points[min(done + 1, len(points) - 1)][0]:  # one dial is done
+                yield Step(done / len(points), "More points", _table(rows))
+        return _table(rows)
+
+    def tables(self, result: pd.DataFrame, settings: SceneSettings) -> dict[str, pd.DataFrame]:
+        return {"dials": result}
+
+
+def _plain(settings: SceneSettings) -> SceneSettings:
+    """The settings of which curves are drawn: what takes long is left out of them."""
+    return replace(settings, unmask=False, price=False)
+
+
+def _points(settings: SceneSettings) -> Iterator[tuple[str, float, Any]]:
+    """Dial, place and value: the first look of all dials, as they are set included, comes first."""
+    idle, described = settings.idle(), settings.parameters()
+    dials = [name for name in DIALS if name not in idle]
+    first = np.linspace(0.0, 1.0, COARSE)
+    rest = [place for place in np.linspace(0.0, 1.0, FINE) if not np.isclose(first, place).any()]
+    for places in (first, rest):
+        for name in dials:
+            for place in places:
+                yield name, *at(described[name], float(place))
+            if places is first:
+                yield name, *at(described[name], _place(described[name], getattr(settings, name)))
+
+
+def _place(dial: Parameter, value: float) -> float:
+    """Where a value is between the ends of a dial."""
+    if dial.grid:
+        return dial.grid.index(value) / (len(dial.grid) - 1)
+    assert dial.low is not None and dial.high is not None
+    return (value - dial.low) / (dial.high - dial.low)
+
+
+def at(dial: Parameter, place: float) -> tuple[float, Any]:
+    """The place nearest to one between the ends of a dial at which it has a value, and that."""
+    if dial.grid:
+        value = dial.check(dial.grid[round(place * (len(dial.grid) - 1))])
+    else:
+        assert dial.low is not None and dial.high is not None and dial.step is not None
+        steps = round(place * (dial.high - dial.low) / dial.step)
+        exact = round(dial.low + steps * dial.step, 9)
+        value = dial.check(int(exact) if isinstance(dial.default, int) else exact)
+    return _place(dial, cast(float, value)), value
+
+
+def by_dial(table: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
+    """The curves of every dial, by method."""
+    return {
+        str(dial): {str(method): own for method, own in rows.groupby("method", sort=False)}
+        for dial, rows in table.groupby("dial")
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    columns = ["dial", "value", "place", "method", "answer", "attack"]
+    found = pd.DataFrame(rows, columns=columns).drop_duplicates(["dial", "method", "place"])
+    return found.sort_values(["dial", "method", "place"], ignore_index=True)
