@@ -12,6 +12,7 @@ from dashboard.shell import absent_data, guarantee, jobs, layout, own_table, scr
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.papers.iot import PRESETS
+from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.questions.anomaly import figures
 from fedpca_core.questions.anomaly.poisoned import preferred
 from fedpca_core.questions.anomaly.settings import AnomalySettings
@@ -57,10 +58,13 @@ with st.sidebar:
     st.header("Traffic", anchor=False)
     with st.container():  # of one place, however many they are
         data = own_file() if controls.parameter("problem") == "own" else None
-    controls.draw("clients", "split")
+    controls.draw("clients", "split", "alpha", "each")
     controls.parameter("transform")
     st.header("Learning", anchor=False)
-    controls.draw("method", "components", "rounds", "participation", "penalty_factor")
+    schema = SCHEMAS.get(resolve(controls.values["problem"]))
+    controls.parameter("method")
+    controls.parameter("components", high=None if schema is None else len(schema.feature_names) - 1)
+    controls.draw("rounds", "participation", "penalty_factor")
     controls.parameter("local_steps")
     with st.expander("Differential privacy", expanded=True):
         guarantee.noise_controls(controls)
@@ -121,6 +125,8 @@ def choose() -> None:
             controls.parameter("seeds")
         elif controls.parameter("rule", as_buttons=True) == "quantile":
             controls.parameter("share")
+        if topic == "detection":
+            controls.parameter("flows_a_day")
         if topic == "alarms":
             controls.draw("flow", "reconstructed")
 

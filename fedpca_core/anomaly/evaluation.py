@@ -141,6 +141,15 @@ def area_pair(attack: np.ndarray, scores: Array) -> tuple[float, float]:
     return area(attack, scores), float(average_precision_score(attack, scores))
 
 
+def caught_at(attack: np.ndarray, scores: Array, share: float) -> float:
+    """Share of attacks caught with the lowest threshold that at most ``share`` of the normal
+    records are above."""
+    _check(attack, scores)
+    normal = np.sort(scores[~attack])[::-1]
+    threshold = normal[int(share * len(normal) + 1e-9)]
+    return float((scores[attack] > threshold).mean())
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """ROC and precision-recall curves, thinned for drawing."""

@@ -1,4 +1,4 @@
-"""How many records each client holds: even, uneven or drawn from a Dirichlet distribution."""
+"""How many records each client holds, and which, where they are dealt by kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.streams import Streams
 
 SPLITS = ("even", "uneven", "dirichlet")
@@ -80,6 +80,101 @@ def samples_per_client(
         logs = np.log(generator.gamma(concentration + 1.0, size=clients)) + powers
         shares = np.exp(logs - logs.max())
     return _apportion(shares, total, minimum)
+
+
+#: Splits of records by what they are, as data sets for federated learning name them.
+BY_KIND = ("dirichlet", "pathological", "shards")
+#: Draws of a Dirichlet split until nobody is left with too little.
+_DRAWS = 20
+
+
+def by_kind(
+    split: str,
+    kinds: IntArray,
+    clients: int,
+    *,
+    seed: int = 0,
+    concentration: float = 0.5,
+    each: int = 2,
+    minimum: int = 2,
+) -> list[IntArray]:
+    """Positions of every client's records, dealt by their kind.
+
+    Parameters
+    ----------
+    split : {"dirichlet", "pathological", "shards"}
+        Every kind is divided in proportions from a symmetric Dirichlet distribution; or a client
+        holds ``each`` kinds, the records of a kind divided evenly among its holders; or the records
+        are sorted by kind and cut into ``each`` shards a client, which are dealt at random.
+    kinds : (records,) int
+        Of every record, counted from 0 without a gap.
+    seed : int
+        Seed of the stream ``"split"``.
+    concentration : float
+        Dirichlet parameter: large gives everybody the same mixture.
+    each : int
+        Kinds or shards of a client.
+    minimum : int
+        Fewest records of any client.
+
+    Raises
+    ------
+    InvalidInput
+        An unknown split, more kinds or clients than there are, a client with too few records.
+    """
+    require(split in BY_KIND, f"The split must be one of {', '.join(BY_KIND)}, not {split!r}.")
+    check_clients(clients)
+    many = int(kinds.max()) + 1
+    require(
+        1 <= each <= many or split != "pathological",
+        f"The records are of {many} kinds, so a client cannot hold {each}; choose at most {many}.",
+    )
+    generator = Streams(seed).generator("split")
+    least = 0
+    for _ in range(_DRAWS if split == "dirichlet" else 1):
+        held = _dealt(split, kinds, clients, generator, concentration, each)
+        least = min(len(one) for one in held)
+        if least >= minimum:
+            return held
+    remedy = "a larger α" if split == "dirichlet" else "more kinds or shards for each client"
+    raise InvalidInput(
+        f"The split leaves a client with {least} of {len(kinds)} records; every client needs at "
+        f"least {minimum}. Choose fewer clients or {remedy}."
+    )
+
+
+def _dealt(
+    split: str,
+    kinds: IntArray,
+    clients: int,
+    generator: np.random.Generator,
+    concentration: float,
+    each: int,
+) -> list[IntArray]:
+    many = int(kinds.max()) + 1
+    if split == "shards":
+        cut = np.array_split(np.argsort(kinds, kind="stable"), clients * each)
+        order = generator.permutation(clients * each).reshape(clients, each)
+        return [np.concatenate([cut[shard] for shard in own]) for own in order]
+    if split == "pathological":
+        # The first kind of each client in turn, so that every kind has a holder where it can.
+        holds = np.zeros((clients, many))
+        for client in range(clients):
+            first = client % many
+            others = generator.permutation(np.delete(np.arange(many), first))[: each - 1]
+            holds[client, [first, *others]] = 1.0
+    else:
+        holds = generator.dirichlet(np.full(clients, concentration), size=many).T
+    held: list[list[IntArray]] = [[] for _ in range(clients)]
+    for kind in range(many):
+        rows = generator.permutation(np.flatnonzero(kinds == kind))
+        shares = holds[:, kind]
+        if not shares.sum():  # fewer clients than kinds: nobody holds this one
+            continue
+        ends = np.round(np.cumsum(shares) / shares.sum() * len(rows)).astype(int)[:-1]
+        for client, part in enumerate(np.split(rows, ends)):
+            held[client].append(part)
+    return [np.concatenate(parts) for parts in held]
 
 
 def check_clients(clients: int) -> None:

@@ -11,10 +11,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.heterogeneity import DEALT
 from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.splits import BY_KIND, by_kind
 from fedpca_core.problems.table_cleaning import MAX_CLIENTS
 from fedpca_core.problems.table_columns import listed
 from fedpca_core.problems.traffic_files import Traffic, available, load
@@ -44,6 +45,8 @@ class DetectionTask:
     source: Traffic
     #: Features left out because they are constant over the training records.
     dropped: tuple[str, ...]
+    #: (clients, kinds) int: Training records of each kind that a client holds.
+    held: IntArray
 
     def private(
         self,
@@ -114,6 +117,8 @@ def prepare(
     standardising: str = "global",
     seed: int = 0,
     public_schema: bool = False,
+    concentration: float = 0.5,
+    each: int = 2,
 ) -> DetectionTask:
     """Split the training normals over clients and standardise everything.
 
@@ -124,9 +129,10 @@ def prepare(
         at most. The paper drops the remainder of the
         division; after sorting that would be the most extreme records, so here every record
         belongs to a client and all count alike.
-    split : {"sorted", "iid"}
+    split : {"sorted", "iid", "dirichlet", "pathological", "shards"}
         Cut after sorting by the data set's own column (each client sees a narrow kind of
-        traffic), or after shuffling.
+        traffic), or after shuffling; or dealt by kind, see `splits.by_kind`. Kinds are the tenths
+        of that column, since all training records have one label: normal.
     transform : {"log", "none"}
         Signed logarithm before the z-score, or nothing (as the paper).
     standardising : {"global", "local", "centre"}
@@ -136,6 +142,8 @@ def prepare(
         the pooled mean only, which noise at the source can pay for.
     seed : int
         Order of the iid split.
+    concentration, each
+        Of a split by kind.
     public_schema : bool
         For an epsilon: constant features stay, since leaving them out looks at the records.
 
@@ -145,14 +153,19 @@ def prepare(
         Unknown choices, more clients than records allow, nothing but constant features.
     """
     for what, value, allowed in (
-        ("split", split, ("sorted", "iid")),
+        ("split", split, ("sorted", "iid", *BY_KIND)),
         ("transform", transform, ("log", "none")),
         ("standardising", standardising, ("global", "local", "centre")),
     ):
         require(
             value in allowed, f"The {what} is {' or '.join(map(repr, allowed))}, not {value!r}."
         )
-    places, how = _places(traffic, clients, split, seed)
+    kinds = kinds_of(traffic)
+    if traffic.owners is None and split in BY_KIND:
+        places = by_kind(split, kinds, clients, seed=seed, concentration=concentration, each=each)
+        how = f"dealt by tenths of {traffic.split_key} ({split}) to"
+    else:
+        places, how = _places(traffic, clients, split, seed)
     normal, test = traffic.normal, traffic.test
     if transform == "log":
         normal, test = signed_log(normal), signed_log(test)
@@ -198,7 +211,16 @@ def prepare(
         types=traffic.types,
         source=traffic,
         dropped=tuple(names[~varies]),
+        held=np.array([np.bincount(kinds[place], minlength=kinds.max() + 1) for place in places]),
     )
+
+
+def kinds_of(traffic: Traffic) -> IntArray:
+    """Which tenth of the data set's own column each training record lies in, from 0; ties stay."""
+    key = traffic.normal[:, traffic.feature_names.index(traffic.split_key)]
+    ends = np.quantile(key, np.linspace(0.1, 0.9, 9))
+    found: IntArray = np.unique(np.searchsorted(ends, key, side="left"), return_inverse=True)[1]
+    return found
 
 
 def _taken(traffic: Traffic) -> tuple[str, ...]:

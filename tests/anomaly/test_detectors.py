@@ -8,7 +8,7 @@ import pytest
 from fedpca_core import InvalidInput
 from fedpca_core.algorithms import FedPG
 from fedpca_core.anomaly import autoencoder, detectors, thresholds
-from fedpca_core.anomaly.evaluation import area, caught_by_type, curves, evaluate
+from fedpca_core.anomaly.evaluation import area, caught_at, caught_by_type, curves, evaluate
 from fedpca_core.anomaly.scores import contributions, reconstruct, score
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems import traffic
@@ -195,3 +195,22 @@ def test_federated_autoencoder_learns_and_counts_its_bytes(detection):
 
 def test_sizes_of_the_published_autoencoder():
     assert autoencoder.parameters((39, *autoencoder.FEDAE, 39)) == 3639
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.25])
+def test_attacks_caught_at_few_false_alarms_are_those_of_the_best_threshold(share):
+    generator = np.random.default_rng(3)
+    attack = generator.random(3000) < 0.4
+    scores = np.round(generator.standard_normal(3000) + 1.5 * attack, 1)  # with ties
+    best = 0.0
+    for threshold in np.unique(scores):
+        alarm = scores > threshold
+        if alarm[~attack].mean() <= share:
+            best = max(best, alarm[attack].mean())
+    assert caught_at(attack, scores, share) == best
+
+
+def test_a_task_says_what_every_client_holds():
+    found = traffic.prepare(traffic.synthetic(), clients=12, split="pathological", each=2)
+    assert found.held.sum() == len(found.source.normal) and len(found.held) == 12
+    assert ((found.held > 0).sum(axis=1) <= 2).all()

@@ -29,7 +29,7 @@ def main_text(page) -> str:
 
 def card(page, label: str) -> float:
     text = page.locator("[data-testid=stMetric]").filter(has_text=label).inner_text()
-    return float(re.findall(r"[\d.]+", text.split("\n", 1)[1])[0])
+    return float(re.findall(r"[\d.]+", text.split("\n", 1)[1].replace(",", ""))[0])
 
 
 def found(pattern: str, text: str) -> list[str]:
@@ -68,11 +68,11 @@ def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_
     assert abs(own - exact) < 0.02 and own > norm + 0.1
     assert card(page, "AUC") == own
     expect(page.locator(".js-plotly-plot")).to_have_count(3)
-    caught, alarms = card(page, "Attacks caught"), card(page, "False alarms")
-    assert 3 < alarms < 7
+    caught, alarms = card(page, "Attacks caught"), card(page, "False alarms a day")
+    assert 300 < alarms < 700  # of 10,000 normal flows
     set_slider(page, "quantile", 0)  # the first of the list: 0.8
     drawn(page)
-    assert 17 < card(page, "False alarms") < 23
+    assert 1700 < card(page, "False alarms a day") < 2300
     assert card(page, "Attacks caught") > caught
     assert card(page, "AUC") == own
     expect(page).to_have_url(re.compile("quantile=0.8"))
@@ -147,3 +147,11 @@ def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):
     set_slider(page, "components", 6)
     drawn(page)
     expect(page.locator(".js-plotly-plot")).to_have_count(3)
+
+
+def test_iot23_opens_with_something_drawn_and_a_split_by_kind_is_shown(open_page):
+    page = open_page("/anomaly", {**QUICK, "problem": "IoT-23", "split": "By kind, shards"})
+    expect(page.get_by_text("7 is used")).to_be_visible()
+    expect(page.locator(".fp-plot[data-drawn]").first).to_be_visible()
+    page.get_by_text("What each client holds").click()
+    expect(page.get_by_text("What each client holds, in % of its records")).to_be_visible()

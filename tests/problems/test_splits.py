@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.splits import SPLITS, checked_sizes, samples_per_client
+from fedpca_core.problems.splits import BY_KIND, SPLITS, by_kind, checked_sizes, samples_per_client
 
 
 @given(st.sampled_from(SPLITS), st.integers(2, 60), st.integers(0, 5000), st.integers(0, 50))
@@ -87,3 +87,48 @@ def test_sizes_that_are_not_counts_are_refused(samples, sentence):
 
 def test_sizes_may_come_as_an_array():
     assert checked_sizes(np.array([3, 4])) == (3, 4)
+
+
+@pytest.mark.parametrize("split", BY_KIND)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_record_dealt_by_kind_has_one_owner(split, seed):
+    kinds = np.random.default_rng(seed).integers(0, 10, size=3000)
+    held = by_kind(split, kinds, 20, seed=seed, concentration=0.5)
+    assert sorted(np.concatenate(held)) == list(range(3000))
+    again = by_kind(split, kinds, 20, seed=seed, concentration=0.5)
+    assert all((one == other).all() for one, other in zip(held, again, strict=True))
+
+
+def shares(held, kinds):
+    counted = np.array([np.bincount(kinds[one], minlength=10) for one in held])
+    return counted / counted.sum(axis=1, keepdims=True)
+
+
+def test_a_pathological_client_holds_so_many_kinds_and_shards_hardly_more():
+    kinds = np.repeat(np.arange(10), 200)
+    for each in (1, 2, 3):
+        held = by_kind("pathological", kinds, 20, each=each)
+        assert ((shares(held, kinds) > 0).sum(axis=1) == each).all()
+        # A shard of a hundred records lies within one kind here, as a kind has two hundred.
+        held = by_kind("shards", kinds, 20, each=each)
+        assert ((shares(held, kinds) > 0).sum(axis=1) <= 2 * each).all()
+    assert {len(one) for one in by_kind("shards", kinds, 20, each=2)} == {100}
+
+
+def test_a_large_concentration_gives_everybody_the_same_mixture_and_a_small_one_does_not():
+    kinds = np.repeat(np.arange(10), 1000)
+    spread = {
+        alpha: shares(by_kind("dirichlet", kinds, 10, concentration=alpha), kinds).std()
+        for alpha in (0.3, 1.0, 1000.0)
+    }
+    assert spread[1000.0] < 0.01 < 0.05 < spread[1.0] < spread[0.3]
+
+
+def test_a_split_by_kind_that_leaves_somebody_empty_is_a_sentence():
+    kinds = np.repeat(np.arange(2), 30)
+    with pytest.raises(InvalidInput, match="Choose fewer clients or a larger α"):
+        by_kind("dirichlet", kinds, 25, concentration=0.01)
+    with pytest.raises(InvalidInput, match="of 2 kinds, so a client cannot hold 3"):
+        by_kind("pathological", kinds, 4, each=3)
+    with pytest.raises(InvalidInput, match="must be one of"):
+        by_kind("even", kinds, 4)

@@ -57,8 +57,9 @@ class Findings:
         """One row for each detector at the settings' threshold, the baselines included.
 
         Columns ``detector auc average_precision`` and, in per cent, ``accuracy precision recall f1
-        fnr fpr``; without labels only ``detector`` and ``alarms``. Self-learning PCA averages over
-        clients, each with a threshold of its own: at the 95% quantile, or the oracle's.
+        fnr fpr`` and the recall at 0.1 and 1 % false alarms, ``tpr_0.1 tpr_1``; without labels only
+        ``detector`` and ``alarms``. Self-learning PCA averages over clients, each with a threshold
+        of its own: at the 95% quantile, or the oracle's.
         """
         chosen = level(settings, self.facts.labelled)
         if not self.facts.labelled:
@@ -66,6 +67,7 @@ class Findings:
             return pd.DataFrame(rows, columns=["detector", "alarms"])
         rows_: list[dict[str, Any]] = [
             _row(name, judged.areas, judged.evaluations[chosen].rates())
+            | {f"tpr_{100 * at:g}": 100 * caught for at, caught in judged.caught_at.items()}
             for name, judged in self.judged.items()
         ]
         if self.local is not None:

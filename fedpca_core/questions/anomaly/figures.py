@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedpca_core.arrays import IntArray
 from fedpca_core.papers import iot
 from fedpca_core.papers.registry import quote
 from fedpca_core.questions.anomaly.detection import Alarmed, BesidePublished, Findings, Spent
@@ -83,6 +84,8 @@ TITLES = {
     "fnr": "Missed (FNR)",
     "fpr": "False alarms (FPR)",
     "alarms": "Alarms, %",
+    "tpr_0.1": "TPR at 0.1% FPR",
+    "tpr_1": "TPR at 1% FPR",
 }
 
 #: Decimals; one for shares.
@@ -114,9 +117,17 @@ def _rates(found: Findings, settings: AnomalySettings) -> Parts:
     yield Cards(
         [
             Card("AUC", f"{at.auc:.3f}", "needs no threshold"),
-            Card("Attacks caught", f"{at.recall:.1%}", "recall"),
-            Card("False alarms", f"{at.false_positive_rate:.1%}", "of normal flows"),
-            Card("F1", f"{at.f1:.1%}", f"always alarm: {found.facts.always_alarm_f1:.1%}{best}"),
+            Card("Attacks caught", f"{at.recall:.1%}", f"recall; F1 {at.f1:.1%}{best}"),
+            Card(
+                "False alarms a day",
+                f"{at.false_positive_rate * settings.flows_a_day:,.0f}",
+                f"{at.false_positive_rate:.1%} of {settings.flows_a_day:,} normal flows",
+            ),
+            Card(
+                "Caught at 1% false alarms",
+                f"{judged.caught_at[0.01]:.1%}",
+                f"at 0.1%: {judged.caught_at[0.001]:.1%}",
+            ),
         ]
     )
     yield Chart("curves", roc_and_precision(found))
@@ -807,9 +818,30 @@ COVERED = (
 )
 
 
+def holdings(held: IntArray) -> Heat:
+    """How the records of every kind are shared out among the first clients."""
+    shown = held[:40]
+    return Heat(
+        key="holdings",
+        title="What each client holds, in % of its records",
+        values=100 * (shown / shown.sum(axis=1, keepdims=True)).T,
+        row_labels=[f"kind {kind + 1}" for kind in range(held.shape[1])],
+        column_labels=[str(client) for client in range(len(shown))],
+        low=0.0,
+        high=100.0,
+        height=300,
+        description="Share of every kind of traffic among the records of each client; kinds are "
+        "tenths of the column by which the records are sorted.",
+    )
+
+
 def whose_records(result: Any, settings: AnomalySettings) -> Parts:
     """Whose records these are, and the guarantee, or why there is none under a finite ε."""
     if hasattr(result, "facts"):
+        first = f", of the first 40 of {len(held)}" if len(held := result.facts.held) > 40 else ""
+        yield Fold(
+            f"What each client holds{first}", [Chart("holdings", [holdings(result.facts.held)])]
+        )
         carded = settings.topic not in ("published", "sweeps")
         promised = getattr(result.facts, "promised", None) if carded else None
         yield Caption(data_note(result.facts.note, promised))

@@ -40,7 +40,19 @@ class AnomalySettings(Settings):
     client_column: str = shared("client_column")
     missing: str = shared("missing")
     clients: int = shared("clients", 100)
-    split: str = choice("sorted", "Split", {"sorted": "Sorted (non-iid)", "iid": "Shuffled (iid)"})
+    split: str = choice(
+        "sorted",
+        "Split",
+        {
+            "sorted": "Sorted (non-iid)",
+            "iid": "Shuffled (iid)",
+            "dirichlet": "By kind, Dirichlet(α)",
+            "pathological": "By kind, pathological",
+            "shards": "By kind, shards",
+        },
+    )
+    alpha: float = scale(0.5, "α of the split", (0.05, 0.1, 0.3, 0.5, 1.0, 3.0, 10.0), key="alpha")
+    each: int = number(2, "Kinds or shards a client", 1, 5)
     transform: str = choice("log", "Transform", {"log": "Logarithm", "none": "None (paper)"})
     standardising: str = choice(
         "global",
@@ -93,6 +105,13 @@ class AnomalySettings(Settings):
         {"quantile": "Training quantile", "oracle": "Oracle (labels)"},
         view=True,
     )
+    flows_a_day: int = scale(
+        10_000,
+        "Normal flows a day",
+        (100, 1_000, 10_000, 100_000, 1_000_000),
+        key="perday",
+        view=True,
+    )
     share: float = scale(
         0.95, "Quantile", (0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999), key="quantile", view=True
     )
@@ -137,7 +156,13 @@ class AnomalySettings(Settings):
         return because(
             (not own, foreign(self.problem), of_files),
             (not off and self.standardising == "centre", EMPTY_IS_ZERO, "missing"),
-            (own and self.client_column, CLIENTS_NAMED, ("clients", "split")),
+            (own and self.client_column, CLIENTS_NAMED, ("clients", "split", "alpha", "each")),
+            (self.split != "dirichlet", "The split does not draw from a Dirichlet.", "alpha"),
+            (
+                self.split not in ("pathological", "shards"),
+                "The split deals no whole kinds or shards.",
+                "each",
+            ),
             (off, NO_NOISE, ("delta", "clip_norm", "mean_share", "mean_clip")),
             ("projection" not in self._named(), "Only FedPG projects.", "projection"),
             (self.participation == 1, EVERYBODY, "sampling"),

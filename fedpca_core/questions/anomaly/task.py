@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from fedpca_core.anomaly.evaluation import always_alarm
+from fedpca_core.arrays import IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import check_components
 from fedpca_core.problems.traffic import (
@@ -39,7 +40,7 @@ ROWS_A_CLIENT = 20
 _OWN = frozenset(
     {"problem", "label_column", "normal_value", "columns", "client_column", "missing", "seed"}
 )
-_SPLIT = frozenset({"clients", "split", "transform", "standardising"})
+_SPLIT = frozenset({"clients", "split", "alpha", "each", "transform", "standardising"})
 TASK = _OWN | _SPLIT
 #: Fields that noise at the source depends on besides.
 NOISE = frozenset({"epsilon", "delta", "clip_norm", "mean_share", "mean_clip", "seed"})
@@ -67,6 +68,8 @@ class TaskFacts:
     attack_share: float
     #: Constant features that were left out.
     dropped: tuple[str, ...]
+    #: (clients, kinds) int: Training records of each kind that a client holds.
+    held: IntArray
     #: What noise at the source guarantees, where there is any.
     promised: Facts | None = None
 
@@ -87,6 +90,7 @@ class TaskFacts:
             tested=len(found.attack),
             attack_share=found.attack_share,
             dropped=found.dropped,
+            held=found.held,
             promised=None if found.problem.guarantee is None else Facts.of(found.problem),
         )
 
@@ -147,6 +151,8 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
             standardising=settings.standardising,
             seed=settings.seed,
             public_schema=by_schema(settings),
+            concentration=settings.alpha,
+            each=settings.each,
         ),
     )
     check_components(settings.components, found.problem.features)
@@ -162,7 +168,7 @@ def _key(
     settings: AnomalySettings, data: OwnData | None, more: frozenset[str] = frozenset()
 ) -> Hashable:
     chosen = replace(settings, problem=resolve(settings.problem))
-    drawn = frozenset({"seed"}) if settings.split == "iid" else frozenset()
+    drawn = frozenset({"seed"}) if settings.split != "sorted" else frozenset()
     file = data if settings.problem == "own" else None
     return by_schema(chosen), content_key(chosen, _fields(chosen) | _SPLIT | drawn | more, file)
 

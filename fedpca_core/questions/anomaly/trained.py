@@ -10,7 +10,14 @@ from typing import ClassVar, TypeVar
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.anomaly import autoencoder, detectors
 from fedpca_core.anomaly.detectors import Detector
-from fedpca_core.anomaly.evaluation import Curves, Evaluation, area_pair, curves, evaluate
+from fedpca_core.anomaly.evaluation import (
+    Curves,
+    Evaluation,
+    area_pair,
+    caught_at,
+    curves,
+    evaluate,
+)
 from fedpca_core.anomaly.thresholds import best_for_labels, quantile
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.traffic import DetectionTask
@@ -69,6 +76,10 @@ SHARES = AnomalySettings.parameters()["share"].grid
 Level = float | str
 
 
+#: Shares of false alarms that somebody could live with.
+FEW = (0.001, 0.01)
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
     """A detector without its scores."""
@@ -83,6 +94,8 @@ class Judged:
     #: (AUC, average precision), or None without labels.
     areas: tuple[float, float] | None
     curves: Curves | None
+    #: mapping of a share of false alarms to the share of attacks caught with no more.
+    caught_at: Mapping[float, float]
 
 
 def judge(on: DetectionTask, found: Detector) -> Judged:
@@ -104,6 +117,7 @@ def judge(on: DetectionTask, found: Detector) -> Judged:
         },
         areas=areas,
         curves=None if areas is None else curves(attack, scores),
+        caught_at={share: caught_at(attack, scores, share) for share in FEW if areas is not None},
     )
 
 
