@@ -12,13 +12,13 @@ from dashboard.shell import absent_data, guarantee, jobs, layout, own_table, scr
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.papers.iot import PRESETS
-from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.questions.anomaly import figures
 from fedpca_core.questions.anomaly.poisoned import preferred
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import (
     NO_LABELS,
     fitting,
+    most_components,
     of_iot23,
     resolve,
     without_guarantee,
@@ -61,9 +61,8 @@ with st.sidebar:
     controls.draw("clients", "split", "alpha", "each")
     controls.parameter("transform")
     st.header("Learning", anchor=False)
-    schema = SCHEMAS.get(resolve(controls.values["problem"]))
     controls.parameter("method")
-    controls.parameter("components", high=None if schema is None else len(schema.feature_names) - 1)
+    controls.parameter("components", high=most_components(controls.values["problem"]))
     controls.draw("rounds", "participation", "penalty_factor")
     controls.parameter("local_steps")
     with st.expander("Differential privacy", expanded=True):

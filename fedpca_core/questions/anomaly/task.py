@@ -118,6 +118,12 @@ def resolve(problem: str) -> str:
     return "ton" if present("ton") else "synthetic"
 
 
+def most_components(problem: str) -> int | None:
+    """How many components a public data set has room for; None where its features are not known."""
+    schema = SCHEMAS.get(resolve(problem))
+    return None if schema is None else len(schema.feature_names) - 1
+
+
 def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
     """The raw records of the settings; remembered, since several studies ask for them.
 
