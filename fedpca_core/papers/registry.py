@@ -23,7 +23,8 @@ from functools import cache
 import pandas as pd
 
 from fedpca_core.errors import require
-from fedpca_core.papers.dfl_formulas import Formulas
+from fedpca_core.papers import checks_dfl, checks_faps, checks_fedpower
+from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.dfl_runs import FigureOne, Statements
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.experiment import Experiment, Size
@@ -73,7 +74,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         Collaborating("1(c)", "literal"),
         Statements(),
         FigureOne(),
-        Formulas(),
+        Checks("faps", checks_faps.CHECKS, "Three clients, eight features, two components"),
+        Checks("fedpower", checks_fedpower.CHECKS, "Random frames, matrices and Gaussians"),
+        Checks("dfl", checks_dfl.CHECKS, "Two to four clients, three features, quadratic or not"),
     )
 }
 

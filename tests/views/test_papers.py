@@ -91,7 +91,7 @@ def test_a_row_s_command_runs_its_experiment(tmp_path):
             assert found.shown.size in EXPERIMENTS[key].sizes
     again = command(ENTRIES["dfl/lemma-11"], verdicts()["dfl/lemma-11"])
     assert main([*again.split()[3:], "--out", str(tmp_path)]) == 0
-    assert (tmp_path / "dfl-formulas-live.csv").exists()
+    assert (tmp_path / "dfl-checks-live.csv").exists()
 
 
 @pytest.mark.parametrize("key", list(EXPERIMENTS))

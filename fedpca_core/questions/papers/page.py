@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.judge import WORDS, Verdict
 from fedpca_core.papers.registry import (
@@ -163,7 +164,8 @@ def command(entry: Entry, found: Verdict) -> str:
     size = " --paper-size" * (found.shown.size == "paper")
     key = entry.experiment.split(" + ")[0]
     key = key if key in EXPERIMENTS else keys_of(entry)[0]
-    return f"python -m fedpca_core reproduce {key}{size} --seeds {max(found.shown.seeds, 1)}"
+    only = f" --only {entry.series}" * isinstance(EXPERIMENTS[key], Checks)
+    return f"python -m fedpca_core reproduce {key}{size} --seeds {max(found.shown.seeds, 1)}{only}"
 
 
 def overview(found: Judged) -> Panel:

@@ -1,0 +1,403 @@
+"""Statements of the deterministic theory, checked by arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.consensus import bounds
+from fedpca_core.consensus.generators import quadratics, scalar_pair
+from fedpca_core.consensus.methods import InexactUzawa
+from fedpca_core.consensus.operators import spectral_radii
+from fedpca_core.papers.checks import Check, worst
+
+#: Condition numbers L/λ with λ = 1, and penalties, over which the largest value is taken.
+CONDITIONS = (4.0, 10.0, 100.0, 1000.0)
+PENALTIES = (0.0, 0.1, 1.0, 10.0, 100.0)
+#: Largest residual at which Newton's method has solved an equation.
+EXACT = 1e-12
+
+
+def remark_9(generator: np.random.Generator) -> float:
+    """Largest factor of Algorithm 1's multipliers over (n-1)/n, n near √κ, clients all alike."""
+    largest = 0.0
+    for kappa in CONDITIONS:
+        steps = bounds.best_local_steps(1.0, kappa)
+        a, _ = bounds.coefficients(np.linspace(1.0, kappa, 801), bounds.scaffnew(kappa, steps))
+        factor = float(np.abs(a).max())
+        largest = max(largest, factor * steps / (steps - 1))
+    return largest
+
+
+def lemma_11_conclusion(generator: np.random.Generator) -> float:
+    """Largest |ω(Y - Kz)|/Φ over the 2 that Theorem 3 needs; Y are exact local solves.
+
+    On two scalar clients, where the claim says something. With M the resolvent,
+    ω (Y - K z) = ω E_Z - M (ω E_H + r ω E_Z), and E_H, ω E_Z lie along (1, -1) and (1, 1).
+    """
+    largest = 0.0
+    apart, alike = np.array([1.0, -1.0]) / np.sqrt(2), np.array([1.0, 1.0]) / np.sqrt(2)
+    for kappa in CONDITIONS:
+        for r in PENALTIES:
+            if bounds.theorem_1(1.0, kappa, r) < 1:
+                resolvent = 1.0 / (np.array([1.0, kappa]) + r)
+                step = bounds.dual_step_1(1.0, kappa, r)
+                moved = np.stack([-step * resolvent * apart, alike - r * resolvent * alike])
+                largest = max(largest, float(np.linalg.norm(moved, 2)))
+    return largest / 2.0
+
+
+# ------------------------------------------------------------------ losses that are not quadratic
+@dataclass(frozen=True)
+class Losses:
+    """Clients' losses ``x'Ax/2 + soft sum(log cosh x) - b'x``, strongly convex and smooth.
+
+    Attributes
+    ----------
+    hessians, linear : (clients, features, features), (clients, features)
+    soft : float
+        Largest second derivative of what is not quadratic.
+    """
+
+    hessians: Array
+    linear: Array
+    soft: float
+
+    @classmethod
+    def drawn(cls, generator: np.random.Generator, soft: float | None = None) -> Losses:
+        """Two to four clients with three features."""
+        clients, features = int(generator.integers(2, 5)), 3
+        turns = np.linalg.qr(generator.standard_normal((clients, features, features)))[0]
+        values = np.exp(generator.uniform(-2.0, 2.0, (clients, 1, features)))
+        soft = float(generator.uniform(0.0, 3.0)) if soft is None else soft
+        linear = 3.0 * generator.standard_normal((clients, features))
+        return cls((turns * values) @ turns.swapaxes(1, 2), linear, soft)
+
+    @property
+    def low(self) -> float:
+        """Strong convexity λ."""
+        return float(np.linalg.eigvalsh(self.hessians).min())
+
+    @property
+    def high(self) -> float:
+        """Smoothness L."""
+        return float(np.linalg.eigvalsh(self.hessians).max()) + self.soft
+
+    def gradient(self, points: Array) -> Array:
+        """∇F at the clients' points, (clients, features)."""
+        return (
+            np.einsum("cij,cj->ci", self.hessians, points)
+            + self.soft * np.tanh(points)
+            - self.linear
+        )
+
+    def curvature(self, points: Array) -> Array:
+        """Second derivatives, (clients, features, features)."""
+        bent = self.soft / np.cosh(points) ** 2
+        return self.hessians + bent[:, :, None] * np.eye(points.shape[1])
+
+    def solve(self, right: Array, penalty: float) -> Array:
+        """X with ∇F(X) + r X = right, by Newton's method: the paper's A_r^*."""
+        points = np.zeros_like(right)
+        for _ in range(60):
+            rest = self.gradient(points) + penalty * points - right
+            moved = self.curvature(points) + penalty * np.eye(points.shape[1])
+            points = points - np.linalg.solve(moved, rest[:, :, None])[:, :, 0]
+            if np.abs(rest).max() < EXACT:
+                break
+        return points
+
+    def descend(self, right: Array, penalty: float, start: Array, step: float, steps: int) -> Array:
+        """Gradient steps towards the same from a start."""
+        points = start
+        for _ in range(steps):
+            points = points - step * (self.gradient(points) + penalty * points - right)
+        return points
+
+    @cached_property
+    def solution(self) -> tuple[Array, Array]:
+        """The common point of every client, and the multipliers there."""
+        point = np.zeros(self.linear.shape[1])
+        for _ in range(60):
+            every = np.tile(point, (len(self.linear), 1))
+            rest, moved = self.gradient(every).sum(axis=0), self.curvature(every).sum(axis=0)
+            point = point - np.linalg.solve(moved, rest)
+            if np.abs(rest).max() < EXACT:
+                break
+        every = np.tile(point, (len(self.linear), 1))
+        return every, self.gradient(every)
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of Algorithm 2: points, average (repeated) and multipliers, as errors before, after.
+
+    ``meant`` is what the exact local solve would have given.
+    """
+
+    losses: Losses
+    penalty: float
+    step: float
+    average: Array
+    multipliers: Array
+    new_points: Array
+    new_average: Array
+    new_multipliers: Array
+    meant: Array
+
+    @property
+    def before(self) -> float:
+        """‖E^H‖² + ω²‖E^Z‖²."""
+        return square(self.multipliers) + self.step**2 * square(self.average)
+
+    @property
+    def after(self) -> float:
+        """The same a round later."""
+        return square(self.new_multipliers) + self.step**2 * square(self.new_average)
+
+
+def square(of: Array) -> float:
+    """Sum of squares."""
+    return float((of**2).sum())
+
+
+def averaged(points: Array) -> Array:
+    """P_Z: every client's mean for every client."""
+    return np.tile(points.mean(axis=0), (len(points), 1))
+
+
+def apart(left: Array, right: Array) -> float:
+    """How far two sides are apart, relative to the larger one or to 1."""
+    return float(np.abs(left - right).max() / max(1.0, np.abs(left).max(), np.abs(right).max()))
+
+
+def rounds(
+    generator: np.random.Generator,
+    steps: int = 0,
+    dual_step: Callable[[Losses, float], float] | None = None,
+    off: float = 0.0,
+    soft: float | None = None,
+    count: int = 8,
+) -> Iterator[Round]:
+    """Rounds from a random start with exact local solves, or so many gradient steps from Kz.
+
+    Parameters
+    ----------
+    dual_step : callable, optional
+        ω of losses and penalty; the paper's best by default.
+    off : float
+        Moves each exact solve by this share of the error, in a random direction.
+    """
+    losses = Losses.drawn(generator, soft)
+    low, high = losses.low, losses.high
+    penalty = float(generator.uniform(0.05, 4.0))
+    omega = bounds.dual_step_1(low, high, penalty)
+    omega = omega if dual_step is None else dual_step(losses, penalty)
+    best, best_multipliers = losses.solution
+    average = averaged(generator.standard_normal(best.shape))
+    multipliers = generator.standard_normal(best.shape)
+    multipliers -= averaged(multipliers)
+    for _ in range(count):
+        right = multipliers + penalty * average
+        meant = points = losses.solve(right, penalty)
+        if steps:
+            step = bounds.step_3(low, high, penalty)
+            points = losses.descend(right, penalty, average, step, steps)
+        if off:
+            way = generator.standard_normal(points.shape)
+            size = square(best_multipliers - multipliers) + omega**2 * square(best - average)
+            points = points + off * np.sqrt(size / square(way)) / omega * way
+        new_average = averaged(points)
+        new_multipliers = multipliers + omega * (new_average - points)
+        yield Round(
+            losses, penalty, omega,
+            best - average, best_multipliers - multipliers,
+            best - points, best - new_average, best_multipliers - new_multipliers,
+            best - meant,
+        )  # fmt: skip
+        average, multipliers = new_average, new_multipliers
+
+
+# ------------------------------------------------------------------ Section 2
+@worst()
+def lemma_3(generator: np.random.Generator) -> float:
+    """Largest contraction of a gradient step over the claimed one, for both steps."""
+    losses = Losses.drawn(generator)
+    low, high = losses.low, losses.high
+    one, other = (4.0 * generator.standard_normal(losses.linear.shape) for _ in range(2))
+    ratios = []
+    for step, claimed in (
+        (float(generator.uniform(0.01, 1.0)) / high, None),
+        (2.0 / (low + high), (high - low) / (high + low)),
+    ):
+        moved = one - step * losses.gradient(one) - other + step * losses.gradient(other)
+        factor = 1.0 - step * low if claimed is None else claimed
+        ratios.append(np.sqrt(square(moved) / square(one - other)) / factor)
+    return float(max(ratios))
+
+
+def lemma_5(generator: np.random.Generator, count: int) -> float:
+    """Largest sum of multipliers beside their size, over rounds."""
+    best, found = 0.0, 0.0
+    for one in rounds(generator, count=count):
+        multipliers = one.losses.solution[1] - one.new_multipliers
+        best = max(best, float(np.abs(multipliers).max()))
+        found = max(found, float(np.abs(multipliers.sum(axis=0)).max()))
+    return found / best
+
+
+@worst()
+def lemma_7(generator: np.random.Generator) -> float:
+    """How far (40) and both sides of (41) are apart, over rounds."""
+    found = 0.0
+    for one in rounds(generator):
+        size = np.sqrt(square(one.new_average) * square(one.new_multipliers)) + 1e-300
+        product = float((one.new_average * one.new_multipliers).sum()) / size
+        left = float((one.new_points * one.new_multipliers).sum())
+        change = one.new_multipliers - one.multipliers
+        right = float((change * one.new_multipliers).sum()) / one.step
+        found = max(found, abs(product), abs(left + right) / max(1.0, abs(left)))
+    return found
+
+
+def identity_9(soft: float | None, generator: np.random.Generator) -> float:
+    """How far both sides of Lemma 9 are apart, with inexact solves."""
+    found = 0.0
+    for one in rounds(generator, steps=int(generator.integers(1, 6)), soft=soft):
+        right = square(one.multipliers - one.step * one.new_points)
+        found = max(found, abs(one.after - right) / max(1.0, right))
+    return found
+
+
+# ------------------------------------------------------------------ Section 3
+@worst()
+def points(generator: np.random.Generator) -> float:
+    """Theorem 1: squared error of the points over its bound."""
+    return max(
+        square(one.new_points) * (one.penalty + one.losses.low) ** 2 / one.before
+        for one in rounds(generator)
+    )
+
+
+@worst()
+def theorem_2(generator: np.random.Generator) -> float:
+    """Factor over ρ + δ, with local solves that are off by exactly δ."""
+    off, found = float(generator.uniform(0.01, 0.5)), 0.0
+    for one in rounds(generator, off=off):
+        rate = bounds.theorem_1(one.losses.low, one.losses.high, one.penalty)
+        found = max(found, np.sqrt(one.after / one.before) / (rate + off))
+    return found
+
+
+@worst()
+def lemma_10(generator: np.random.Generator) -> float:
+    """Distance to the exact local solve over its bound."""
+    steps, found = int(generator.integers(1, 8)), 0.0
+    for one in rounds(generator, steps=steps):
+        low, high, r = one.losses.low, one.losses.high, one.penalty
+        factor = ((high - low) / (2 * r + high + low)) ** (2 * steps)
+        distance = square(one.meant - one.new_points)
+        found = max(found, distance / (factor * square(one.meant - one.average)))
+    return found
+
+
+def radii(
+    generator: np.random.Generator,
+    kappas: Sequence[float],
+    methods: Callable[[float], list[InexactUzawa]],
+) -> Iterator[tuple[float, float]]:
+    """Condition numbers, and asymptotic factors on two scalar clients and random quadratics."""
+    for kappa in kappas:
+        random = [
+            quadratics(
+                clients=3, features=3, strong_convexity=1.0, smoothness=kappa, seed=int(seed)
+            )
+            for seed in generator.integers(0, 2**31, 3)
+        ]
+        for problem in (scalar_pair(1.0, kappa), *random):
+            yield from ((kappa, float(r)) for r in spectral_radii(problem, methods(kappa)))
+
+
+def equation_67(generator: np.random.Generator) -> float:
+    """Largest asymptotic factor with the least number of local steps that (67) allows."""
+
+    def methods(kappa: float) -> list[InexactUzawa]:
+        found = []
+        for r in (0.01, *PENALTIES):
+            k = (r + kappa) / (r + 1.0)
+            steps = int(np.floor(np.log(k + 1) / np.log((k + 1) / (k - 1)))) + 1
+            found.append(bounds.uzawa_steps(1.0, kappa, r, steps))
+        return found
+
+    return max(factor for _, factor in radii(generator, (1.5, *CONDITIONS), methods))
+
+
+def converges(generator: np.random.Generator) -> float:
+    """Largest asymptotic factor of Algorithm 1, n from 1 to 100."""
+
+    def methods(kappa: float) -> list[InexactUzawa]:
+        return [bounds.scaffnew(kappa, steps) for steps in (1, 2, 5, 10, 30, 100)]
+
+    return max(factor for _, factor in radii(generator, (1.5, *CONDITIONS), methods))
+
+
+def square_root(generator: np.random.Generator) -> float:
+    """Least of (1 - factor) √κ of Algorithm 1 with n = √κ: what is gained a round, of order 1."""
+    kappas = (4.0, 16.0, 100.0, 400.0, 2500.0, 10000.0)
+    found = radii(generator, kappas, lambda kappa: [bounds.scaffnew(kappa, round(kappa**0.5))])
+    return min((1.0 - factor) * kappa**0.5 for kappa, factor in found)
+
+
+# ------------------------------------------------------------------ Section 6
+def _alternating(losses: Losses, penalty: float) -> float:
+    return penalty
+
+
+@worst()
+def lemma_14(generator: np.random.Generator) -> float:
+    """How far the sides of the identities of Lemmas 13 and 14 are apart."""
+    found = 0.0
+    for one in rounds(generator, dual_step=_alternating):
+        best, multipliers = one.losses.solution
+        gradient, inside = one.losses.gradient(best - one.new_points), averaged(one.new_points)
+        change = one.penalty * (one.new_average - one.average)
+        found = max(
+            found,
+            apart(gradient - change, multipliers - one.new_multipliers),
+            apart(one.multipliers - one.new_multipliers, one.penalty * (one.new_points - inside)),
+            apart(one.new_average, inside),
+        )
+    return found
+
+
+@worst()
+def alternating_points(generator: np.random.Generator) -> float:
+    """Theorem 11: squared error of the points over its bound."""
+    return max(
+        2 * one.losses.low * square(one.new_points) * one.penalty / one.before
+        for one in rounds(generator, dual_step=_alternating)
+    )
+
+
+CHECKS: Mapping[str, Check] = {
+    "remark-9": remark_9,
+    "lemma-11": lemma_11_conclusion,
+    "converges": converges,
+    "lemma-3": lemma_3,
+    "lemma-4": partial(lemma_5, count=10),
+    "lemma-5": partial(lemma_5, count=300),
+    "lemma-7": lemma_7,
+    "lemma-9": worst()(partial(identity_9, None)),
+    "theorem-1/points": points,
+    "theorem-2": theorem_2,
+    "lemma-10": lemma_10,
+    "equation-67": equation_67,
+    "theorem-5": worst()(partial(identity_9, 0.0)),
+    "remark-9/sqrt": square_root,
+    "lemma-14": lemma_14,
+    "theorem-11/points": alternating_points,
+}

@@ -1,0 +1,274 @@
+"""Statements of the paper on FAPS, checked with its dense formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedpca_core.arrays import Array
+from fedpca_core.papers.checks import Check, worst
+
+#: Features, components and clients of a draw.
+FEATURES, COMPONENTS, CLIENTS = 8, 2, 3
+#: c₁ and c₁' of condition (13), which exact local solves meet with room to spare.
+ENOUGH, BESIDE = 0.25, 1.0
+
+
+def matrices(generator: np.random.Generator) -> Array:
+    """Clients' A Aᵀ, drawn anew."""
+    blocks = generator.standard_normal((CLIENTS, FEATURES, 2 * FEATURES))
+    return np.einsum("cij,ckj->cik", blocks, blocks)
+
+
+def frame(generator: np.random.Generator) -> Array:
+    """A random orthonormal frame."""
+    return np.linalg.qr(generator.standard_normal((FEATURES, COMPONENTS)))[0]
+
+
+def multiplier(matrix: Array, x: Array) -> Array:
+    """(8): -P S P⊥ - P⊥ S P."""
+    inside = x @ x.T
+    outside = np.eye(len(matrix)) - inside
+    return -(inside @ matrix @ outside + outside @ matrix @ inside)
+
+
+def leading(matrix: Array) -> Array:
+    """Its leading eigenvectors."""
+    return np.linalg.eigh(matrix)[1][:, -COMPONENTS:]
+
+
+def square(of: Array) -> float:
+    """Sum of squares."""
+    return float((of**2).sum())
+
+
+def distance(x: Array, z: Array) -> float:
+    """d_p squared: ‖XXᵀ - ZZᵀ‖_F²."""
+    return square(x @ x.T - z @ z.T)
+
+
+# ------------------------------------------------------------------ Section 2
+def unmet(mats: Array, z: Array, multipliers: Array) -> float:
+    """What is left of (7) with these multipliers, the best Γ and Θ, all clients at Z."""
+    outside = np.eye(FEATURES) - z @ z.T
+    left = outside @ multipliers.sum(axis=0) @ z
+    rest = [outside @ (m + own) @ z for m, own in zip(mats, multipliers, strict=True)]
+    return float(max(np.abs(left).max(), *(np.abs(one).max() for one in rest)))
+
+
+@worst()
+def proposition_3(generator: np.random.Generator) -> float:
+    """What is left of (7) at a stationary point, over the least that is left elsewhere.
+
+    Elsewhere all multipliers count: rows P⊥ΛᵢZ are free, must sum to 0 and equal -P⊥SᵢZ each.
+    """
+    mats = matrices(generator)
+    chosen = generator.choice(FEATURES, COMPONENTS, replace=False)
+    z = np.linalg.eigh(mats.sum(axis=0))[1][:, chosen]
+    at = unmet(mats, z, np.stack([multiplier(m, z) for m in mats]))
+    z = frame(generator)
+    violation = (np.eye(FEATURES) - z @ z.T) @ mats.sum(axis=0) @ z
+    elsewhere = float(np.abs(violation).max()) / (CLIENTS + 1)
+    return at / elsewhere
+
+
+@worst()
+def remark_4(generator: np.random.Generator) -> float:
+    """What is left of (7) with the other form, relative; 1 unless its rank is above 2p."""
+    mats = matrices(generator)
+    z = leading(mats.sum(axis=0))
+    outside = np.eye(FEATURES) - z @ z.T
+    other = np.stack([-(m @ outside + outside @ m) for m in mats])
+    ranks = np.linalg.matrix_rank(other)
+    return unmet(mats, z, other) / np.abs(mats).max() if ranks.min() > 2 * COMPONENTS else 1.0
+
+
+# ------------------------------------------------------------------ Appendix B
+@dataclass(frozen=True)
+class Iteration:
+    """An iteration under Assumption 6 with exact local solves, and its constants."""
+
+    mats: Array
+    penalty: float
+    x: Array
+    z: Array
+    new_x: Array
+    new_z: Array
+
+    @property
+    def sigma(self) -> float:
+        """σ̲ squared; ρ is 1, since all penalties are equal."""
+        return 1.0 - 1.0 / (2 * CLIENTS)
+
+    @property
+    def largest(self) -> Array:
+        """‖Aᵢ‖₂² of every client."""
+        return np.linalg.norm(self.mats, 2, axis=(1, 2))
+
+    @property
+    def total(self) -> float:
+        """‖A‖_F²."""
+        return float(np.trace(self.mats.sum(axis=0)))
+
+    def gaps(self, x: Array, z: Array) -> Array:
+        """Squared distances of all clients to Z."""
+        return np.array([distance(one, z) for one in x])
+
+    def local(self, i: int, x: Array) -> float:
+        """h of client i."""
+        h = self.mats[i] + multiplier(self.mats[i], self.x[i]) + self.penalty * self.z @ self.z.T
+        return -float(np.trace(x.T @ h @ x)) / 2
+
+    def lagrangian(self, x: Array, z: Array, of: Array) -> float:
+        """(9), with the multipliers of the frames ``of``."""
+        return sum(
+            -float(np.trace(one.T @ m @ one)) / 2
+            - float((multiplier(m, own) * (one @ one.T - z @ z.T)).sum()) / 2
+            + self.penalty / 4 * distance(one, z)
+            for m, one, own in zip(self.mats, x, of, strict=True)
+        )
+
+    @property
+    def fell(self) -> tuple[float, float, float]:
+        """How far it falls by local solves, by multipliers, and by the server's step."""
+        steps = [
+            self.lagrangian(self.x, self.z, self.x),
+            self.lagrangian(self.new_x, self.z, self.x),
+            self.lagrangian(self.new_x, self.z, self.new_x),
+            self.lagrangian(self.new_x, self.new_z, self.new_x),
+        ]
+        return steps[0] - steps[1], steps[1] - steps[2], steps[2] - steps[3]
+
+    @property
+    def violation(self) -> Array:
+        """P⊥ A Aᵀ Z."""
+        return (np.eye(FEATURES) - self.z @ self.z.T) @ self.mats.sum(axis=0) @ self.z
+
+
+def iterations(generator: np.random.Generator, count: int = 12) -> Iterator[Iteration]:
+    """A run with penalties of Assumption 6, from clients' frames as far apart as (22) allows."""
+    mats = matrices(generator)
+    sigma, root = 1.0 - 1.0 / (2 * CLIENTS), np.sqrt(2 * CLIENTS)
+    omega = max(
+        BESIDE,
+        12 * CLIENTS * np.sqrt(COMPONENTS) / (ENOUGH * sigma),
+        4 * np.sqrt(2) * (1 + root) / np.sqrt(sigma),
+        16 * CLIENTS * np.sqrt(COMPONENTS),
+        4 * (1 + root) / (ENOUGH * sigma * CLIENTS),
+    )
+    penalty = 1.001 * omega * float(np.trace(mats.sum(axis=0)))
+    z = frame(generator)
+    x = np.stack([_within(generator, z, 1.0 / CLIENTS) for _ in range(CLIENTS)])
+    for _ in range(count):
+        near = penalty * z @ z.T
+        pairs = zip(mats, x, strict=True)
+        new_x = np.stack([leading(m + multiplier(m, one) + near) for m, one in pairs])
+        q = sum(
+            penalty * one @ one.T - multiplier(m, one) for m, one in zip(mats, new_x, strict=True)
+        )
+        new_z = np.linalg.qr(q @ z)[0]
+        yield Iteration(mats, penalty, x, z, new_x, new_z)
+        x, z = new_x, new_z
+
+
+def _within(generator: np.random.Generator, z: Array, most: float) -> Array:
+    """A frame at up to this squared distance of Z."""
+    way, share = generator.standard_normal(z.shape), 1.0
+    while distance(x := np.linalg.qr(z + share * way)[0], z) > most:
+        share *= 0.9
+    return x
+
+
+def _over(ratio: str) -> Check:
+    """Largest value of a ratio over a run."""
+    return worst()(lambda generator: max(RATIOS[ratio](one) for one in iterations(generator)))
+
+
+def _lemma_10(one: Iteration) -> float:
+    gaps = one.gaps(one.x, one.z)
+    fell = [one.local(i, one.x[i]) - one.local(i, one.new_x[i]) for i in range(CLIENTS)]
+    return float(max(ENOUGH * one.sigma * one.penalty * gaps / 4 / np.maximum(fell, TINY)))
+
+
+def _lemma_11(one: Iteration) -> float:
+    own = np.trace(one.mats, axis1=1, axis2=2)
+    claimed = (1 - ENOUGH * one.sigma) * one.gaps(one.x, one.z)
+    claimed = claimed + 12 / one.penalty * np.sqrt(COMPONENTS) * own
+    return float(max(one.gaps(one.new_x, one.z) / claimed))
+
+
+def _lemma_13(one: Iteration) -> float:
+    claimed = one.gaps(one.new_x, one.z).sum()
+    claimed = claimed + 8 * np.sqrt(COMPONENTS) * one.total / one.penalty
+    return float(max(one.gaps(one.new_x, one.new_z)) / claimed)
+
+
+def _corollary_17(one: Iteration) -> float:
+    root = np.sqrt(2 * CLIENTS)
+    allowed = (1 + root) / CLIENTS * float(one.largest @ one.gaps(one.x, one.z))
+    return -one.fell[1] / max(allowed, TINY)
+
+
+def _proposition_19(one: Iteration) -> float:
+    root = np.sqrt(2 * CLIENTS)
+    each = ENOUGH * one.sigma * one.penalty / 4 - (1 + root) / CLIENTS * one.largest
+    return float(each @ one.gaps(one.x, one.z)) / max(sum(one.fell), TINY)
+
+
+#: Sides of inequalities that are smaller count as this: rounding of numbers of order 10⁴.
+TINY = 1e-9
+RATIOS: Mapping[str, Callable[[Iteration], float]] = {
+    "lemma-10": _lemma_10,
+    "lemma-11": _lemma_11,
+    "lemma-13": _lemma_13,
+    "lemma-15": lambda one: float(CLIENTS * max(one.gaps(one.new_x, one.new_z))),
+    "corollary-16": lambda one: (
+        ENOUGH * one.sigma / 4 * one.penalty * float(one.gaps(one.x, one.z).sum())
+        / max(one.fell[0], TINY)
+    ),
+    "corollary-17": _corollary_17,
+    "proposition-19": _proposition_19,
+}  # fmt: skip
+
+
+def step(one: Iteration) -> float:
+    """Fall by the server's step over ‖G‖²; infinite where G is 0."""
+    outside = np.eye(FEATURES) - one.z @ one.z.T
+    pairs = zip(one.mats, one.new_x, strict=True)
+    q = sum(one.penalty * x @ x.T - multiplier(m, x) for m, x in pairs)
+    g = square(outside @ q @ one.z)
+    return one.fell[2] / g if g > TINY else np.inf
+
+
+def corollary_18(generator: np.random.Generator) -> float:
+    """Least fall by the server's step over ‖G‖²/(dβ): c₂ in units of its scale."""
+    runs = (iterations(generator) for _ in range(10))
+    return min(step(one) * CLIENTS * one.penalty for run in runs for one in run)
+
+
+def theorem_8(generator: np.random.Generator) -> float:
+    """Largest N times the least violation² + mean gap, over the C of the proof, N up to 40.
+
+    c₂ is the least that the run has, and the bound below of 𝓛 its last value.
+    """
+    run = list(iterations(generator, 40))
+    root, first = np.sqrt(2 * CLIENTS), run[0]
+    c_2 = min(found for one in run if (found := step(one)) > 0)
+    c_4 = min(ENOUGH * first.sigma * first.penalty / 4 - (1 + root) * first.largest / CLIENTS)
+    spread = float((first.penalty + 4 * first.largest).sum()) / np.sqrt(2 * CLIENTS * c_4)
+    c_3 = (spread + np.sqrt(1 / c_2)) ** -2
+    last = run[-1].lagrangian(run[-1].new_x, run[-1].new_z, run[-1].new_x)
+    most = (first.lagrangian(first.x, first.z, first.x) - last) * (1 / c_3 + 1 / c_4)
+    values = [square(one.violation) + one.gaps(one.x, one.z).mean() for one in run]
+    return max((n + 1) * min(values[: n + 1]) / most for n in range(len(run)))
+
+
+CHECKS: Mapping[str, Check] = {
+    "proposition-3": proposition_3,
+    "remark-4": remark_4,
+    **{name: _over(name) for name in RATIOS},
+    "corollary-18": corollary_18,
+    "theorem-8": theorem_8,
+}
