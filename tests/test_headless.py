@@ -119,6 +119,15 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
         "which",
         {"server": "sums", "vary": "none", "seeds": 1, "candidates": ("one_shot", "centralized")},
     ),
+    (
+        "which",
+        {
+            **TABLE,
+            **{"clients": None, "samples": None, "columns": ("a", "b", "c"), "components": 1},
+            **{"server": "sums", "vary": "none", "seeds": 1, "candidates": ("ssi",)},
+            "needed_epsilon": 0.1,
+        },
+    ),
     ("check", {"method": "block_krylov", "repeats": True, "samples": 5}),
     ("anomaly", {"problem": "own", "method": "fedpe", "components": 2, "rule": "oracle"}),
     ("anomaly", {"problem": "own", "label_column": "label", "components": 2, "topic": "alarms"}),

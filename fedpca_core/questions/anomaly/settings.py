@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.registry import METHODS
