@@ -117,6 +117,7 @@ class Hospital(Deployment):
             "port = 8000": f"port = {self.port}",
             "port = 9094": f"port = {self.node_port}",
             "/var/lib/fedpca-server": str(self.folder),
+            "/var/lib/fedpca-app": str(self.memory_),
             "/etc/fedpca/own-ca.crt": f"{self.folder}/ca.crt",
             "/etc/fedpca/own.": f"{self.folder}/server.",
             "/srv/fedpca": str(self.folder),
