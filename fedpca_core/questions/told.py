@@ -23,6 +23,7 @@ TOLD: Mapping[str, Callable[[Any, Any], Iterable[Part]]] = {
     "scene": told,
     "recommendation": which.advice,
     "remedies": lambda found, settings: which.would_do(found.remedies, settings),
+    "first_look": which.look,
     "frontier_strip": which.strip,
     "convergence": lambda found, settings: [
         *converge.comparison(found, settings),
