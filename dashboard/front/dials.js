@@ -33,7 +33,7 @@ if (!window.fedpcaDials) {
     if (!words) return hide();
     note.textContent = words + here(key, dial.querySelector("input[type=range]"));
     note.hidden = false;
-    document.body.append(note);
+    (document.querySelector("[data-testid=stMain]") ?? document.body).append(note);
     const box = dial.getBoundingClientRect();
     const low = box.bottom + note.offsetHeight + 8 > window.innerHeight;
     note.style.left = `${Math.max(8, Math.min(box.left, window.innerWidth - note.offsetWidth - 8))}px`;

@@ -142,7 +142,8 @@ def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSe
     with st.container(horizontal=True, vertical_alignment="center", key="story_turn"):
         st.button("Back", key="story_back", disabled=at == 0, on_click=_go, args=(controls, before))
         st.button("Next", key="story_next", help=name, on_click=_go, args=(controls, on))
-        classroom.door()
+        if not settings.shown or classroom.CODE in st.session_state:
+            classroom.door()
         if settings.shown:
             other = chapter.opens(settings)
             st.page_link(

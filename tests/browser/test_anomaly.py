@@ -67,7 +67,7 @@ def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_
     own, exact, norm = map(float, found(verdict, text))
     assert abs(own - exact) < 0.02 and own > norm + 0.1
     assert card(page, "AUC") == own
-    expect(page.locator(".js-plotly-plot")).to_have_count(3)
+    expect(page.locator(".js-plotly-plot")).to_have_count(4)
     caught, alarms = card(page, "Attacks caught"), card(page, "False alarms a day")
     assert 300 < alarms < 700  # of 10,000 normal flows
     set_slider(page, "quantile", 0)  # the first of the list: 0.8
@@ -146,12 +146,12 @@ def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):
     assert "30 components do not fit 24 features" in main_text(page)
     set_slider(page, "components", 6)
     drawn(page)
-    expect(page.locator(".js-plotly-plot")).to_have_count(3)
+    expect(page.locator(".js-plotly-plot")).to_have_count(4)
 
 
 def test_iot23_opens_with_something_drawn_and_a_split_by_kind_is_shown(open_page):
-    page = open_page("/anomaly", {**QUICK, "problem": "IoT-23", "split": "By kind, shards"})
+    page = open_page("/anomaly", {"problem": "IoT-23", "rounds": 100, "split": "By kind, shards"})
     expect(page.get_by_text("7 is used")).to_be_visible()
     expect(page.locator(".fp-plot[data-drawn]").first).to_be_visible()
-    page.get_by_text("What each client holds").click()
+    page.get_by_text("What each client holds, of the first").click()
     expect(page.get_by_text("What each client holds, in % of its records")).to_be_visible()

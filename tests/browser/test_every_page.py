@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.tools import (
     ROOT,
@@ -32,7 +33,10 @@ every_page = pytest.mark.parametrize("link", PAGES, ids=[link.path for link in P
 
 def test_the_list_of_pages_is_the_navigation_on_screen(open_page):
     page = open_page("/")
-    links = page.get_by_role("navigation", name="Pages").get_by_role("link").all()
+    page.locator(".st-key-pages_front button").first.click()
+    listed = page.get_by_role("navigation", name="Pages")
+    expect(listed).to_be_visible()
+    links = listed.get_by_role("link").all()
     titles = [link.locator("span").inner_text() for link in links]
     paths = [link.evaluate("(node) => node.pathname") for link in links]
     whole = [(link.path, link.title) for link in PAGES if not link.of]

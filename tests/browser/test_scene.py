@@ -136,7 +136,7 @@ def test_the_story_is_walked_by_keyboard_alone(open_page):
     for step in "1234567":
         expect(page.locator("h1")).to_have_text(CHAPTERS[step].title, timeout=20_000)
         page.wait_for_url(f"**step={step}*", timeout=20_000)
-        ending = page.locator(".st-key-story_ending")
+        ending = page.locator(".fp-late")
         expect(ending).to_have_count(0)
         # The button that turned the page stands right after the one that shows the run.
         press("story_show", "Tab" if step == "1" else "Shift+Tab")
