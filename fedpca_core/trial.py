@@ -155,7 +155,10 @@ class Trial:
         ]
 
     def until(self, round_: int) -> Trial:
-        """What was known after a round; a certificate counts from the round that it needs."""
+        """What was known after a round; a certificate counts from the round that it needs.
+
+        A search over all messages that found no matrix in the first of them was not tried on these.
+        """
 
         def early(taken: Mapping[str, Taken]) -> dict[str, Taken]:
             return {
@@ -164,9 +167,15 @@ class Trial:
             }
 
         beliefs = {key: states[: round_ + 1] for key, states in self.beliefs.items()}
+        untried = {
+            key: ATTACKS[key].seconds(self.deployment, self.client)
+            for key, states in beliefs.items()
+            if ATTACKS[key].searches and round_ < self.rounds and states[-1].whole is None
+        }
         return replace(
             self,
-            beliefs=beliefs,
+            beliefs={key: states for key, states in beliefs.items() if key not in untried},
+            waiting={**self.waiting, **untried},
             taken=early(self.taken),
             newcomers=early(self.newcomers),
             got={},
@@ -530,7 +539,13 @@ def _unopened(target: Target, trial: Trial, figure: Figure | None, tried: int) -
         names = ", ".join(ATTACKS[key].title for key in waiting)
         return Finding(target, Status.NOT_TRIED, basis=names, seconds=sum(waiting.values()))
     if not tried:
-        return Finding(target, Status.NOT_TRIED, basis="no attack of ours reads these messages")
+        reasons = [
+            f"{ATTACKS[key].title}: {why.rstrip('.')}"
+            for key, why in trial.refused.items()
+            if _serves(key, target)
+        ]
+        nobody = "no attack of ours reads these messages"
+        return Finding(target, Status.NOT_TRIED, basis="; ".join(reasons) or nobody)
     unproved = "which proves nothing"
     return Finding(target, Status.NOT_OPENED, figure=figure, basis=unproved, tried=tried)
 

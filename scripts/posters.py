@@ -55,8 +55,9 @@ from dashboard.shell.navigation import ENTRIES  # noqa: E402
 from fedpca_core.errors import InvalidInput  # noqa: E402
 from fedpca_core.problems.data_sets import DATA_SETS  # noqa: E402
 from fedpca_core.questions.catalogue import PRESETS, studies_of  # noqa: E402
+from fedpca_core.questions.home.dials import DIALS, at  # noqa: E402
 from fedpca_core.questions.home.settings import SceneSettings  # noqa: E402
-from fedpca_core.settings import Parameter, Settings  # noqa: E402
+from fedpca_core.settings import Settings  # noqa: E402
 from fedpca_core.steps import outcome  # noqa: E402
 from fedpca_core.study.files import write_whole  # noqa: E402
 from fedpca_core.study.here import MissingData, named, require_here  # noqa: E402
@@ -64,8 +65,6 @@ from fedpca_core.study.preset import Preset  # noqa: E402
 from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
 
 LIMIT_BYTES = 3_000_000
-#: The dials of the front page that have a range.
-DIALS = ("clients", "heterogeneity", "penalty_factor", "epsilon", "participation")
 #: Values of a dial that travel with a picture, that of the run itself besides.
 TURNS = 4
 #: A page that computes something besides its studies is looked at again until it rests.
@@ -138,24 +137,14 @@ def _turned(settings: SceneSettings, live: str) -> dict[str, list[Turn]]:
     for name in (dial for dial in DIALS if dial not in settings.idle()):
         described, own = settings.parameters()[name], getattr(settings, name)
         turns = []
-        for value in sorted({*_values(described), own}):
+        ends = {at(described, place)[1] for place in np.linspace(0.0, 1.0, TURNS)}
+        for value in sorted({*ends, own}):
             other = replace(settings, **{name: value})
             with suppress(InvalidInput):  # a value at which there is no run
                 view = None if value == own else _picture_of(other)
                 turns.append(Turn(described.text(value), view, _live(other, live)))
         found[described.label] = turns
     return found
-
-
-def _values(dial: Parameter) -> Iterator[Any]:
-    """Some values of a dial, from end to end."""
-    for place in np.linspace(0.0, 1.0, TURNS):
-        if dial.grid:
-            yield dial.grid[round(place * (len(dial.grid) - 1))]
-        else:
-            assert dial.low is not None and dial.high is not None and dial.step is not None
-            steps = round(place * (dial.high - dial.low) / dial.step)
-            yield type(dial.default)(round(dial.low + steps * dial.step, 9))
 
 
 def _picture_of(settings: SceneSettings) -> bytes:

@@ -1,8 +1,7 @@
 """The addresses of a room for phones: one small page, and three requests behind it.
 
-They are plain HTTP beside Streamlit: a session of Streamlit for every phone would take the server
-for a minute when 300 open it at once. A phone asks for the room's state and is answered when that
-changes, after `PATIENCE` seconds at the latest.
+They are plain HTTP beside Streamlit, of which every session runs the page's script. A phone asks
+for the room's state and is answered when that changes, after `PATIENCE` seconds at the latest.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from threading import Lock
 
 #: Without letters and figures that are read as one another; a code is one of 30 to the 6th.
 ALPHABET, LENGTH = "ABCDEFGHJKMNPQRSTUVWXYZ2346789", 6
-#: Rooms of a server, phones in a room, and seconds after which a room that nobody asks for ends.
+#: Rooms of a server, phones in a room, and seconds after which a room without a
+#: question or a guess ends.
 MOST_ROOMS, MOST_PHONES, IDLE_SECONDS = 50, 500, 2 * 3600.0
 #: A phone may change its guess so often; a hand is slower.
 SECONDS_BETWEEN = 0.3
@@ -132,7 +133,7 @@ class Rooms:
             before = room.question and replace(room.question, truth=None)
             if replace(question, truth=None) != before:
                 room.guesses.clear()
-            room.question = question
+            room.question, room.touched = question, self._clock()
             room.version += 1
 
     def join(self, code: str) -> str:

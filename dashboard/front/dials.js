@@ -24,7 +24,7 @@ if (!window.fedpcaDials) {
     if (!range || !curves) return "";
     const place = (range.value - range.min) / (range.max - range.min);
     const off = (column) => Object.entries(curves).map(([method, points]) => `${method} ${between(points, place, column).toFixed(0)}°`);
-    return `\nHere, about: answer off by ${off(1).join(", ")}; attack off by ${off(2).join(", ")}.`;
+    return `\nHere, between values that were computed, about: answer off by ${off(1).join(", ")}; attack off by ${off(2).join(", ")}.`;
   };
 
   const show = (dial) => {

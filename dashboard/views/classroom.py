@@ -69,7 +69,10 @@ def ask(
         @st.fragment(run_every=0.7)
         def guesses() -> None:
             """The guesses as they come."""
-            st.html(_bars(ROOMS.view(code), options))
+            try:
+                st.html(_bars(ROOMS.view(code), options))
+            except Refused as ended:
+                st.caption(str(ended))
 
         with st.container():
             guesses()
@@ -90,7 +93,7 @@ def reveal(code: str, asked: str, options: tuple[str, ...], answer: str) -> str:
         return f"Nobody guessed. It was {answer}."
     right = view.counts[truth]
     return (
-        f"Half of you said {options[view.middle]} or less. It was {answer}; {right} of "
+        f"At least half of you said {options[view.middle]} or less. It was {answer}; {right} of "
         f"{view.guessed} said so."
     )
 

@@ -38,6 +38,9 @@ SEEDS = 3
 #: Beyond so many times its middle, or further than its tolerance in units, an interval says nothing
 #: of a printed number.
 WIDEST = 2.0
+#: The sides of an inequality whose ratio stays below this were never near each other: such a run
+#: could not have contradicted the statement, so that it agrees says nothing.
+FAR = 0.01
 #: Stored cells of an experiment by size.
 Results = Callable[[str], Mapping[str, Cells]]
 
@@ -106,6 +109,10 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
         return Verdict("proved false", entry.why or entry.decides, tried, untried)
     counted = [one for one in tried if one.size == "paper" or anywhere or entry.any_size]
     agreeing = next((one for one in counted if one.agrees), None)
+    if agreeing is not None and _far(entry, agreeing):
+        said = f"The bound is {1 / agreeing.middle:,.0f} times what we saw in the middle seed"
+        reason = f"{said}: no run like ours could contradict it. {entry.why}"
+        return Verdict("undetermined", reason.strip(), tried, untried)
     if agreeing is not None:
         word: Word = "reproduced"
         if agreeing.reading != STATED:
@@ -120,6 +127,12 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
     if reasons:
         return Verdict("undetermined", " ".join([*reasons, entry.why]).strip(), tried, untried)
     return Verdict("differs", entry.why or entry.decides, tried, untried)
+
+
+def _far(entry: Entry, found: Tried) -> bool:
+    """Whether an entry holds a ratio to 1, and ours stays far below."""
+    limit = entry.holds.get("at_most", 0.0)
+    return bool(abs(limit - 1.0) < FAR and 0.0 < found.high < FAR)
 
 
 def _open(

@@ -113,6 +113,14 @@ def test_a_room_ends_when_nobody_has_guessed_for_long(opened, clock):
     assert refused.value.status == 404
 
 
+def test_a_question_is_a_sign_of_life(opened, clock):
+    found, code = opened
+    clock.now += rooms.IDLE_SECONDS - 1
+    found.ask(code, Question("And now?", ("yes", "no")))
+    clock.now += 2
+    found.view(code)
+
+
 def test_there_is_an_end_to_rooms_and_phones_and_what_ends_makes_place(clock, monkeypatch):
     monkeypatch.setattr(rooms, "MOST_ROOMS", 2)
     monkeypatch.setattr(rooms, "MOST_PHONES", 3)

@@ -47,6 +47,16 @@ def test_a_number_is_reproduced_where_it_lies_in_our_interval_widened_by_its_tol
     assert word(replace(NUMBER, within=0.0, points=1.5), cells(9.0, 9.0, 9.0)) == "reproduced"
 
 
+def test_a_bound_that_nothing_comes_near_is_no_evidence():
+    bound = replace(CLAIM, holds={"at_most": 1.000001})
+    assert word(bound, cells(0.4, 0.5, 0.6)) == "reproduced"
+    far = judge(bound, results(cells(1e-6, 2e-6, 1e-6)))
+    assert far.word == "undetermined" and "1,000,000 times" in far.why
+    # Both sides of an identity are held to 0, and a count of failures is 0 where none was found.
+    assert word(replace(CLAIM, holds={"at_most": 1e-9}), cells(1e-15, 1e-16, 0.0)) == "reproduced"
+    assert word(bound, cells(0.0, 0.0, 0.0)) == "reproduced"
+
+
 def test_an_interval_too_wide_reproduces_nothing():
     found = judge(NUMBER, results(cells(2.0, 10.0, 40.0)))
     assert found.word == "undetermined" and found.tried[0].wide

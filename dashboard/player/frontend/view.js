@@ -53,8 +53,6 @@ class View {
       }
     });
     parent.append(this.node);
-    // What waits for a round may come to the page after that round has been played.
-    this.late = setInterval(() => this.release(), 400);
   }
 
   update(bytes) {
@@ -116,6 +114,8 @@ class View {
       this.stage ??= duel ? new DuelView(this) : new StageView(this);
       if (!this.stage.node.isConnected) this.node.prepend(this.stage.node);
       this.stage.update(stage);
+      // What waits for a round may come to the page after that round has been played.
+      this.late ??= setInterval(() => this.release(), 400);
     }
     this.runs.update();
     this.lecture.update();
@@ -174,7 +174,7 @@ class View {
 
   show() {
     this.node.dataset.round = this.round;
-    this.release();
+    if (this.data.stage) this.release();
     for (const picture of this.pictures) picture.draw();
     this.stage?.show();
     // Read out when somebody steps, not twenty times a second while it plays.
@@ -189,7 +189,6 @@ class View {
 
   // Sentences of the page that wait for the round they tell of; one that was read stays.
   release() {
-    if (!this.data?.stage) return;
     for (const late of document.querySelectorAll(".fp-late:not(.fp-come)")) {
       late.classList.toggle("fp-come", this.round >= Number(late.dataset.from));
     }
