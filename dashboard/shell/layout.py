@@ -94,10 +94,10 @@ def small_table(
     """
     texts: list[list[object]] = table.to_numpy(object).tolist()
     sides = [
-        "right"
-        if name in numbers
-        else "left fp-wrapped"
+        "left fp-wrapped"
         if name in wrapped or any(len(str(row[k])) > SENTENCE for row in texts)
+        else "right"
+        if name in numbers
         else "left"
         for k, name in enumerate(table.columns)
     ]
