@@ -501,11 +501,12 @@ def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:
 
 
 def _guess(guess: str | None, last: float) -> tuple[Mark, ...]:
-    """The reader's guess; "never" stands at the last value."""
+    """The reader's guess; that it does not happen stands at the last value."""
     if guess is None:
         return ()
-    never = guess == NEVER
-    return (Mark("your guess: never" if never else "your guess", last if never else float(guess)),)
+    if guess == NEVER:
+        return (Mark(f"your guess: {NEVER}", last),)
+    return (Mark("your guess", float(guess)),)
 
 
 def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: str | None) -> Panel:

@@ -21,8 +21,8 @@ from fedpca_core.study.preset import Preset
 
 #: Degrees within which an answer counts as good, in the first step and in the last.
 NEAR, FAIR = 1.0, 20.0
-#: The guess that it does not happen.
-NEVER = "never"
+#: The guess that it does not happen, and all that one run can say of that.
+NEVER = "not in this run"
 Tables = Mapping[str, pd.DataFrame]
 Ending = Callable[[Tables, SceneSettings, Facts | None], str]
 
@@ -46,7 +46,7 @@ class Chapter:
     opens: Callable[[SceneSettings], Settings]
     #: {"round", "epsilon"}: What is guessed: after which message, or from which ε on.
     guess: Literal["round", "epsilon"] = "round"
-    #: What a right guess is, from the tables of the run; None if it never happens.
+    #: What a right guess is, from the tables of the run; None if it does not happen.
     answer: Callable[[Tables], float | None] = lambda tables: known(tables["rounds"])
     #: What stands beside the records: a step before the attack is asked for does not show it.
     shows: Literal["attack", "answer"] = "attack"
@@ -59,7 +59,7 @@ class Chapter:
         return SceneSettings(**told(self), step=self.key)
 
     def options(self, settings: SceneSettings) -> tuple[str, ...]:
-        """What may be guessed, in order; that it never happens comes last."""
+        """What may be guessed, in order; that it does not happen comes last."""
         if self.guess == "round":
             return (*map(str, range(1, settings.rounds + 1)), NEVER)
         return (*map(short, settings.parameters()["epsilon"].grid[:-1]), NEVER)
