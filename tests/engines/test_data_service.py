@@ -24,6 +24,11 @@ from tests.engines.small_federation import CLIENTS, FEATURES, SAMPLES, written
 BUDGET = {"epsilon": 1.0, "delta": 1e-5, "clip": 2.0}
 
 
+def replace_terms(kept, **terms):
+    """The same records under more terms."""
+    return Kept(kept.client, kept.source, {**kept.node, **terms})
+
+
 @contextmanager
 def serving(folder, client, **terms):
     """A client's service, in a thread."""
@@ -137,6 +142,10 @@ def test_few_records_and_other_columns_are_kept_back(tmp_path):
     kept = Kept(0, tmp_path / "table.csv", {"features": "a,c", "least": 4})
     with pytest.raises(InvalidInput, match="3 records, and its operator asks for 4"):
         kept.plain(("a", "c"), "job")
+    kept = replace_terms(kept, epsilon=1.0, delta=1e-5, memory=str(tmp_path / "kept"))
+    with pytest.raises(InvalidInput, match="3 records, and its operator asks for 4"):
+        kept.release(("a", "c"), BUDGET, kept.state()["digest"], "job")
+    assert Ledger(0, tmp_path / "kept").releases() == [], "what is refused costs nothing"
     for named in ((), ("b",), ("a", "b")):
         with pytest.raises(InvalidInput, match="gives the columns a, c and no others"):
             kept.columns(named)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -142,6 +142,7 @@ def node_release(
     terms: Mapping[str, float],
     ledger: Ledger,
     about: Mapping[str, Any],
+    enough: Callable[[int], None],
 ) -> ClientData:
     """The node's one release of these records on these terms, with noise from the system.
 
@@ -149,6 +150,8 @@ def node_release(
     ----------
     state : str
         `digest` of the records.
+    enough : callable
+        Raises where there are too few records, before anything is drawn and paid for.
     """
     sharers = int(terms.get("sharers", 1))
     # In sums with other clients the same share would be covered by less: it is one run's alone.
@@ -159,6 +162,7 @@ def node_release(
         epsilon, delta, clip = terms["epsilon"], terms["delta"], terms["clip"]
         moments = read_whole_moments(records, named, clip)
         require(digest(records) == state, f"{records.name} changed while it was read; try again.")
+        enough(moments.samples)
         cost = release_cost(epsilon, delta, len(moments.total))
         told = {"epsilon": epsilon, "delta": delta, "clip norm": clip, "columns": named, **about}
         if sharers > 1:
