@@ -89,7 +89,6 @@ def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(
     open_page, dashboard, topic, clients, below, key
 ) -> None:
     page = open_page("/anomaly", {**QUICK, "topic": topic, "participation": 1, "clients": clients})
-    charts = page.locator(".fp-plot").count()
     look_while_computing(page, below)
     with computing_held(dashboard):
         page.locator(".st-key-components input[type=range]").press("ArrowRight")
@@ -97,7 +96,7 @@ def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(
     drawn(page)
     expect(page).to_have_url(re.compile("components=7"))
     seen = page.evaluate("() => window.seen")
-    assert seen["charts"] == charts and seen["moved"] < 60
+    assert seen["charts"] == seen["first"] > 0 and seen["moved"] < 60
     picture = page.locator(f".st-key-{key}_picture")
     assert picture.evaluate("(one) => getComputedStyle(one).opacity") == "1"
 

@@ -121,7 +121,7 @@ def test_what_dials_do_stands_behind_them_and_at_hand(open_page):
     style = "(node) => getComputedStyle(node, '::before').backgroundImage"
     assert "svg" in line.evaluate(style)
     page.locator(".st-key-epsilon input").focus()
-    expect(page.locator(".fp-note")).to_contain_text("Here, about: answer off by")
+    expect(page.locator(".fp-note")).to_contain_text("about: answer off by")
     page.keyboard.press("Escape")
     expect(page.locator(".fp-note")).to_be_hidden()
 

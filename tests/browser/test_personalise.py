@@ -46,7 +46,6 @@ def test_varying_samples_redraws_the_sweep_only(open_page):
 def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(open_page):
     page = open_page("/personalise", {**QUICK, "clients": 60, "features": 40, "components": 10})
     look_while_computing(page, "What the uploads")
-    charts = page.locator(".fp-plot").count()
     verdict = page.get_by_text("personalised PCA is at")
     before = verdict.inner_text()
     set_slider(page, "rounds", 6)  # 600: long enough to be seen computing
@@ -56,7 +55,7 @@ def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(open_page)
     expect(page.locator(".st-key-rounds input[type=range]")).to_have_value("6")
     seen = page.evaluate("() => window.seen")
     assert seen["busy"] > 0, "the change was too small to be seen computing"
-    assert seen["charts"] == charts and seen["moved"] < 60
+    assert seen["charts"] == seen["first"] > 0 and seen["moved"] < 60
 
 
 def test_a_preset_sets_the_dials_and_the_link(open_page):

@@ -144,21 +144,23 @@ def arrived(page, path: str) -> None:
 def look_while_computing(page, below: str) -> None:
     """Keep in ``window.seen`` what happens while progress is on show.
 
-    How often it was, how far the text that begins with ``below`` moved, and how few charts there
-    were.
+    How often it was, how far the text that begins with ``below`` moved, and how many charts that
+    can be seen (none is in a fold that is shut) there were at first and at the least.
     """
     page.evaluate(
         """(below) => {
           const mark = [...document.querySelectorAll('h2, summary')].find(
             (node) => node.textContent.includes(below));
           const top = () => mark.getBoundingClientRect().top;
+          const charts = () => [...document.querySelectorAll('.fp-plot')]
+            .filter((plot) => plot.checkVisibility()).length;
           const seen = window.seen = {start: top(), moved: 0, busy: 0,
-            charts: document.querySelectorAll('.fp-plot').length};
+            first: charts(), charts: charts()};
           setInterval(() => {
             if (!document.querySelector('[data-testid=stProgress]')) return;
             seen.busy += 1;
             seen.moved = Math.max(seen.moved, Math.abs(top() - seen.start));
-            seen.charts = Math.min(seen.charts, document.querySelectorAll('.fp-plot').length);
+            seen.charts = Math.min(seen.charts, charts());
           }, 20);
         }""",
         below,
