@@ -202,7 +202,7 @@ class Pool:
             long: deque([None] * size) for long in (False, True)
         }
         self._all: set[Worker] = set()
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), False
         atexit.register(self.close)
 
     def start(self) -> None:
@@ -260,9 +260,10 @@ class Pool:
     def _next(self, long: bool) -> Worker:
         with self._lock:
             worker = self._free[long].popleft()
-        if worker is None or not worker.alive:
-            worker = Worker(long)
-            with self._lock:
+            if worker is None or not worker.alive:
+                if self._closed:
+                    raise Unlucky("The server is ending; open the page again when it is back.")
+                worker = Worker(long)
                 self._all.add(worker)
         return worker
 
@@ -272,8 +273,9 @@ class Pool:
             return [pid for worker in self._all if worker.alive and (pid := worker.pid)]
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers and start none: one begun while the server ends hears half of it."""
         with self._lock:
+            self._closed = True
             for worker in self._all:
                 worker.end()
             self._all.clear()

@@ -113,6 +113,15 @@ def test_a_server_that_ends_amid_work_says_nothing():
     assert not any(Path("/proc", process, "exe").exists() for process in processes)
 
 
+def test_a_pool_that_was_closed_starts_nothing():
+    """A thread that finds its worker gone as the server ends would begin another one."""
+    one = Pool(1)
+    one.close()
+    with pytest.raises(InvalidInput, match="The server is ending"):
+        outcome(one.run(STUDY, TINY, None))
+    assert one.processes() == []
+
+
 def test_own_files_travel_to_the_worker(pool):
     own = OwnData(
         "own.csv", b"x,y,z\n" + b"".join(b"%d,%d,%d\n" % (i, i * i % 7, i % 5) for i in range(40))

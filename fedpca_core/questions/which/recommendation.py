@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.costs import ProblemSize
@@ -179,27 +179,27 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
-        runs: list[pd.DataFrame] = []
-        paths: list[pd.DataFrame] = []
         refusals: dict[str, str] = {}
         done: dict[int, int] = {}
-        for number, (way, front) in enumerate(zip(self.pieces(settings), found, strict=False)):
-            noise, sums = not math.isinf(way.epsilon), way.secure_aggregation
-            title = WAYS[sums, noise]
-            run = front.table["method"] + f"-{number}"
-            runs.append(front.table.assign(sums=sums, noise=noise, way=title, run=run))
-            paths.append(front.paths.assign(run=front.paths["method"] + f"-{number}"))
-            refusals |= {f"{name} {title}": why for name, why in front.refusals.items()}
+        kinds: list[tuple[bool, bool]] = []
+        for way, front in zip(self.pieces(settings), found, strict=False):
+            kinds.append((way.secure_aggregation, not math.isinf(way.epsilon)))
+            refusals |= {f"{name} {WAYS[kinds[-1]]}": why for name, why in front.refusals.items()}
             whole = len(front.table) + len(front.refusals) == len(way.candidates)
             done[way.seed] = done.get(way.seed, 0) + whole
-        every = pd.concat([one for one in runs if len(one)] or runs[:1], ignore_index=True)
+        (every, numbers), (paths, _) = (
+            _numbered(tables)
+            for tables in zip(*((one.table, one.paths) for one in found), strict=True)
+        )
+        every["sums"], every["noise"] = np.array(kinds)[numbers].T
+        every["way"] = np.array([WAYS[kind] for kind in kinds])[numbers]
         # Who has searched says more.
         every = every.sort_values("searched", ascending=False, kind="stable")
         every = every.drop_duplicates([*CONFIGURATION, "seed"]).sort_index()
         whole_seeds = [seed for seed, pieces in done.items() if pieces >= len(self.ways(settings))]
         every = every[every["seed"].isin(whole_seeds or list(done)[:1])]
         clients = found[0].facts.clients
-        return advised(every, pd.concat(paths, ignore_index=True), settings, refusals, clients)
+        return advised(every, paths, settings, refusals, clients)
 
     def tables(self, result: Advice, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         shown = [
@@ -215,6 +215,15 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         }
 
 
+def _numbered(tables: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, IntArray]:
+    """Tables one below the other, with a name for every run; of every row, whose it is."""
+    lengths = [len(table) for table in tables]
+    numbers = np.repeat(np.arange(len(tables)), lengths)
+    whole = pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
+    runs = [f"{method}-{k}" for method, k in zip(whole["method"], numbers, strict=True)]
+    return whole.assign(run=runs), numbers
+
+
 def advised(
     runs: pd.DataFrame,
     paths: pd.DataFrame,
@@ -228,12 +237,13 @@ def advised(
         nothing = runs.assign(first=[], alike=[], passes=[], rank=[], excluded=[], reason=[])
         return Advice(nothing, seeds, refusals, runs, paths, clients)
     every = left_out(ended(runs, paths, settings), settings)
-    for _, own in every.groupby("seed", sort=False):
-        left = own["excluded"] == ""
-        every.loc[own.index, "first"] = ranks(own) == 1
-        every.loc[own.index, "alike"] = alike(own["unexplained"].where(left).to_numpy())
-        every.loc[own.index, "passes"] = left
-    every = every.astype(dict.fromkeys(SHARES, float))
+    left, lost = (every["excluded"] == "").to_numpy(), every["unexplained"].to_numpy(dtype=float)
+    first, same = np.zeros(len(every)), np.zeros(len(every))
+    ranked = every[["unexplained", "bytes_client", "rounds", "excluded"]]
+    for own in every.groupby("seed", sort=False).indices.values():
+        first[own] = ranks(ranked.iloc[own]) == 1
+        same[own] = alike(np.where(left, lost, np.nan)[own])
+    every = every.assign(**dict(zip(SHARES, (first, same, left.astype(float)), strict=True)))
     groups = every.groupby(CONFIGURATION, sort=False)
     numbers = [name for name in every if pd.api.types.is_float_dtype(every[name])]
     numbers = [name for name in numbers if name not in (*SHARES, "seed")]
