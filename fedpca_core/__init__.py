@@ -37,38 +37,6 @@ if TYPE_CHECKING:
     from fedpca_core.estimator import FederatedPCA
     from fedpca_core.own_messages import attack_arrays
 
-__all__ = [
-    "FAPS",
-    "SSI",
-    "BlockKrylov",
-    "Centralized",
-    "Channel",
-    "DistributedPower",
-    "FedPE",
-    "FedPG",
-    "FedPower",
-    "FederatedPCA",
-    "GlobalAveraging",
-    "InvalidInput",
-    "LocalPower",
-    "LocalTraining",
-    "OneShot",
-    "PersonalizedPCA",
-    "Simulation",
-    "VariableSplitting",
-    "__version__",
-    "attack_arrays",
-    "attacks",
-    "consensus",
-    "metrics",
-    "personal_metrics",
-    "privacy",
-    "problems",
-    "progress",
-    "simulate",
-    "stream",
-]
-
 
 def __getattr__(name: str) -> Any:
     """What needs scikit-learn and the studies is imported when it is asked for."""

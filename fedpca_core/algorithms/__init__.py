@@ -15,21 +15,3 @@ from fedpca_core.algorithms.one_shot import OneShot
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.algorithms.variable_splitting import VariableSplitting
-
-__all__ = [
-    "FAPS",
-    "SSI",
-    "BlockKrylov",
-    "Centralized",
-    "DistributedPower",
-    "FedPE",
-    "FedPG",
-    "FedPower",
-    "GlobalAveraging",
-    "LocalPower",
-    "LocalTraining",
-    "Noisy",
-    "OneShot",
-    "PersonalizedPCA",
-    "VariableSplitting",
-]

@@ -11,7 +11,7 @@ from fedpca_core.attacks.differencing import Differencing, differencing, records
 from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.lattice.records import Records, record_stages, records
 from fedpca_core.attacks.lattice.without_mean import Differences, records_without_mean
-from fedpca_core.attacks.linear import AttackPath, linear, linear_rounds
+from fedpca_core.attacks.linear import linear, symmetric
 from fedpca_core.attacks.low_rank import Factor, LowRankReading, factor_of, low_rank
 from fedpca_core.attacks.membership import (
     empirical_auc,
@@ -24,50 +24,5 @@ from fedpca_core.attacks.membership import (
 )
 from fedpca_core.attacks.pooled import pooled, pooled_rounds
 from fedpca_core.attacks.replay.attack import Replay, Replaying, replay
-from fedpca_core.attacks.ridge import ridge, ridge_rounds
+from fedpca_core.attacks.ridge import ridge
 from fedpca_core.attacks.samples import recover_samples
-from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
-
-__all__ = [
-    "AttackPath",
-    "Differences",
-    "Differencing",
-    "Factor",
-    "LowRankReading",
-    "Records",
-    "Replay",
-    "Replaying",
-    "Testimony",
-    "baselines",
-    "collude",
-    "differencing",
-    "empirical_auc",
-    "factor_of",
-    "joined",
-    "linear",
-    "linear_rounds",
-    "low_rank",
-    "matrix_scores",
-    "membership_score",
-    "membership_separation",
-    "permitted_auc",
-    "permitted_roc",
-    "personal",
-    "pooled",
-    "pooled_rounds",
-    "record_stages",
-    "records",
-    "records_behind",
-    "records_without_mean",
-    "recover_samples",
-    "replay",
-    "ridge",
-    "ridge_rounds",
-    "scores",
-    "simulation_only",
-    "stationary",
-    "symmetric",
-    "symmetric_rounds",
-    "testify",
-    "theoretical_auc",
-]

@@ -1,19 +1,24 @@
-"""The linear attack: the smallest matrix that explains all answers (FAPS, section on privacy).
+"""Attacks that take every answer for a product with S_i, and solve for it.
 
-The server stacks its broadcasts ``Z = [Z_1 .. Z_k]`` and the client's answers ``Y`` and takes the
-matrix of least Frobenius norm with ``Phi Z = Y``. Against SSI it is exact as soon as the broadcasts
-span the feature space; against FAPS, whose uploads are not products with S_i, it ends worse than
-guessing zero on most runs and rounds.
+The server stacks its broadcasts ``Z = [Z_1 .. Z_k]`` and the client's answers ``Y``. The *linear*
+attack takes the matrix of least Frobenius norm with ``Phi Z = Y`` (FAPS, section on privacy).
+Against SSI it is exact as soon as the broadcasts span the feature space; against FAPS, whose
+uploads are not products with S_i, it ends worse than guessing zero on most runs and rounds.
+
+*Symmetric completion* takes the smallest symmetric matrix (FedPower, reconstruction from uploads):
+every probed direction also reveals what the unprobed ones say about it, and only the block of
+unprobed against unprobed directions stays unknown. A known trace fills that block with its most
+even content. (`ridge` is the third of them, for noisy answers.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear_system import (
     Decomposition,
     LinearSystem,
@@ -27,21 +32,27 @@ from fedpca_core.protocol.transcript import Transcript
 Estimate = tuple[Array, int]
 
 
-class AttackPath(NamedTuple):
-    """An attack repeated after every round."""
+@dataclass(frozen=True)
+class Reading:
+    """What an attack makes of equations: a guess, and a matrix from what they say beyond it."""
 
-    #: (rounds + 1, features, features) float64: Row k is what the server believes after round k;
-    #: row 0 is its belief before any message.
-    estimates: Array
-    #: (rounds + 1,) int64: Directions of the feature space probed so far ("the server knows 35 of
-    #: 50 directions").
-    ranks: IntArray
+    #: (features, features) float64 or None: Zero where there is none.
+    prior: Array | None
+    solve: Callable[[Decomposition], Array]
 
-    @classmethod
-    def of(cls, rounds: Iterable[Estimate]) -> AttackPath:
-        """All rounds of an attack at once."""
-        estimates, ranks = zip(*rounds, strict=True)
-        return cls(np.stack(estimates), np.array(ranks, dtype=np.int64))
+    def of(self, system: LinearSystem) -> Estimate:
+        """The matrix, and the directions that the equations span."""
+        found = system.decompose(self.prior)
+        return self.solve(found), found.rank
+
+    def after_each(self, transcript: Transcript, client: int) -> Iterator[Estimate]:
+        """After round 0 (no message yet), 1, 2, ...; a round without news repeats the last."""
+        last: LinearSystem | None = None
+        for stage in growing(transcript, client):
+            if stage is not last:
+                found = self.of(stage)
+            last = stage
+            yield found
 
 
 def linear(
@@ -50,7 +61,7 @@ def linear(
     rounds: int | None = None,
     prior: Array | None = None,
 ) -> Array:
-    """Minimum-norm reconstruction of one client's S_i.
+    """Minimum-norm reconstruction of one client's S_i, (features, features), seldom symmetric.
 
     Parameters
     ----------
@@ -61,54 +72,86 @@ def linear(
     prior : (features, features) float64, optional
         The answer is the matrix nearest to this that explains the messages; zero when left out.
 
-    Returns
-    -------
-    (features, features) float64
-        Not necessarily symmetric.
-
     Raises
     ------
     InvalidInput
         Unknown client, or the messages it needs are missing (secure aggregation, not recorded,
         uploads that are not answers to a frame).
     """
-    known = check_prior(prior, transcript.features)
-    return _solve(read(transcript, client, rounds).decompose(known), known)
+    reading = smallest(check_prior(prior, transcript.features))
+    return reading.of(read(transcript, client, rounds))[0]
 
 
-def linear_rounds(
+def smallest(prior: Array | None = None) -> Reading:
+    """How `linear` reads."""
+
+    def solve(found: Decomposition) -> Array:
+        kept = found.sigma > found.cutoff
+        scaled = np.zeros_like(found.sigma)
+        scaled[kept] = 1.0 / found.sigma[kept]
+        step: Array = ((found.left @ found.inner + found.outer) * scaled) @ found.left.T
+        return step if prior is None else prior + step
+
+    return Reading(prior, solve)
+
+
+def symmetric(
     transcript: Transcript,
     client: int = 0,
     rounds: int | None = None,
     prior: Array | None = None,
-) -> Iterator[Estimate]:
-    """`linear` after round 0 (no message yet), 1, 2, ...; parameters as there."""
-    known = check_prior(prior, transcript.features)
-    return follow(
-        growing(transcript, client, rounds),
-        lambda system: system.decompose(known),
-        lambda decomposition: _solve(decomposition, known),
-    )
+    *,
+    trace: float | None = None,
+) -> Array:
+    """Symmetric minimum-norm reconstruction of one client's S_i, (features, features).
+
+    Parameters
+    ----------
+    transcript, client, rounds, prior
+        As in `linear`; the prior counts with its symmetric part.
+    trace : float, optional
+        tr S_i where it is public (for example 1 when every record is scaled to norm 1). What the
+        estimate lacks of it is spread evenly over the unprobed directions.
+    """
+    reading = completion(symmetric_prior(prior, transcript.features), trace)
+    return reading.of(read(transcript, client, rounds))[0]
 
 
-def _solve(found: Decomposition, prior: Array | None) -> Array:
-    kept = found.sigma > found.cutoff
-    scaled = np.zeros_like(found.sigma)
-    scaled[kept] = 1.0 / found.sigma[kept]
-    step: Array = ((found.left @ found.inner + found.outer) * scaled) @ found.left.T
-    return step if prior is None else prior + step
+def completion(prior: Array | None = None, trace: float | None = None) -> Reading:
+    """How `symmetric` reads.
+
+    In the basis of the stacked broadcasts' singular vectors the entry (a, b) is seen twice, with
+    strengths sigma_a and sigma_b; the least-squares combination of both is
+    ``(E_ab sigma_b + E_ba sigma_a) / (sigma_a^2 + sigma_b^2)``. On exact messages this equals the
+    closed form ``C Q^T + Q C^T - Q Q^T C Q^T``; with rounding it is far better, because a weakly
+    probed direction is still seen well from every strongly probed one.
+    """
+
+    def solve(found: Decomposition) -> Array:
+        sigma, cutoff = found.sigma, found.cutoff
+        seen_twice = found.inner * sigma
+        strength = sigma[:, None] ** 2 + sigma**2
+        inner = np.where(strength > cutoff**2, (seen_twice + seen_twice.T) / strength, 0.0)
+        outer = np.where(sigma > cutoff, found.outer / sigma, 0.0)
+        step = filtered(found, inner, outer)
+        estimate = step if prior is None else prior + step
+        missing = len(estimate) - found.rank
+        if trace is None or missing == 0:
+            return estimate
+        probed = found.left[:, sigma > cutoff]
+        unprobed = np.eye(len(estimate)) - probed @ probed.T
+        return estimate + (trace - np.trace(estimate)) / missing * unprobed
+
+    return Reading(prior, solve)
 
 
-def follow(
-    stages: Iterable[LinearSystem],
-    decompose: Callable[[LinearSystem], Decomposition],
-    solve: Callable[[Decomposition], Array],
-) -> Iterator[Estimate]:
-    """Apply an attack to a growing system; rounds without news repeat the last estimate."""
-    last: LinearSystem | None = None
-    for stage in stages:
-        if stage is not last:
-            decomposition = decompose(stage)
-            found = solve(decomposition), decomposition.rank
-        last = stage
-        yield found
+def symmetric_prior(prior: Array | None, features: int) -> Array | None:
+    """Symmetric part of a checked prior."""
+    matrix = check_prior(prior, features)
+    return None if matrix is None else 0.5 * (matrix + matrix.T)
+
+
+def filtered(found: Decomposition, inner: Array, outer: Array) -> Array:
+    """Symmetric matrix with given content inside the probed space and towards the rest."""
+    half = found.left @ inner * 0.5 + outer
+    return half @ found.left.T + found.left @ half.T

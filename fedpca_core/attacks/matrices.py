@@ -17,15 +17,14 @@ from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.span import matrices_of_span
-from fedpca_core.attacks.linear import Estimate, linear, linear_rounds
+from fedpca_core.attacks.linear import Reading, completion, smallest
 from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
 from fedpca_core.attacks.personal import second_moment
 from fedpca_core.attacks.pooled import mean_system, pooled_rounds
 from fedpca_core.attacks.replay.attack import Replaying
-from fedpca_core.attacks.ridge import ridge, ridge_rounds
+from fedpca_core.attacks.ridge import shrunk
 from fedpca_core.attacks.stationary import fit_runs
-from fedpca_core.attacks.symmetric import symmetric, symmetric_rounds
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Target
 from fedpca_core.protocol.algorithm import Uploads
@@ -41,8 +40,6 @@ _CLOSE = 1e-6
 _NOISY = 1e-3
 
 MatrixReading = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
-#: One estimate after every round.
-Estimates = Callable[[Transcript, Deployment, int], Iterator[Estimate]]
 
 
 # ------------------------------------------------------------------------------- what each reads
@@ -54,9 +51,7 @@ def _listed(states: Iterator[Belief], rounds: int) -> Part[list[Belief]]:
     return found
 
 
-def _after_each(
-    rounds: Estimates, once: Callable[[Transcript, Deployment, int], Array]
-) -> MatrixReading:
+def _after_each(made: Callable[[Deployment], Reading]) -> MatrixReading:
     """A reading that gives a matrix after every round, or the last one alone."""
 
     def read(
@@ -64,16 +59,16 @@ def _after_each(
     ) -> Part[list[Belief]]:
         masked, count = deployment.uploads is Uploads.UPDATE, len(view.exchanges)
         exact = not masked and deployment.upload_noise == 0
+        reading = made(deployment)
         if effort.path:
             path = (
                 _estimated(estimate, 0 if masked else rank, deployment, client, exact)
-                for estimate, rank in rounds(view, deployment, client)
+                for estimate, rank in reading.after_each(view, client)
             )
             return (yield from _listed(path, count))
         yield Step(0.0, "Reading the messages")
-        estimate = once(view, deployment, client)
-        rank = 0 if masked else linear_system.read(view, client).decompose().rank
-        last = _estimated(estimate, rank, deployment, client, exact)
+        estimate, rank = reading.of(linear_system.read(view, client))
+        last = _estimated(estimate, 0 if masked else rank, deployment, client, exact)
         return _at_the_end(last, count)
 
     return read
@@ -458,10 +453,7 @@ MATRIX_ATTACKS = (
         "takes the smallest matrix that explains all answers as products",
         _single(Uploads.PRODUCTS, Uploads.UPDATE),
         _solving,
-        _after_each(
-            lambda view, d, client: linear_rounds(view, client),
-            lambda view, d, client: linear(view, client),
-        ),
+        _after_each(lambda deployment: smallest()),
     ),
     MatrixAttack(
         "symmetric",
@@ -470,10 +462,7 @@ MATRIX_ATTACKS = (
         "takes the smallest symmetric matrix that explains all answers",
         _stated_trace,
         _solving,
-        _after_each(
-            lambda view, d, client: symmetric_rounds(view, client, trace=d.trace),
-            lambda view, d, client: symmetric(view, client, trace=d.trace),
-        ),
+        _after_each(lambda deployment: completion(trace=deployment.trace)),
     ),
     MatrixAttack(
         "ridge",
@@ -482,10 +471,7 @@ MATRIX_ATTACKS = (
         "shrinks towards the guess as far as the likelihood of the messages asks for",
         _noisy,
         _solving,
-        _after_each(
-            lambda view, d, client: ridge_rounds(view, client, trace=d.trace),
-            lambda view, d, client: ridge(view, client, trace=d.trace),
-        ),
+        _after_each(lambda deployment: shrunk(deployment.features, trace=deployment.trace)),
     ),
     MatrixAttack(
         "model",

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear import Estimate
+from fedpca_core.attacks.linear import Estimate, completion
 from fedpca_core.attacks.linear_system import LinearSystem, is_single_precision
-from fedpca_core.attacks.symmetric import complete, symmetric_prior
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Exchange, Transcript
 
@@ -24,54 +23,26 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 _ALONE = 1e-8
 
 
-def pooled(
-    transcript: Transcript,
-    client: int = 0,
-    rounds: int | None = None,
-    prior: Array | None = None,
-    *,
-    trace: float | None = None,
-) -> Array:
-    """Reconstruct one client's S_i from sums over clients.
+def pooled(transcript: Transcript, client: int = 0, rounds: int | None = None) -> Array:
+    """Reconstruct one client's S_i from sums over clients, (features, features), symmetric.
 
     Of all matrices ``S_1 .. S_d`` that explain the sums, take those with the least
-    ``sum_i w_i ||S_i - prior||_F^2``. While the same clients appear in every sum this makes them
-    all equal to the mean over these clients, which is then completed symmetrically.
+    ``sum_i w_i ||S_i||_F^2``. While the same clients appear in every sum this makes them all equal
+    to the mean over these clients, which is then completed symmetrically. ``rounds`` as in
+    `linear`.
 
-    Parameters
-    ----------
-    transcript, client, rounds, prior
-        As in `linear`; the prior is the same for every client.
-    trace : float, optional
-        Stated trace of the mean over the clients in the sums, used while these are always the same.
-
-    Returns
-    -------
-    (features, features) float64, symmetric
-
-    Raises
-    ------
-    InvalidInput
-        The server received single uploads, nothing was recorded, or the client is in no sum.
+    Raises InvalidInput: the server received single uploads, nothing was recorded, or the client is
+    in no sum.
     """
-    chosen, start = transcript.until(rounds), _start(prior, transcript.features)
-    *_, everything = _growing(chosen, client, start)
-    return everything.solve(chosen, client, start, trace)[0]
+    *_, everything = _growing(transcript.until(rounds), client)
+    return everything.solve(transcript, client)[0]
 
 
-def pooled_rounds(
-    transcript: Transcript,
-    client: int = 0,
-    rounds: int | None = None,
-    prior: Array | None = None,
-    *,
-    trace: float | None = None,
-) -> Iterator[Estimate]:
+def pooled_rounds(transcript: Transcript, client: int = 0) -> Iterator[Estimate]:
     """`pooled` after each round. Ranks count directions of S while only S is seen, and then those
     of the client's own matrix that the sums determine."""
-    chosen, start = transcript.until(rounds), _start(prior, transcript.features)
-    for stage in _growing(chosen, client, start):
-        yield stage.solve(chosen, client, start, trace)
+    for stage in _growing(transcript, client):
+        yield stage.solve(transcript, client)
 
 
 @dataclass(frozen=True)
@@ -81,11 +52,6 @@ class _Sum:
     value: Array
     frames: dict[int, Array]
     weights: Array
-
-
-def _start(prior: Array | None, features: int) -> Array:
-    known = symmetric_prior(prior, features)
-    return np.zeros((features, features)) if known is None else known
 
 
 def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
@@ -132,26 +98,20 @@ class _Stage:
     """The equations of the sums so far.
 
     ``mean`` are those of the mean over the clients in the sums, where these are always the same.
-    ``joint`` are those of all matrices side by side, ``sqrt(w_i) (S_i - prior)``, elsewhere.
+    ``joint`` are those of all matrices side by side, ``sqrt(w_i) S_i``, elsewhere.
     """
 
     mean: LinearSystem | None
     joint: LinearSystem | None = None
 
-    def solve(
-        self,
-        transcript: Transcript,
-        client: int,
-        prior: Array,
-        trace: float | None,
-    ) -> Estimate:
+    def solve(self, transcript: Transcript, client: int) -> Estimate:
         if self.mean is not None:
-            return complete(self.mean, prior, trace)
+            return completion().of(self.mean)
         assert self.joint is not None
-        return _least(self.joint, transcript, client, prior)
+        return _least(self.joint, transcript, client)
 
 
-def _growing(transcript: Transcript, client: int, prior: Array) -> Iterator[_Stage]:
+def _growing(transcript: Transcript, client: int) -> Iterator[_Stage]:
     """The equations after round 0, 1, 2, ..."""
     sums: list[_Sum] = []
     mean, joint = LinearSystem.empty(transcript.features), None
@@ -166,8 +126,8 @@ def _growing(transcript: Transcript, client: int, prior: Array) -> Iterator[_Sta
             rows = transcript.clients * transcript.features
             joint = LinearSystem(np.zeros((rows, 0)), np.zeros((transcript.features, 0)))
             for earlier in sums[:-1]:
-                joint = _with_sum(joint, earlier, transcript.weights, prior)
-        joint = _with_sum(joint, one, transcript.weights, prior)
+                joint = _with_sum(joint, earlier, transcript.weights)
+        joint = _with_sum(joint, one, transcript.weights)
         yield _Stage(None, joint)
 
 
@@ -184,8 +144,7 @@ def mean_system(transcript: Transcript, client: int, rounds: int | None = None) 
     Raises InvalidInput: no sums, or sums over changing clients: `pooled` then singles out each of
     them.
     """
-    chosen = transcript.until(rounds)
-    *_, everything = _growing(chosen, client, _start(None, chosen.features))
+    *_, everything = _growing(transcript.until(rounds), client)
     require(
         everything.mean is not None,
         "The clients in the sums change from round to round, so they have no mean of their own to "
@@ -195,21 +154,19 @@ def mean_system(transcript: Transcript, client: int, rounds: int | None = None) 
     return everything.mean
 
 
-def _with_sum(system: LinearSystem, one: _Sum, weights: Array, prior: Array) -> LinearSystem:
-    """One more sum, in the unknowns ``sqrt(w_i) (S_i - prior)``."""
+def _with_sum(system: LinearSystem, one: _Sum, weights: Array) -> LinearSystem:
+    """One more sum, in the unknowns ``sqrt(w_i) S_i``."""
     features, columns = one.value.shape
     stack = np.zeros((len(weights), features, columns))
-    answer = one.value
     for member, frame in one.frames.items():
         stack[member] = one.weights[member] / np.sqrt(weights[member]) * frame
-        answer = answer - one.weights[member] * (prior @ frame)
-    grown = system.with_pair(stack.reshape(-1, columns), answer)
+    grown = system.with_pair(stack.reshape(-1, columns), one.value)
     # Seen from the frames: scaled by a weight they are no float32 numbers any more.
     single = all(is_single_precision(frame) for frame in one.frames.values())
     return replace(grown, single_precision=system.single_precision and single)
 
 
-def _least(system: LinearSystem, transcript: Transcript, client: int, prior: Array) -> Estimate:
+def _least(system: LinearSystem, transcript: Transcript, client: int) -> Estimate:
     """One client's part of the least-norm solution for all clients at once."""
     features = transcript.features
     left, sigma, right = np.linalg.svd(system.probes, full_matrices=False)
@@ -219,4 +176,4 @@ def _least(system: LinearSystem, transcript: Transcript, client: int, prior: Arr
     step /= np.sqrt(transcript.weights[client])
     # Directions in which the equations single this client out from all others.
     told = np.linalg.svd(rows, compute_uv=False) > 1.0 - _ALONE
-    return prior + 0.5 * (step + step.T), int(told.sum())
+    return 0.5 * (step + step.T), int(told.sum())

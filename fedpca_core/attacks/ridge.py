@@ -9,15 +9,12 @@ given it is chosen by the likelihood of the messages themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.linear import Estimate, follow
-from fedpca_core.attacks.linear_system import Decomposition, growing, read
-from fedpca_core.attacks.symmetric import filtered, symmetric_prior
+from fedpca_core.attacks.linear import Reading, filtered, symmetric_prior
+from fedpca_core.attacks.linear_system import Decomposition, read
 from fedpca_core.errors import require
 from fedpca_core.protocol.transcript import Transcript
 
@@ -35,9 +32,8 @@ def ridge(
     *,
     trace: float | None = None,
     strength: float | None = None,
-    noise: float | None = None,
 ) -> Array:
-    """Reconstruct one client's S_i from noisy messages, shrunk towards a public guess.
+    """One client's S_i from noisy messages, shrunk towards a public guess, symmetric.
 
     Parameters
     ----------
@@ -52,69 +48,36 @@ def ridge(
     strength : float, optional
         lambda. When left out it maximises the likelihood of the messages under independent
         Gaussian entries of ``S - S_0`` and of the noise, from the transcript alone.
-    noise : float, optional
-        Publicly known standard deviation of the noise on each uploaded entry; fitted when left
-        out. Used only to choose the strength.
-
-    Returns
-    -------
-    (features, features) float64, symmetric
     """
-    known = _prior(prior, trace, transcript.features)
-    _check(strength, noise)
-    return _solve(read(transcript, client, rounds).decompose(known), known, trace, strength, noise)
+    reading = shrunk(transcript.features, prior, trace, strength)
+    return reading.of(read(transcript, client, rounds))[0]
 
 
-def ridge_rounds(
-    transcript: Transcript,
-    client: int = 0,
-    rounds: int | None = None,
+def shrunk(
+    features: int,
     prior: Array | None = None,
-    *,
     trace: float | None = None,
     strength: float | None = None,
-    noise: float | None = None,
-) -> Iterator[Estimate]:
-    """`ridge` after each round, the strength chosen anew each time unless given."""
-    known = _prior(prior, trace, transcript.features)
-    _check(strength, noise)
-    return follow(
-        growing(transcript, client, rounds),
-        lambda system: system.decompose(known),
-        lambda decomposition: _solve(decomposition, known, trace, strength, noise),
-    )
-
-
-def _prior(prior: Array | None, trace: float | None, features: int) -> Array:
-    known = symmetric_prior(prior, features)
-    if known is not None:
-        return known
-    return np.zeros((features, features)) if trace is None else scaled_identity(features, trace)
-
-
-def _check(strength: float | None, noise: float | None) -> None:
+) -> Reading:
+    """How `ridge` reads."""
     require(
         strength is None or strength >= 0,
         f"The strength of the ridge must be at least 0, not {strength}; "
         "leave it out to have it chosen.",
     )
-    require(
-        noise is None or noise > 0,
-        f"The noise of the ridge must be a positive standard deviation, not {noise}; "
-        "leave it out when it is unknown.",
-    )
+    known = symmetric_prior(prior, features)
+    if known is None:
+        known = np.zeros((features, features))
+        known = known if trace is None else scaled_identity(features, trace)
+    return Reading(known, lambda found: _solve(found, known, trace, strength))
 
 
 def _solve(
-    found: Decomposition,
-    prior: Array,
-    trace: float | None,
-    strength: float | None,
-    noise: float | None,
+    found: Decomposition, prior: Array, trace: float | None, strength: float | None
 ) -> Array:
     if not len(found.sigma):
         return prior
-    chosen = _likeliest(found, len(prior), noise) if strength is None else strength
+    chosen = _likeliest(found, len(prior)) if strength is None else strength
     sigma = found.sigma
     seen_twice = found.inner * sigma
     weights = sigma[:, None] ** 2 + sigma**2
@@ -135,7 +98,7 @@ def _solve(
     return estimate + (missing / total) * share if total > _OPEN else estimate
 
 
-def _likeliest(found: Decomposition, features: int, noise: float | None) -> float:
+def _likeliest(found: Decomposition, features: int) -> float:
     """Strength of greatest marginal likelihood.
 
     With entries of ``S - S_0`` of variance tau^2 on the diagonal and tau^2/2 off it (what the
@@ -158,11 +121,7 @@ def _likeliest(found: Decomposition, features: int, noise: float | None) -> floa
     pure_noise = found.unexplained + float(across.sum())
     scale = float(sigma[0]) ** 2
     growth = 1.0 + weights / (scale * _GRID[:, None])
-    shrunk = (squares / growth).sum(axis=1) + pure_noise
+    left = (squares / growth).sum(axis=1) + pure_noise
     volume = (counts * np.log(growth)).sum(axis=1)
-    if noise is None:
-        tiny = np.finfo(np.float64).tiny
-        misfit = found.equations * np.log(np.maximum(shrunk, tiny))
-    else:
-        misfit = shrunk / noise**2
+    misfit = found.equations * np.log(np.maximum(left, np.finfo(np.float64).tiny))
     return scale * float(_GRID[np.argmin(misfit + volume)])

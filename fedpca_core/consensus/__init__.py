@@ -9,20 +9,3 @@ from fedpca_core.consensus.generators import logistic, quadratics, ridge, scalar
 from fedpca_core.consensus.methods import ConsensusMethod, FedAvg, InexactUzawa, ProxSkip, State
 from fedpca_core.consensus.problems import ConsensusProblem, Logistic, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
-
-__all__ = [
-    "ConsensusMethod",
-    "ConsensusProblem",
-    "ConsensusTrace",
-    "FedAvg",
-    "InexactUzawa",
-    "Logistic",
-    "ProxSkip",
-    "Quadratic",
-    "State",
-    "logistic",
-    "quadratics",
-    "ridge",
-    "run",
-    "scalar_pair",
-]

@@ -5,8 +5,9 @@ Where a printed claim fails, the corrected one follows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -64,16 +65,17 @@ def _worst(pairs: Callable[[float, float], list[Pair]]) -> Measure:
     return measure
 
 
-def _theorem_1(low: float, high: float) -> list[Pair]:
-    return [(bounds.theorem_1(low, high, r), bounds.uzawa_exact(low, high, r)) for r in PENALTIES]
-
-
-def _theorem_3(low: float, high: float) -> list[Pair]:
-    return [
-        (bounds.theorem_3(low, high, r, n), bounds.uzawa_steps(low, high, r, n))
-        for r in PENALTIES
-        for n in STEPS
-    ]
+def _over(
+    claim: Callable[..., float],
+    method: Callable[..., InexactUzawa],
+    penalties: Sequence[float] = PENALTIES,
+    steps: Sequence[int] = (),
+) -> Measure:
+    """The worst of a tuning over all penalties, and numbers of steps where it takes steps."""
+    chosen = list(product(penalties, steps)) if steps else [(r,) for r in penalties]
+    return _worst(
+        lambda low, high: [(claim(low, high, *one), method(low, high, *one)) for one in chosen]
+    )
 
 
 def _corollary_1(corrected: bool) -> Measure:
@@ -96,21 +98,15 @@ def _theorem_4_one(problem: Quadratic, low: float, high: float) -> Iterator[Case
             yield Case(claimed, operators.augmented_norm(problem, r, step))
 
 
-def _theorem_4_two(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
-    for r in PENALTIES[1:]:
-        yield Case(bounds.theorem_4_two(high, r), operators.augmented_norm(problem, r, r))
+def _augmented(
+    claim: Callable[[float, float, float], float], step: Callable[[float, float, float], float]
+) -> Measure:
+    """AL-Uzawa with a dual step for each penalty."""
 
-
-def _theorem_4_three(corrected: bool) -> Measure:
     def measure(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
         for r in PENALTIES[1:]:
-            if corrected:
-                claimed = bounds.theorem_4_three(low, high, r)
-                step = bounds.dual_step_1(low, high, r)
-            else:
-                claimed = bounds.theorem_4_three_printed(low, high, r)
-                step = bounds.theorem_4_three_step(low, high, r)
-            yield Case(claimed, operators.augmented_norm(problem, r, step))
+            norm = operators.augmented_norm(problem, r, step(low, high, r))
+            yield Case(claim(low, high, r), norm)
 
     return measure
 
@@ -130,34 +126,9 @@ def _theorem_4_points(corrected: bool) -> Measure:
     return measure
 
 
-def _theorem_6(corrected: bool) -> Measure:
-    share = 1.0 if corrected else 0.5
-
-    def pairs(low: float, high: float) -> list[Pair]:
-        return [
-            (bounds.theorem_6(low, high, r), InexactUzawa(r, share * (r + low))) for r in PENALTIES
-        ]
-
-    return _worst(pairs)
-
-
 def _theorem_7(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
     for r in PENALTIES[1:]:
         yield Case(bounds.theorem_7(low, r), operators.matrix_step_norm(problem, r))
-
-
-def _theorem_9(low: float, high: float) -> list[Pair]:
-    return [
-        (bounds.theorem_9(low, high, r, n), bounds.uzawa_nine(low, high, r, n))
-        for r in PENALTIES[1:]
-        for n in STEPS
-    ]
-
-
-def _theorem_10(low: float, high: float) -> list[Pair]:
-    return [
-        (bounds.theorem_9(low, high, 0.0, n), bounds.uzawa_nine(low, high, 0.0, n)) for n in STEPS
-    ]
 
 
 def _theorem_9_second(corrected: bool) -> Measure:
@@ -172,17 +143,6 @@ def _theorem_9_second(corrected: bool) -> Measure:
         yield Case(claimed, float(measured[0]))
 
     return measure
-
-
-def _corollary_2(low: float, high: float) -> list[Pair]:
-    return [(bounds.corollary_2(low, high), bounds.scaffnew(high, 1))]
-
-
-def _theorem_11(low: float, high: float) -> list[Pair]:
-    return [
-        (bounds.theorem_11(low, high, r), bounds.admm(r))
-        for r in (*PENALTIES[1:], float(np.sqrt(low * high)))
-    ]
 
 
 def _theorem_12(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
@@ -202,22 +162,30 @@ def _spectral(low: float, high: float) -> list[Pair]:
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
-        "Theorem 1", "exact solve, ω*(r)", "√(((L−λ)/(2r+L+λ))² + (r/(r+λ))²)", _worst(_theorem_1)
+        "Theorem 1", "exact solve, ω*(r)", "√(((L−λ)/(2r+L+λ))² + (r/(r+λ))²)",
+        _over(bounds.theorem_1, bounds.uzawa_exact),
     ),
-    Claim("Theorem 3", "n gradient steps, ω*, γ*", "ρ_GS + 2((L−λ)/(2r+L+λ))ⁿ", _worst(_theorem_3)),
+    Claim(
+        "Theorem 3", "n gradient steps, ω*, γ*", "ρ_GS + 2((L−λ)/(2r+L+λ))ⁿ",
+        _over(bounds.theorem_3, bounds.uzawa_steps, steps=STEPS),
+    ),
     Claim("Corollary 1", "r = 0, ω = λ/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(False)),
     Claim(
         "Corollary 1", "r = 0, ω = L/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(True),
         printed=False,
     ),
     Claim("Theorem 4(1)", "AL-Uzawa, 0 < ω < 2/ρ(S_r)", "ρ(I − ωS_r)", _theorem_4_one),
-    Claim("Theorem 4(2)", "AL-Uzawa, ω = r", "1/(1 + r/L)", _theorem_4_two),
     Claim(
-        "Theorem 4(3)", "AL-Uzawa, ω = 2/(λ/(1+λr) + L/(1+Lr))", "(L−λ)/(L+λ+2Lλr)",
-        _theorem_4_three(False),
+        "Theorem 4(2)", "AL-Uzawa, ω = r", "1/(1 + r/L)",
+        _augmented(lambda low, high, r: bounds.theorem_4_two(high, r), lambda low, high, r: r),
     ),
     Claim(
-        "Theorem 4(3)", "AL-Uzawa, ω*(r)", "(L−λ)/(2r+L+λ)", _theorem_4_three(True), printed=False
+        "Theorem 4(3)", "AL-Uzawa, ω = 2/(λ/(1+λr) + L/(1+Lr))", "(L−λ)/(L+λ+2Lλr)",
+        _augmented(bounds.theorem_4_three_printed, bounds.theorem_4_three_step),
+    ),
+    Claim(
+        "Theorem 4(3)", "AL-Uzawa, ω*(r)", "(L−λ)/(2r+L+λ)",
+        _augmented(bounds.theorem_4_three, bounds.dual_step_1), printed=False,
     ),
     Claim("Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ |E₀|", _theorem_4_points(False)),
     Claim(
@@ -226,11 +194,13 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "Theorem 6", "exact solve, ω = (r+λ)/2 ≤ r+λ",
-        "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)", _theorem_6(False),
+        "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
+        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, 0.5 * (r + low))),
     ),
     Claim(
         "Theorem 6", "exact solve, ω = r+λ only",
-        "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)", _theorem_6(True), printed=False,
+        "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
+        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, r + low)), printed=False,
     ),
     Claim("Theorem 7", "exact solve, matrix step A + rI", "r/(r+λ)", _theorem_7),
     Claim(
@@ -239,9 +209,13 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "Theorem 9, first", "n gradient steps, γ₁, ω₉",
-        "√((δⁿ+(1−δⁿ)r/(r+λ))² + ((k−1)/(k+1))²)", _worst(_theorem_9),
+        "√((δⁿ+(1−δⁿ)r/(r+λ))² + ((k−1)/(k+1))²)",
+        _over(bounds.theorem_9, bounds.uzawa_nine, PENALTIES[1:], STEPS),
     ),
-    Claim("Theorem 10", "the same at r = 0", "√(δ²ⁿ + ((k−1)/(k+1))²)", _worst(_theorem_10)),
+    Claim(
+        "Theorem 10", "the same at r = 0", "√(δ²ⁿ + ((k−1)/(k+1))²)",
+        _over(bounds.theorem_9, bounds.uzawa_nine, (0.0,), STEPS),
+    ),
     Claim(
         "Theorem 9, second", "r = 0, δⁿ = 1−1/√κ, one round", "1 − 1/√κ", _theorem_9_second(False)
     ),
@@ -249,8 +223,19 @@ CLAIMS: tuple[Claim, ...] = (
         "Theorem 9, second", "the same, asymptotic rate", "1 − 1/√κ", _theorem_9_second(True),
         printed=False,
     ),
-    Claim("Corollary 2", "n = 1, γ = 1/L, ω = L", "1 − 1/κ", _worst(_corollary_2)),
-    Claim("Theorem 11", "ADMM, ω = r", "1/√(1+min(½, 2λ/(r+2L²/r)))", _worst(_theorem_11)),
+    Claim(
+        "Corollary 2", "n = 1, γ = 1/L, ω = L", "1 − 1/κ",
+        _worst(lambda low, high: [(bounds.corollary_2(low, high), bounds.scaffnew(high, 1))]),
+    ),
+    Claim(
+        "Theorem 11", "ADMM, ω = r", "1/√(1+min(½, 2λ/(r+2L²/r)))",
+        _worst(
+            lambda low, high: [
+                (bounds.theorem_11(low, high, r), bounds.admm(r))
+                for r in (*PENALTIES[1:], float(np.sqrt(low * high)))
+            ]
+        ),
+    ),
     Claim("Theorem 12", "ProxSkip, expected square", "1 − min(γλ, p²)", _theorem_12),
     Claim("ρ_spec", "our bound, any tuning", "max √(a(μ)² + b(μ)²)", _worst(_spectral)),
 )  # fmt: skip

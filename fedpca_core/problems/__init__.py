@@ -14,25 +14,3 @@ from fedpca_core.problems.spiked import spiked_covariance
 from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.problems.table import from_table
 from fedpca_core.problems.table_cleaning import TableReport, clean_table
-
-__all__ = [
-    "DIAL",
-    "LIVE_RESOLUTION",
-    "ClientData",
-    "PersonalProblem",
-    "Problem",
-    "SourceRelease",
-    "TableReport",
-    "Trust",
-    "block_model",
-    "clean_table",
-    "decay_spectrum",
-    "from_records",
-    "from_table",
-    "images",
-    "personal",
-    "read_csv",
-    "samples_per_client",
-    "spiked_covariance",
-    "without_record",
-]

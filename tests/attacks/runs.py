@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import fedpca_core as fp
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear import AttackPath, Estimate
+from fedpca_core.attacks.linear import Estimate
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 
@@ -49,6 +49,14 @@ def relative(estimate: Array, target: Array) -> float:
     return float(np.linalg.norm(estimate - target) / np.linalg.norm(target))
 
 
-def followed(rounds: Callable[..., Iterator[Estimate]], *given: Any, **options: Any) -> AttackPath:
+class AttackPath(NamedTuple):
+    """An attack repeated after every round, the start first."""
+
+    estimates: Array
+    ranks: Array
+
+
+def followed(rounds: Iterator[Estimate]) -> AttackPath:
     """All rounds of an attack at once."""
-    return AttackPath.of(rounds(*given, **options))
+    estimates, ranks = zip(*rounds, strict=True)
+    return AttackPath(np.stack(estimates), np.array(ranks))

@@ -7,6 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core import attacks
+from fedpca_core.attacks.linear import completion
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import images, without_record
 from fedpca_core.problems.problem import from_blocks
@@ -103,7 +104,7 @@ def test_an_image_that_joins_is_seen():
     before = without_record(after, 3, 11)
     runs = [transcript(of, fp.SSI(5), 30) for of in (before, after)]
     counts = [attacks.records_behind(run, 3) for run in runs]
-    paths = [followed(attacks.symmetric_rounds, run, 3).estimates for run in runs]
+    paths = [followed(completion().after_each(run, 3)).estimates for run in runs]
     found = attacks.differencing(*paths, *counts)
     assert found.records.shape == (31, 64)
     assert cosine(found.records[-1], after.blocks[3][:, 11]) > 0.999

@@ -8,7 +8,9 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks import baselines, scores
+from fedpca_core.attacks.linear import completion, smallest
 from fedpca_core.attacks.linear_system import CUTOFFS, read
+from fedpca_core.attacks.ridge import shrunk
 from fedpca_core.errors import InvalidInput
 from tests.attacks.runs import faps, followed, problem, relative, transcript, truth
 
@@ -61,17 +63,24 @@ def test_symmetric_equals_its_closed_form_and_keeps_the_trace(ssi):
 
 def test_structure_helps_at_every_round(ssi):
     private = truth(problem())
-    linear = scores.relative_errors(followed(attacks.linear_rounds, ssi).estimates, private)
-    path = followed(attacks.symmetric_rounds, ssi, trace=float(np.trace(private)))
+    linear = scores.relative_errors(followed(smallest().after_each(ssi, 0)).estimates, private)
+    path = followed(completion(trace=float(np.trace(private))).after_each(ssi, 0))
     symmetric = scores.relative_errors(path.estimates, private)
     assert (symmetric[1:10] < 0.9 * linear[1:10]).all()
     assert symmetric[-1] < linear[-1]
 
 
-@pytest.mark.parametrize("name", ["linear", "symmetric", "ridge"])
-def test_paths_equal_the_single_calls(name):
+@pytest.mark.parametrize(
+    ("attack", "reading"),
+    [
+        (attacks.linear, smallest()),
+        (attacks.symmetric, completion()),
+        (attacks.ridge, shrunk(20)),
+    ],
+)
+def test_paths_equal_the_single_calls(attack, reading):
     run = transcript(problem(20, 60), fp.SSI(3), 14, participation=0.6)
-    attack, path = getattr(attacks, name), followed(getattr(attacks, f"{name}_rounds"), run, 2)
+    path = followed(reading.after_each(run, 2))
     assert path.estimates.shape == (15, 20, 20)
     for rounds in (3, 4, 7, 14):
         if len(run.until(rounds).seen(2)):
@@ -82,7 +91,7 @@ def test_paths_equal_the_single_calls(name):
 
 
 def test_the_rank_says_how_many_directions_are_known(ssi):
-    assert followed(attacks.linear_rounds, ssi).ranks.tolist() == [
+    assert followed(smallest().after_each(ssi, 0)).ranks.tolist() == [
         min(5 * k, 50) for k in range(21)
     ]
 
@@ -90,14 +99,14 @@ def test_the_rank_says_how_many_directions_are_known(ssi):
 def test_long_runs_are_compressed_without_losing_what_was_seen():
     run = transcript(problem(12, 60), fp.SSI(2), 60)
     private = truth(problem(12, 60))
-    errors = scores.relative_errors(followed(attacks.symmetric_rounds, run).estimates, private)
+    errors = scores.relative_errors(followed(completion().after_each(run, 0)).estimates, private)
     assert errors[5] > 1e-2
     assert errors[-1] < 1e-12
 
 
 def test_only_rounds_with_one_product_count_for_local_power():
     run = transcript(problem(20, 80), fp.LocalPower(4), 30)
-    path = followed(attacks.linear_rounds, run)
+    path = followed(smallest().after_each(run, 0))
     private = truth(problem(20, 80))
     assert relative(path.estimates[3], private) > 0.5  # no single product yet
     assert path.ranks[3] == 12 and path.ranks[4] == 4
@@ -119,7 +128,7 @@ def test_directions_below_the_rounding_of_the_messages_are_left_out(monkeypatch)
     of = fp.problems.decay_spectrum(150, [300] * 3, decay=1.05, seed=0)
     run = transcript(of, fp.SSI(5), 40)
     assert relative(attacks.linear(run), truth(of)) < 0.05
-    assert followed(attacks.linear_rounds, run).ranks[-1] < 150
+    assert followed(smallest().after_each(run, 0)).ranks[-1] < 150
     monkeypatch.setitem(CUTOFFS, "float64", 1e-18)
     assert relative(attacks.linear(run), truth(of)) > 1
 
@@ -160,15 +169,6 @@ def test_the_stated_trace_is_kept_by_ridge_and_helps():
     assert relative(with_trace, private) < 0.8 * relative(attacks.ridge(run, prior=prior), private)
 
 
-def test_known_noise_and_fitted_noise_choose_alike():
-    private = truth(problem())
-    trace = float(np.trace(private))
-    run = transcript(problem(), fp.SSI(5), 20, channel=fp.Channel(upload_noise=0.05))
-    entry = 0.05 * float(np.sqrt(np.mean([(y**2).mean() for _, y in run.pairs(0)])))
-    stated = relative(attacks.ridge(run, trace=trace, noise=entry), private)
-    assert stated == pytest.approx(relative(attacks.ridge(run, trace=trace), private), rel=0.1)
-
-
 def test_before_any_message_the_answer_is_the_prior(ssi):
     prior = np.diag(np.arange(50.0))
     for attack in (attacks.linear, attacks.symmetric, attacks.ridge):
@@ -196,7 +196,5 @@ def test_attacks_say_which_messages_they_lack(attack, ssi):
 def test_ridge_refuses_nonsense(ssi):
     with pytest.raises(InvalidInput, match="strength of the ridge must be at least 0, not -1"):
         attacks.ridge(ssi, strength=-1)
-    with pytest.raises(InvalidInput, match="positive standard deviation, not 0"):
-        attacks.ridge(ssi, noise=0)
     with pytest.raises(InvalidInput, match="stated trace must be a positive number, not -2"):
         attacks.ridge(ssi, trace=-2)

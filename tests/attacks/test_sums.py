@@ -24,7 +24,7 @@ def test_no_attack_on_sums_beats_the_pooled_mean(seed):
     run = transcript(of, fp.SSI(5), 20, seed, channel=SECURE)
     pooled = simulation_only.pooled_mean(of.client_data.dense(), of.client_data.weights)
     best = relative(pooled, private)
-    path = followed(attacks.pooled_rounds, run, trace=float(np.trace(of.covariance)))
+    path = followed(attacks.pooled_rounds(run))
     errors = [relative(estimate, private) for estimate in path.estimates]
     assert min(errors) > 0.95 * best
     assert errors[-1] == pytest.approx(best, rel=1e-6)  # and it does reach the pooled mean
@@ -32,7 +32,7 @@ def test_no_attack_on_sums_beats_the_pooled_mean(seed):
 
 def test_the_pooled_path_equals_the_single_calls():
     run = transcript(SMALL, fp.SSI(3), 12, channel=SECURE, participation=0.5)
-    path = followed(attacks.pooled_rounds, run, 1)
+    path = followed(attacks.pooled_rounds(run, 1))
     for rounds in (5, 12):
         single = attacks.pooled(run, 1, rounds)
         np.testing.assert_allclose(path.estimates[rounds], single, atol=1e-12)

@@ -25,11 +25,11 @@ import numpy as np
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
+from fedpca_core.attacks.linear import symmetric_prior
 from fedpca_core.attacks.linear_system import check_client
 from fedpca_core.attacks.replay.least_squares import Fit
 from fedpca_core.attacks.replay.search import Evaluation, Search
 from fedpca_core.attacks.replay.setup import Setup
-from fedpca_core.attacks.symmetric import symmetric_prior
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript

@@ -146,7 +146,7 @@ class Use:
         }
         plain = all(isinstance(value, int | float | str | bool) for value in changed.values())
         name = type(made).__name__
-        if not plain or name not in algorithms.__all__:
+        if not plain or not hasattr(algorithms, name):
             return repr(self.method)
         given = "".join(f", {key}={value!r}" for key, value in changed.items())
         return f"fp.{name}({self.settings.components}{given})"
