@@ -85,7 +85,6 @@ def in_words(delta: float, clipped: str, public: Sequence[str]) -> str:
 
     Parameters
     ----------
-    delta : float
     clipped : str
         At which norm records are clipped.
     public : sequence of str
@@ -279,11 +278,8 @@ def meanings(stated: Guarantee, samples: int) -> dict[str, Guarantee]:
     samples : int
         Records of the largest client: a client's guarantee is that of the one with most to lose.
 
-    Returns
-    -------
-    dict of str to Guarantee
-        By what may be replaced, the mildest first; persons only where a client holds more records
-        than they.
+    Returns dict of str to Guarantee: by what may be replaced, the mildest first; persons only where
+    a client holds more records than they.
     """
     persons = {
         f"a person with {held} records": stated.for_unit(Unit(held), samples)

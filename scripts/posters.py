@@ -91,11 +91,8 @@ def poster(preset: Preset, live: str, turned: bool = True) -> str:
     turned : bool
         Take along what the dials of the front page do.
 
-    Raises
-    ------
-    InvalidInput
-        Data are missing (`MissingData`), a study refuses, the page shows something else than the
-        whole run, or nothing, or the file would be too large.
+    Raises InvalidInput: data are missing (`MissingData`), a study refuses, the page shows something
+    else than the whole run, or nothing, or the file would be too large.
     """
     settings = preset.settings
     for study in studies_of(settings):
@@ -160,10 +157,7 @@ def shown(context: Any, file: Path, width: int = 1440) -> Any:
     context : playwright.sync_api.BrowserContext
         Offline, so that whatever a poster asked for would be missed.
 
-    Raises
-    ------
-    InvalidInput
-        Something is not drawn, asked for, or wrong in the page's own eyes.
+    Raises InvalidInput: something is not drawn, asked for, or wrong in the page's own eyes.
     """
     from playwright.sync_api import TimeoutError as TooLate
 

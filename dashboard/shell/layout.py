@@ -84,7 +84,6 @@ def small_table(
 
     Parameters
     ----------
-    table : pandas.DataFrame
     label : str
         What the table holds, for screen readers.
     wrapped : sequence of str

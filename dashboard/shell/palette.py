@@ -69,10 +69,7 @@ def style(name: str) -> Style:
         Key or title of a registered method, a key of `ROLES`, ``"series N"`` with N counted from
         0, or ``#rrggbb`` (used as it is in both schemes).
 
-    Raises
-    ------
-    InvalidInput
-        If the name is none of these.
+    Raises InvalidInput: if the name is none of these.
     """
     found = method(name)
     if found is not None:

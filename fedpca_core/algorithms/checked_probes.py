@@ -33,10 +33,7 @@ def checked_probe(frames: Array, answered: Array | None = None) -> Array:
     answered : (present, features, width) float64, optional
         What each client has answered before, orthonormal or zero columns.
 
-    Raises
-    ------
-    InvalidInput
-        Columns that are not orthonormal, or not orthogonal to earlier probes.
+    Raises InvalidInput: columns that are not orthonormal, or not orthogonal to earlier probes.
     """
     unit = np.eye(frames.shape[-1])
     departure = _largest(transpose(frames) @ frames - unit)

@@ -39,7 +39,6 @@ class GlobalAveraging(Algorithm):
 
     Parameters
     ----------
-    components : int
     noise_variance : float
         Variance of the measurement noise; data variance is 1.
     step : float

@@ -53,11 +53,9 @@ def within_budget(frame: Array, made: Array, width: int, products: int) -> Array
     width, products : int
         Columns and products that the noise was calibrated to.
 
-    Raises
-    ------
-    InvalidInput
-        More products or columns than that, or a frame whose columns are not orthonormal: all would
-        release more than was accounted, so no machine answers, whatever the server is.
+    Raises InvalidInput: more products or columns than that, or a frame whose columns are not
+    orthonormal: all would release more than was accounted, so no machine answers, whatever the
+    server is.
     """
     require(
         bool((made <= products).all()),

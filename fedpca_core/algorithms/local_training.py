@@ -35,7 +35,6 @@ class LocalTraining(Algorithm):
 
     Parameters
     ----------
-    components : int
     step : float
         In units of 1/lambda_1(S_i), which each client computes from its own data.
     """

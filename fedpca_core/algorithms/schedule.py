@@ -17,15 +17,9 @@ def synchronisation_times(products: int, period: int, decay: bool = True) -> tup
     decay : bool
         Gaps p, p-1, ..., 2, 1, 1, ... instead of p, p, p, ...
 
-    Returns
-    -------
-    tuple of int
-        Increasing times in 1..T; T itself need not be among them.
+    Returns tuple of int: increasing times in 1..T; T itself need not be among them.
 
-    Raises
-    ------
-    InvalidInput
-        Fewer than 1 product or a period outside 1..T.
+    Raises InvalidInput: fewer than 1 product or a period outside 1..T.
     """
     require(products >= 1, f"A run makes at least 1 local product, not {products}.")
     require(

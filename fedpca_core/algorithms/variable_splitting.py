@@ -62,10 +62,7 @@ class VariableSplitting(Algorithm):
         J, products with S_i a round.
     constraint : {"stiefel", "free"}
 
-    Raises
-    ------
-    InvalidInput
-        During a run with free X_i that diverges, when its entries overflow.
+    Raises InvalidInput: during a run with free X_i that diverges, when its entries overflow.
     """
 
     uploads: ClassVar[Uploads] = Uploads.UPDATE

@@ -81,10 +81,7 @@ def training(
     local_epochs : int
         Passes over a client's own records in a round, in batches of 64.
 
-    Raises
-    ------
-    InvalidInput
-        The problem kept no records; impossible numbers.
+    Raises InvalidInput: the problem kept no records; impossible numbers.
     """
     require(rounds >= 1, f"Training needs at least 1 round, not {rounds}.")
     require(local_epochs >= 1, f"Training needs at least 1 local epoch, not {local_epochs}.")
@@ -191,9 +188,7 @@ def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floa
     flat : (clients, parameters)
     batch : (clients, records, features)
 
-    Returns
-    -------
-    (clients,) losses, (clients, parameters) gradients
+    Returns (clients,) losses, (clients, parameters) gradients.
     """
     matrices = _split(layers, flat)
     activations = _forward(matrices, batch)

@@ -110,10 +110,7 @@ def evaluate(
     areas : (auc, average precision), optional
         Where they are known from before: they do not depend on the threshold.
 
-    Raises
-    ------
-    InvalidInput
-        Only one class, lengths that differ, scores that are not finite.
+    Raises InvalidInput: only one class, lengths that differ, scores that are not finite.
     """
     _check(attack, scores)
     alarm = scores > threshold

@@ -26,9 +26,7 @@ def score(records: Array, frame: Array | None) -> Array:
     frame : (features, components) float64 with orthonormal columns, or None
         None scores the squared length ``||x||^2``: nothing learnt.
 
-    Returns
-    -------
-    (records,) float64, at least 0
+    Returns (records,) float64, at least 0.
     """
     lengths = np.einsum("ij,ij->i", records, records)
     if frame is None:

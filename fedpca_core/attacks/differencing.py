@@ -72,10 +72,7 @@ def differencing(
     records_before, records_after : int
         Public counts of the records behind them; see `records_behind`.
 
-    Raises
-    ------
-    InvalidInput
-        Counts that do not differ by exactly one.
+    Raises InvalidInput: counts that do not differ by exactly one.
     """
     require(
         abs(records_after - records_before) == 1,

@@ -57,16 +57,10 @@ def joined(
     noise : float
         Stated relative standard deviation of noise on uploads.
 
-    Returns
-    -------
-    Factor
-        ``samples`` is k: ``attacks.records(factor, ...)`` goes on from here.
+    Returns Factor: ``samples`` is k: ``attacks.records(factor, ...)`` goes on from here.
 
-    Raises
-    ------
-    InvalidInput
-        As many records before as after, messages that cannot be read, or two runs that were not
-        asked any direction in common.
+    Raises InvalidInput: as many records before as after, messages that cannot be read, or two runs
+    that were not asked any direction in common.
     """
     counts = records_behind(before, client), records_behind(after, client)
     change = abs(counts[1] - counts[0])

@@ -72,11 +72,8 @@ def linear(
     prior : (features, features) float64, optional
         The answer is the matrix nearest to this that explains the messages; zero when left out.
 
-    Raises
-    ------
-    InvalidInput
-        Unknown client, or the messages it needs are missing (secure aggregation, not recorded,
-        uploads that are not answers to a frame).
+    Raises InvalidInput: unknown client, or the messages it needs are missing (secure aggregation,
+    not recorded, uploads that are not answers to a frame).
     """
     reading = smallest(check_prior(prior, transcript.features))
     return reading.of(read(transcript, client, rounds))[0]

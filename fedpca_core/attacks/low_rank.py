@@ -86,10 +86,7 @@ def low_rank(
     noise : float
         Stated relative standard deviation of noise on uploads (as in `Channel`).
 
-    Raises
-    ------
-    InvalidInput
-        Unknown client, missing messages, or no round at all.
+    Raises InvalidInput: unknown client, missing messages, or no round at all.
     """
     require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
     path: list[LowRankReading] = []

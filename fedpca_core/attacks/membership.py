@@ -79,9 +79,7 @@ def matrix_scores(released: Array, first: Array, second: Array, noise: Array) ->
     noise : (clients,) float64
         nu_i.
 
-    Returns
-    -------
-    (clients,) float64
+    Returns (clients,) float64.
     """
     _check_noise(float(np.min(noise)))
     off = released - 0.5 * (first + second)

@@ -22,10 +22,8 @@ def recover_samples(estimate: Array, samples: int) -> Array:
     samples : int
         m_i, which is public.
 
-    Returns
-    -------
-    (features, samples) float64
-        Orthogonal columns, largest first; the sum of each one's entries is not negative.
+    Returns (features, samples) float64: orthogonal columns, largest first; the sum of each one's
+    entries is not negative.
     """
     features = len(estimate)
     require(

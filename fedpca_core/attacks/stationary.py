@@ -115,10 +115,8 @@ def outside_path(
     At the limit ``Y_i = -grad f_i(Z) = 2 (I - ZZ^T) S_i Z``. The block ``Z^T S_i Z`` is invisible
     at that point. Exact at convergence; before it, as good as the consensus.
 
-    Returns
-    -------
-    list of (round, (features, components) float64, (features, components) float64)
-        The round, the polar factor of Z, and the product in its basis.
+    Returns list of (round, (features, components) float64, (features, components) float64): the
+    round, the polar factor of Z, and the product in its basis.
     """
     # The algorithms multiply f_i by N w_i (public), so that plain means have the right target.
     scale = transcript.clients * float(transcript.weights[client])
@@ -159,14 +157,9 @@ def fit_runs(
         Where the fit begins; by default a multiple of the identity of the size that the public
         penalty tells.
 
-    Returns
-    -------
-    Fitted
+    Returns Fitted.
 
-    Raises
-    ------
-    InvalidInput
-        As `participations`; more features than fit in memory.
+    Raises InvalidInput: as `participations`; more features than fit in memory.
     """
     runs = participations(transcript, algorithm, client, rounds)
     method = cast(ConsensusADMM, algorithm)

@@ -105,10 +105,7 @@ def run(
     accuracy : float
         Stop once |z - x*| <= accuracy |x*|.
 
-    Raises
-    ------
-    InvalidInput
-        No round, or a method that does not fit the problem.
+    Raises InvalidInput: no round, or a method that does not fit the problem.
     """
     require(rounds >= 1, f"A run needs at least 1 round, not {rounds}.")
     average = np.zeros(problem.features) if start is None else np.asarray(start, dtype=float)

@@ -35,9 +35,7 @@ def inverse_root(matrices: Array) -> Array | None:
     matrices : (..., size, size) float64
         Symmetric and positive definite; entries that are not finite (or a zero matrix) give None.
 
-    Returns
-    -------
-    (..., size, size) float64, or None
+    Returns (..., size, size) float64, or None.
     """
     unit = identity(matrices.shape[-1])
     scale = np.einsum("...ii->...", matrices)[..., None, None] / len(unit)

@@ -41,9 +41,7 @@ def orthonormalise(frames: Array) -> Array:
     ----------
     frames : (..., features, components) float64
 
-    Returns
-    -------
-    (..., features, components) float64
+    Returns (..., features, components) float64.
 
     Notes
     -----
@@ -161,10 +159,7 @@ def polar(frames: Array) -> Array:
     As the retraction of ``F = U + xi`` it equals the textbook form ``F (I + xi^T xi)^{-1/2}`` in
     exact arithmetic, and also removes whatever departure from orthonormality U has collected.
 
-    Raises
-    ------
-    InvalidInput
-        Entries that are not finite or whose squares overflow.
+    Raises InvalidInput: entries that are not finite or whose squares overflow.
 
     Notes
     -----

@@ -50,18 +50,12 @@ def predicted(trace: Trace, problem: Problem) -> pd.DataFrame:
     and uploads carry no noise (which a trace does not tell: the caller knows). Clients that hold
     noisy matrices lead to the leading space of these; errors are those to the honest one.
 
-    Returns
-    -------
-    DataFrame
-        Columns round, objective, kkt, relative_error, sin_theta and consensus_gap as in
-        `fedpca_core.metrics.frame`; the first row is the recorded state. It ends where the
-        rounding of messages moves the run as much as a round does.
+    Returns DataFrame: columns round, objective, kkt, relative_error, sin_theta and consensus_gap as
+    in `fedpca_core.metrics.frame`; the first row is the recorded state. It ends where the rounding
+    of messages moves the run as much as a round does.
 
-    Raises
-    ------
-    InvalidInput
-        Why nothing is predicted: no linear map is known, or the run kept too little, or it never
-        comes close.
+    Raises InvalidInput: why nothing is predicted: no linear map is known, or the run kept too
+    little, or it never comes close.
     """
     algorithm = trace.algorithm
     _check(trace)

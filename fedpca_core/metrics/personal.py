@@ -27,9 +27,7 @@ def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
     ----------
     estimates : (clients, features, components), or (features, components) for one shared model
 
-    Returns
-    -------
-    (clients,) float64, at least 1; a share between 0 and 1 for a visitor's own records
+    Returns (clients,) float64, at least 1; a share between 0 and 1 for a visitor's own records.
     """
     if problem.fresh is not None:
         return _missed_share(estimates, problem.fresh)
@@ -81,10 +79,8 @@ def angles_between(frames: Array) -> Array:
     ----------
     frames : (clients, features, components) float64, orthonormal columns
 
-    Returns
-    -------
-    (clients, clients) float64
-        Symmetric with a zero diagonal; angles below about 1e-6 degrees are not resolved.
+    Returns (clients, clients) float64: symmetric with a zero diagonal; angles below about 1e-6
+    degrees are not resolved.
     """
     clients = len(frames)
     rows, columns = np.triu_indices(clients, 1)

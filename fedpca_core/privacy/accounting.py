@@ -221,10 +221,7 @@ def noisy(
     remembers : bool
         The clients answer from memory what they were asked before.
 
-    Raises
-    ------
-    InvalidInput
-        The method cannot be accounted; the sentence says why.
+    Raises InvalidInput: the method cannot be accounted; the sentence says why.
     """
     if not accountable(method):
         raise InvalidInput(refusal(method).reason)

@@ -58,10 +58,8 @@ def decimal_steps(records: Array, digits: int = 6) -> Array:
     digits : int
         Most decimals that count as a grid.
 
-    Returns
-    -------
-    (features,) float64
-        1 for whole numbers, 0.1 for one decimal and so on; the smallest step for all others.
+    Returns (features,) float64: 1 for whole numbers, 0.1 for one decimal and so on; the smallest
+    step for all others.
     """
     steps = np.full(records.shape[1], 10.0**-digits)
     for places in range(digits, -1, -1):
@@ -81,9 +79,7 @@ def schema_bounds(records: Array) -> Array:
     ----------
     records : (records, features) float64
 
-    Returns
-    -------
-    (features, 2) float64
+    Returns (features, 2) float64.
     """
     codes = ((records == 0) | (records == 1)).all(axis=0)
     least = np.where((records >= 0).all(axis=0), 0.0, -np.inf)

@@ -47,10 +47,7 @@ def block_model(
         Whether rows get norm 1. Left as they are, they have a squared norm of their degree, and
         noise that is calibrated to norm 1 protects nothing.
 
-    Raises
-    ------
-    InvalidInput
-        Fewer than 4 nodes, no client, no network.
+    Raises InvalidInput: fewer than 4 nodes, no client, no network.
     """
     require(nodes >= 4, f"Two communities need at least 4 nodes, not {nodes}.")
     require(clients >= 1, f"There must be at least 1 client, not {clients}.")

@@ -167,9 +167,7 @@ class ClientData:
         active : (clients,) bool, optional
             Clients that really compute; rows of the others come back as zeros and cost nothing.
 
-        Returns
-        -------
-        (clients, features, columns) float64
+        Returns (clients, features, columns) float64.
         """
         everyone = active is None or active.all()
         if everyone and self._whole:
@@ -445,11 +443,8 @@ def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Arra
     judged : bool
         Whether sizes and variety of the values are judged; a refusal says something of them.
 
-    Raises
-    ------
-    InvalidInput
-        Fewer than two clients, an empty client, unequal numbers of features, NaN or infinite
-        entries, a client whose records are all the same, or data that are zero throughout.
+    Raises InvalidInput: fewer than two clients, an empty client, unequal numbers of features, NaN
+    or infinite entries, a client whose records are all the same, or data that are zero throughout.
     """
     require(
         len(blocks) >= 2,

@@ -52,16 +52,10 @@ def read_csv(
     missing : sequence of str
         Texts that stand for a missing value besides those pandas knows.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``attrs["reading"]`` says in words how the file was understood (separator, decimal mark,
-        encoding, header), where that is not plain.
+    Returns pandas.DataFrame: ``attrs["reading"]`` says in words how the file was understood
+    (separator, decimal mark, encoding, header), where that is not plain.
 
-    Raises
-    ------
-    InvalidInput
-        No such file, too large, empty, not text, not a table.
+    Raises InvalidInput: no such file, too large, empty, not text, not a table.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         content, title = bytes(source), name or "The file"

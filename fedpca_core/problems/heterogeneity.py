@@ -101,10 +101,7 @@ def exchange(
         The positions marked ``value`` and later pass their records on along its ring. A small move
         of the parameter therefore moves few records.
 
-    Returns
-    -------
-    list of (m_i,) int64
-        The records of each client.
+    Returns list of (m_i,) int64: the records of each client.
     """
     check_heterogeneity(value)
     return np.split(_exchanged(home, value, way), np.cumsum(sizes)[:-1])
@@ -245,9 +242,7 @@ def largest_norm(matrices: Array) -> float:
 def leading_scores(records: Array, directions: int) -> Array:
     """Coordinates of records (rows) along their leading principal directions.
 
-    Returns
-    -------
-    (records, min(features, directions)) float64
+    Returns (records, min(features, directions)) float64.
     """
     from scipy.linalg import eigh
     from scipy.sparse.linalg import svds

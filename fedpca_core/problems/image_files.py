@@ -84,10 +84,7 @@ def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Imag
     pixels : (records, side * side) float32, in [0, 1]
     classes : (records,) int64
 
-    Raises
-    ------
-    InvalidInput
-        An unknown name, a file that is not there or not as expected.
+    Raises InvalidInput: an unknown name, a file that is not there or not as expected.
     """
     stamp = file_stamp(name, folder)
     return _digits() if stamp is None else _from_file(name, *stamp)

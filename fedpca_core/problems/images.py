@@ -87,15 +87,9 @@ def images(
         The folder of data files; by default the one that the environment variable FEDPCA_DATA
         names, else the user's own, where the data command puts them.
 
-    Returns
-    -------
-    Problem
-        With ``image_shape`` set and pixels scaled to [0, 1].
+    Returns Problem: with ``image_shape`` set and pixels scaled to [0, 1].
 
-    Raises
-    ------
-    InvalidInput
-        Data that are not there, or sizes that do not fit.
+    Raises InvalidInput: data that are not there, or sizes that do not fit.
     """
     check_heterogeneity(heterogeneity)
     if clients is None:

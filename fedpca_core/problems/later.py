@@ -14,7 +14,6 @@ class Later(Sequence[Array]):
 
     Parameters
     ----------
-    clients : int
     make : callable
         Gives the blocks, (features, m_i) each; it must give the same whenever it is called.
     """

@@ -47,11 +47,8 @@ def read_moments(
         Norm at which every record is clipped, for an epsilon: cells are then read one by one, as
         by `read_whole_moments`.
 
-    Raises
-    ------
-    InvalidInput
-        No such file, a column that is missing or not numeric, missing or infinite values, files of
-        different width, no records.
+    Raises InvalidInput: no such file, a column that is missing or not numeric, missing or infinite
+    values, files of different width, no records.
     """
     kept: list[Array] = []
     total: Array | None = None
@@ -96,10 +93,8 @@ def read_whole_moments(
     columns : sequence of str
         Features, in this order; empty for an NPY file, whose columns have no names.
 
-    Raises
-    ------
-    InvalidInput
-        No such file, columns that are not named or missing, files of different width, no records.
+    Raises InvalidInput: no such file, columns that are not named or missing, files of different
+    width, no records.
     """
     found: WholeMoments | None = None
     for place, batch in _batches(Path(source), columns, cell_by_cell=True):

@@ -59,10 +59,7 @@ def personal(
         Whether that number is the standard deviation of the entries or their variance. The paper
         writes variance, but its findings appear only for the standard deviation.
 
-    Returns
-    -------
-    PersonalProblem
-        Second moments are not centred; every client counts the same.
+    Returns PersonalProblem: second moments are not centred; every client counts the same.
 
     Notes
     -----
@@ -119,15 +116,9 @@ def personal_records(
     noise_variance : float
         What the methods are told.
 
-    Returns
-    -------
-    PersonalProblem
-        Every client counts the same.
+    Returns PersonalProblem: every client counts the same.
 
-    Raises
-    ------
-    InvalidInput
-        Too many components, or a client without a fresh record.
+    Raises InvalidInput: too many components, or a client without a fresh record.
     """
     check_components(components, problem.features)
     require(samples >= 1, f"Every client needs at least 1 sample, not {samples}.")

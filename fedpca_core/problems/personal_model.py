@@ -59,9 +59,7 @@ def prior_variance(spread: float, prior: str, features: int, components: int) ->
 def scatter(generator: np.random.Generator, centre: Array, spread: float, clients: int) -> Array:
     """Clients' frames around ``centre``: retraction of tangent noise of entry deviation ``spread``.
 
-    Returns
-    -------
-    (clients, features, components) float64
+    Returns (clients, features, components) float64.
     """
     noise = generator.standard_normal((clients, *centre.shape))
     return polar(centre + spread * tangent(centre, noise))

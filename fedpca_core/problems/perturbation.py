@@ -95,9 +95,7 @@ def symmetric_noise(noise: Array, features: int, streams: Streams, release: int 
         Part of the stream "source noise"; a second release takes another one. In a deployment each
         client draws from secret entropy of its own, anew for every release.
 
-    Returns
-    -------
-    (clients, features, features) float64
+    Returns (clients, features, features) float64.
     """
     small = 8 * len(noise) * features**2 <= _KEPT_BYTES
     draw = _remembered if small else _unit_noise
@@ -309,10 +307,7 @@ def bound(
     release : int
         Number of this release; another one draws other noise.
 
-    Raises
-    ------
-    InvalidInput
-        Second moments whose records cannot be clipped or centred any more.
+    Raises InvalidInput: second moments whose records cannot be clipped or centred any more.
     """
     if budget.mean_share == 0:
         return Bounded(clipped_data(data, records, known, budget.clip))

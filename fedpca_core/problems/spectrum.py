@@ -61,16 +61,10 @@ def decay_spectrum(
     leading : int, optional
         Make so many leading features only, with the data that they have among all ``features``.
 
-    Returns
-    -------
-    Problem
-        With ``spectrum`` set: eigenvectors are the unit vectors.
+    Returns Problem: with ``spectrum`` set: eigenvectors are the unit vectors.
 
-    Raises
-    ------
-    InvalidInput
-        Sizes that do not fit, both spectra at once, a parameter out of range, a spectrum too steep
-        to be rotated.
+    Raises InvalidInput: sizes that do not fit, both spectra at once, a parameter out of range, a
+    spectrum too steep to be rotated.
     """
     require(features >= 2, f"There are {features} features; choose at least 2.")
     sizes = checked_sizes(samples)

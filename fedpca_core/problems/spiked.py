@@ -51,10 +51,7 @@ def spiked_covariance(
     seed : int
         Stream ``"data"``: one U for all clients (not said in the paper), then client by client.
 
-    Raises
-    ------
-    InvalidInput
-        Sizes that do not fit.
+    Raises InvalidInput: sizes that do not fit.
     """
     sizes = (samples,) * clients if isinstance(samples, int) else tuple(samples)
     check_components(components, features)

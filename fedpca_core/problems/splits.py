@@ -41,11 +41,8 @@ def samples_per_client(
     minimum : int, optional
         Fewest records of any client; by default 1, and a tenth of the mean under "dirichlet".
 
-    Raises
-    ------
-    InvalidInput
-        An unknown split, fewer than two clients, more clients than records, a minimum that does
-        not fit, or a concentration that is not positive.
+    Raises InvalidInput: an unknown split, fewer than two clients, more clients than records, a
+    minimum that does not fit, or a concentration that is not positive.
     """
     require(
         split in SPLITS,
@@ -117,10 +114,8 @@ def by_kind(
     minimum : int
         Fewest records of any client.
 
-    Raises
-    ------
-    InvalidInput
-        An unknown split, more kinds or clients than there are, a client with too few records.
+    Raises InvalidInput: an unknown split, more kinds or clients than there are, a client with too
+    few records.
     """
     require(split in BY_KIND, f"The split must be one of {', '.join(BY_KIND)}, not {split!r}.")
     check_clients(clients)

@@ -105,11 +105,8 @@ def clean_table(
         Drop rows with a missing or infinite value, or columns with any, or fill them with the
         column's median, or refuse the table.
 
-    Raises
-    ------
-    InvalidInput
-        Unknown or repeated columns, fewer than two usable ones, too many, too few complete rows,
-        missing values under "refuse", a client column that names one client or too many.
+    Raises InvalidInput: unknown or repeated columns, fewer than two usable ones, too many, too few
+    complete rows, missing values under "refuse", a client column that names one client or too many.
     """
     frame = _named(plain(frame), columns, client_column)
     own = () if client_column is None else (client_column,)

@@ -101,10 +101,7 @@ def features(
     left_out : list of str
         Columns of dates and texts that nobody chose.
 
-    Raises
-    ------
-    InvalidInput
-        A chosen column of too many different texts.
+    Raises InvalidInput: A chosen column of too many different texts.
     """
     names = [name for name in dict.fromkeys(chosen or frame.columns) if name not in without]
     kinds = dict(frame.dtypes)
@@ -161,7 +158,6 @@ def handled(numbers: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, str]:
 
     Parameters
     ----------
-    numbers : pandas.DataFrame of float64
     missing : {"drop", "refuse", "columns", "fill"}
         "columns" leaves out every column with a gap, "fill" puts the column's median there. Rows
         with a gap are dropped, or the table refused, by whoever knows which other cells count.

@@ -49,10 +49,7 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
     missing : sequence of str
         Texts of a CSV file that stand for a missing value besides those pandas knows.
 
-    Raises
-    ------
-    InvalidInput
-        Not a table of a kind that is read, or nothing in it.
+    Raises InvalidInput: not a table of a kind that is read, or nothing in it.
     """
     if content.startswith(b"PAR1"):
         try:

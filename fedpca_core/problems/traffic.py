@@ -147,10 +147,8 @@ def prepare(
     public_schema : bool
         For an epsilon: constant features stay, since leaving them out looks at the records.
 
-    Raises
-    ------
-    InvalidInput
-        Unknown choices, more clients than records allow, nothing but constant features.
+    Raises InvalidInput: unknown choices, more clients than records allow, nothing but constant
+    features.
     """
     for what, value, allowed in (
         ("split", split, ("sorted", "iid", *BY_KIND)),

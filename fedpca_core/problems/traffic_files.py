@@ -93,10 +93,7 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
     folder : path, optional
         Where the files are; see `data_sets.data_folder`.
 
-    Raises
-    ------
-    InvalidInput
-        Unknown name; the files are not there.
+    Raises InvalidInput: unknown name; the files are not there.
     """
     require(
         key in SCHEMAS,

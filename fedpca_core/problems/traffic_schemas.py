@@ -137,10 +137,7 @@ def attacks_in(
         Whether the most frequent of several labels is taken, and said, where there is none of
         these words.
 
-    Raises
-    ------
-    InvalidInput
-        That label does not occur.
+    Raises InvalidInput: that label does not occur.
     """
     codes, words = _distinct(labels)
     said = ""

@@ -103,10 +103,8 @@ def read_traffic(
         For an epsilon: the columns are those of a known data set or named, each cell is read by
         itself (`cell_numbers`), and no row is left out for what it holds. Labels are public.
 
-    Raises
-    ------
-    InvalidInput
-        Not a table, unknown columns, text in numbers, too few usable rows, only one class.
+    Raises InvalidInput: not a table, unknown columns, text in numbers, too few usable rows, only
+    one class.
     """
     content = _with_header(content)
     table = distinctly_named(read_table(content, name))

@@ -45,16 +45,10 @@ def provide(
     retries : int
         How often a file that fails is asked for again.
 
-    Returns
-    -------
-    list of path
-        The finished files.
+    Returns list of path: the finished files.
 
-    Raises
-    ------
-    InvalidInput
-        Nothing to fetch, a publisher who asks for a form, an original that cannot be had or is not
-        what it should be. Nothing of the data set is stored then.
+    Raises InvalidInput: nothing to fetch, a publisher who asks for a form, an original that cannot
+    be had or is not what it should be. Nothing of the data set is stored then.
     """
     require(
         bool(one.originals),

@@ -57,10 +57,7 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     data : OwnData, optional
         The visitor's own file, for the problem "table": a link cannot carry it.
 
-    Raises
-    ------
-    InvalidInput
-        Sizes that do not fit, data that are not there.
+    Raises InvalidInput: sizes that do not fit, data that are not there.
     """
     problem = before_noise(settings, data)
     if math.isinf(settings.epsilon):

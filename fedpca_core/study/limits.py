@@ -81,10 +81,7 @@ class Limits:
         remedy : str
             How to run it elsewhere; ends the sentence.
 
-        Raises
-        ------
-        InvalidInput
-            Names the limit, what was asked for, and the remedy.
+        Raises InvalidInput: names the limit, what was asked for, and the remedy.
         """
         for name in ("features", "clients", "rounds"):
             asked, limit = getattr(settings, name, 0), getattr(self, name)

@@ -144,9 +144,7 @@ def plot(
     **look
         Further fields of every `Curve`.
 
-    Returns
-    -------
-    tuple of Curve
+    Returns tuple of Curve.
     """
     curves = []
     for value in dict.fromkeys(table[by]) if names is None else names:
@@ -381,15 +379,9 @@ def to_uint8(frames: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
     low, high : float
         Finite, ``low < high``. For a diverging palette use ``-v, v``.
 
-    Returns
-    -------
-    ndarray of uint8
-        The shape of ``frames``.
+    Returns ndarray of uint8: the shape of ``frames``.
 
-    Raises
-    ------
-    InvalidInput
-        If ``low`` is not below ``high`` or a value is NaN.
+    Raises InvalidInput: if ``low`` is not below ``high`` or a value is NaN.
     """
     require(
         bool(np.isfinite([low, high]).all()) and low < high,

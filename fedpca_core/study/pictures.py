@@ -173,7 +173,6 @@ def row(
     ----------
     truth, caption : str
         Title and caption of the true picture.
-    titles, captions : mapping of source to a title, and to a caption for each round
     """
     record = pictures.kind == "record"
     look: dict[str, Any] = {

@@ -32,11 +32,9 @@ def iterate_in_coordinates(
 ) -> BoolArray:
     """Put X_i after this round's iterations and S_i X_i into ``state``; clients hold records.
 
-    Returns
-    -------
-    (present,) bool
-        Clients that were left as they were: they have no step to make, or H maps the columns of an
-        iterate so close to each other that coordinates lose what tells them apart.
+    Returns (present,) bool: clients that were left as they were: they have no step to make, or H
+    maps the columns of an iterate so close to each other that coordinates lose what tells them
+    apart.
     """
     frames, products = state.frame.copy(), state.product.copy()
     pulled = np.full_like(state.pulled, np.nan)

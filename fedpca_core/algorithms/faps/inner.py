@@ -23,10 +23,7 @@ from fedpca_core.problems.client_data import ClientData
 def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> IntArray:
     """Put X_i after the iterations of a rule, and S_i X_i, into ``state``.
 
-    Returns
-    -------
-    (present,) int64
-        Iterations that each client made: J_i.
+    Returns (present,) int64: iterations that each client made: J_i.
     """
     tall, wide = low_rank_part(state, received)
     frames, products, images = state.frame, state.product, first_image(state, received)

@@ -122,9 +122,7 @@ def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: i
     penalty : (clients,) float64
         beta_i, positive.
 
-    Returns
-    -------
-    (clients,) int64
+    Returns (clients,) int64.
 
     Notes
     -----

@@ -299,10 +299,7 @@ def unit_vectors(rows: IntArray) -> bool:
 def exact_combinations(combinations: Array, made: IntArray, largest: float) -> IntArray | None:
     """Combinations of combinations, for exact products with whole numbers up to ``largest``.
 
-    Returns
-    -------
-    (count, rows) int64 or None
-        None where such products would not be exact.
+    Returns (count, rows) int64 or None: None where such products would not be exact.
     """
     sizes = np.abs(combinations) @ np.abs(made)
     if float(sizes.sum(axis=1).max()) * largest > _EXACT or float(sizes.max()) > _FLOAT:

@@ -53,10 +53,7 @@ def farthest(rows: Array, error: Array) -> Array:
     rows, error
         As in `refitted`.
 
-    Returns
-    -------
-    (features,) float64
-        Also for the error of R, which was fitted to rows with this error.
+    Returns (features,) float64: also for the error of R, which was fitted to rows with this error.
     """
     weights, sizes = _weights(rows, error), np.linalg.norm(rows, axis=1)
     every = error + _ROUNDING * sizes

@@ -88,10 +88,7 @@ def records(
     budget : float
         Most work; a count and not a time, so that the same input gives the same result everywhere.
 
-    Raises
-    ------
-    InvalidInput
-        A grid or mean of the wrong shape, a mean without the number of records.
+    Raises InvalidInput: A grid or mean of the wrong shape, a mean without the number of records.
     """
     stages = record_stages(
         factor,

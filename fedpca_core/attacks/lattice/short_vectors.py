@@ -24,10 +24,7 @@ def short_vectors(basis: Array, bound: float, nodes: int = 50_000) -> Array | No
     nodes : int
         Most branches to look at.
 
-    Returns
-    -------
-    (found, dimension) float64 or None
-        None where the branches did not suffice.
+    Returns (found, dimension) float64 or None: None where the branches did not suffice.
     """
     size = len(basis)
     triangle = np.linalg.qr(basis.T, mode="r")

@@ -77,7 +77,6 @@ class Replaying:
 
     Parameters
     ----------
-    transcript : Transcript
     algorithm : FAPS
         Its public parameters.
     client, rounds
@@ -97,11 +96,8 @@ class Replaying:
     seed : int
         Of the attack's own random starts.
 
-    Raises
-    ------
-    InvalidInput
-        Missing messages, neither prior nor trace, a budget of nothing, another method than FAPS, a
-        fit too large for memory.
+    Raises InvalidInput: missing messages, neither prior nor trace, a budget of nothing, another
+    method than FAPS, a fit too large for memory.
     """
 
     def __init__(

@@ -59,8 +59,6 @@ class FapsReplay:
     ----------
     algorithm : FAPS
         Public parameters.
-    transcript : Transcript
-    client : int
     messages : sequence of Message
         The client's rounds, in the coordinates of the guesses.
     entries : Entries

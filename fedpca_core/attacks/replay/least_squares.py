@@ -73,7 +73,6 @@ def descend(
 
     Parameters
     ----------
-    model, guess, rounds
     extra : sequence of Guides or Shrinkage
         Equations beside the messages.
     damping : float

@@ -27,13 +27,10 @@ def read_span(frames: Sequence[Array], uploads: Sequence[Array]) -> tuple[Array,
         What the client received and answered, round by round; exact but for rounding, and its
         start is the first frame.
 
-    Returns
-    -------
-    tuple or None
-        The basis (features, dimensions); the number of its leading columns that span frames, the
-        first one first; and the number of those that hold the range of S_i, its directions outside
-        these frames last. None where that is not known to be less than everything: S_i may have as
-        many dimensions as there are features.
+    Returns tuple or None: the basis (features, dimensions); the number of its leading columns that
+    span frames, the first one first; and the number of those that hold the range of S_i, its
+    directions outside these frames last. None where that is not known to be less than everything:
+    S_i may have as many dimensions as there are features.
     """
     features = len(frames[0])
     asked = held = frames[0]

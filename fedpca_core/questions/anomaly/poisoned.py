@@ -153,10 +153,7 @@ def poison(
         The server's rule: the mean; all duals reset once the liars have left; the printed average
         throughout; the mean of orthonormalised uploads throughout.
 
-    Raises
-    ------
-    InvalidInput
-        Nobody honest.
+    Raises InvalidInput: nobody honest.
     """
     clients, malicious = on.problem.clients, settings.malicious
     require(

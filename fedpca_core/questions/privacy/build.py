@@ -325,10 +325,7 @@ def stated(
     towards : Trust, optional
         Another adversary than the one the shared noise was made for.
 
-    Raises
-    ------
-    InvalidInput
-        Raw records with noise on: their norm has no bound.
+    Raises InvalidInput: raw records with noise on: their norm has no bound.
     """
     c, kind = settings, treatment(settings)[0]
     public = public_setting(c, data)
