@@ -40,11 +40,6 @@ class Share:
         seen, low, high = (f"{100 * one:.0f}" for one in (self.seen, self.low, self.high))
         return f"{seen}% of {self.of} ({low}–{high}%)"
 
-    @property
-    def settled(self) -> bool:
-        """Whether nearly all draws did it, or nearly none."""
-        return self.seen >= NEARLY or self.seen <= 1 - NEARLY
-
     def holds(self, share: float) -> bool:
         """Whether another share is as stated."""
         return self.low - 1e-9 <= share <= self.high + 1e-9

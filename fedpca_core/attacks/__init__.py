@@ -12,7 +12,7 @@ from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.lattice.records import Records, record_stages, records
 from fedpca_core.attacks.lattice.without_mean import Differences, records_without_mean
 from fedpca_core.attacks.linear import linear, symmetric
-from fedpca_core.attacks.low_rank import Factor, LowRankReading, factor_of, low_rank
+from fedpca_core.attacks.low_rank import Factor, factor_of, low_rank
 from fedpca_core.attacks.membership import (
     empirical_auc,
     matrix_scores,

@@ -12,12 +12,11 @@ features is formed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray
-from fedpca_core.attacks.linear_system import LinearSystem, growing
+from fedpca_core.attacks.linear_system import LinearSystem, read
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.protocol.transcript import Transcript
@@ -35,18 +34,6 @@ _TURNED = 0.2
 _SYMMETRIC = 1e4
 
 
-class LowRankReading(NamedTuple):
-    """What the answers told after a round."""
-
-    round: int
-    #: Directions asked so far.
-    columns: int
-    #: Directions in which the answers differ from zero.
-    rank: int
-    #: Whether they determine S_i.
-    complete: bool
-
-
 @dataclass(frozen=True)
 class Factor:
     """A second-moment matrix as ``S = F F^T``."""
@@ -59,11 +46,6 @@ class Factor:
     error: float = 0.0
     #: Whether the messages determine S.
     complete: bool = True
-    #: ``||K - K^T|| / ||K||``: rounding where the answers belong to one symmetric matrix, large
-    #: where they do not (uploads that are no plain products).
-    asymmetry: float = 0.0
-    #: Round by round; empty where the factor comes from a matrix.
-    path: tuple[LowRankReading, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -89,30 +71,16 @@ def low_rank(
     Raises InvalidInput: unknown client, missing messages, or no round at all.
     """
     require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-    path: list[LowRankReading] = []
-    system = LinearSystem.empty(transcript.features)
-    samples = int(transcript.samples[client]) if 0 <= client < transcript.clients else 0
-    for number, system in enumerate(growing(transcript, client, rounds)):
-        if not system.probes.shape[1]:
-            continue
-        if path and path[-1].complete:
-            path.append(path[-1]._replace(round=number))
-        else:
-            path.append(_reading(system, samples, noise, number))
+    system = read(transcript, client, rounds)
     require(
-        len(path) > 0,
+        system.probes.shape[1] > 0,
         f"No round of client {client} was read, so nothing is known of it; read at least 1 round.",
     )
-    return from_answers(system, samples, noise=noise, path=tuple(path))
+    return from_answers(system, int(transcript.samples[client]), noise=noise)
 
 
 def from_answers(
-    system: LinearSystem,
-    samples: int,
-    *,
-    noise: float = 0.0,
-    magnified: float = 1.0,
-    path: tuple[LowRankReading, ...] = (),
+    system: LinearSystem, samples: int, *, noise: float = 0.0, magnified: float = 1.0
 ) -> Factor:
     """The factor of stacked questions and answers; see `low_rank`.
 
@@ -124,6 +92,8 @@ def from_answers(
     values, vectors = np.linalg.eigh(symmetric_part(product))
     kept = _kept(values, system, samples, noise, magnified)
     size = float(np.linalg.norm(product))
+    # Rounding where the answers belong to one symmetric matrix, large where they do not: uploads
+    # that are no plain products.
     asymmetry = float(np.linalg.norm(product - product.T)) / size if size else 0.0
     roots = np.sqrt(values[kept])
     matrix = (answers @ (vectors[:, kept] / roots))[:, ::-1]
@@ -133,17 +103,11 @@ def from_answers(
         weakest = float(roots.min())
         size = float(np.sqrt((matrix**2).mean()))
         error = unit / weakest * (1.0 + _TURNED * size / weakest)
-    complete = _is_complete(int(kept.sum()), probes.shape[1], samples) and asymmetry < max(
-        _SYMMETRIC * magnified * _relative(system, noise), 4.0 * noise
-    )
-    return Factor(
-        matrix=matrix,
-        samples=samples,
-        error=error,
-        complete=complete,
-        asymmetry=asymmetry,
-        path=path,
-    )
+    # A rank below both says by itself that the answers leave nothing open.
+    rank = int(kept.sum())
+    complete = 0 < rank == samples or 0 < rank < probes.shape[1]
+    complete &= asymmetry < max(_SYMMETRIC * magnified * _relative(system, noise), 4.0 * noise)
+    return Factor(matrix, samples, error, complete)
 
 
 def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
@@ -174,19 +138,6 @@ def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     )
 
 
-def _reading(system: LinearSystem, samples: int, noise: float, number: int) -> LowRankReading:
-    columns = system.probes.shape[1]
-    product = symmetric_part(system.probes.T @ system.answers)
-    values = np.asarray(np.linalg.eigvalsh(product), dtype=float)
-    rank = int(_kept(values, system, samples, noise).sum())
-    return LowRankReading(number, columns, rank, _is_complete(rank, columns, samples))
-
-
-def _is_complete(rank: int, columns: int, samples: int) -> bool:
-    # A rank below both says by itself that the answers leave nothing open.
-    return 0 < rank == samples or 0 < rank < columns
-
-
 def _relative(system: LinearSystem, noise: float) -> float:
     rounding = ROUNDING["float32" if system.single_precision else "float64"]
     return float(np.hypot(rounding, noise))
@@ -199,7 +150,7 @@ def _unit(system: LinearSystem, noise: float) -> float:
 
 
 def _kept(
-    values: Array, system: LinearSystem, samples: int, noise: float, magnified: float = 1.0
+    values: Array, system: LinearSystem, samples: int, noise: float, magnified: float
 ) -> BoolArray:
     """Which eigenvalues of K (smallest first) are data and not rounding or noise."""
     columns = len(values)

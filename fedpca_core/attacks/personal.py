@@ -65,8 +65,6 @@ class SecondMoment:
     error: float
     #: Pairs of consecutive frames used.
     rounds: int
-    #: Directions of the feature space the frames covered.
-    probed: int
 
 
 def track(
@@ -152,7 +150,7 @@ def second_moment(
     expected = algorithm.components + features * algorithm.noise_variance
     rank = features if noisy else int(transcript.samples[client])
     matrix = _completed(moment, covered, rank, expected)
-    return SecondMoment(matrix, misfit, error, len(equations), covered.shape[1])
+    return SecondMoment(matrix, misfit, error, len(equations))
 
 
 def _equations(

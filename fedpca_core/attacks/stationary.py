@@ -24,6 +24,8 @@ from fedpca_core.protocol.transcript import Transcript
 
 #: Entries of the candidate matrices held at once while fitting.
 _ENTRIES = 40_000_000
+#: Steps of a fit at most.
+_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
@@ -141,23 +143,12 @@ def fit_runs(
     algorithm: Algorithm,
     client: int = 0,
     rounds: int | None = None,
-    *,
-    prior: Array | None = None,
-    iterations: int = 100,
 ) -> Fitted:
     """All of S_i: the matrix whose replayed local runs land on the uploaded frames.
 
     Levenberg-Marquardt on the features (features + 1)/2 entries; every participation adds
     features x components equations. The step a client takes depends on its largest eigenvalue, so
     even the multiple of the identity that a run on the manifold hides otherwise is found.
-
-    Parameters
-    ----------
-    prior : (features, features) float64, optional
-        Where the fit begins; by default a multiple of the identity of the size that the public
-        penalty tells.
-
-    Returns Fitted.
 
     Raises InvalidInput: as `participations`; more features than fit in memory.
     """
@@ -173,13 +164,11 @@ def fit_runs(
     )
     fit = _Fit(method, runs, rows, columns)
     size = runs[0].penalty / method.penalty_factor  # the clients' mean largest eigenvalue
-    start = 0.05 * size * np.eye(features) if prior is None else np.asarray(prior, dtype=float)
+    start = 0.05 * size * np.eye(features)
     scale = transcript.clients * float(transcript.weights[client])
-    if prior is not None:
-        start = scale * start
     best = start[rows, columns]
     damping, (error, slope) = 1e-2, fit.linearise(best)
-    for _ in range(iterations):
+    for _ in range(_ITERATIONS):
         normal = slope.T @ slope
         lifted = normal + damping * np.diag(np.diagonal(normal) + 1e-12 * np.trace(normal))
         step = np.linalg.lstsq(lifted, -slope.T @ error, rcond=None)[0]

@@ -47,7 +47,6 @@ class Traffic:
     #: (records,) object: Attack type as text, "normal" for normal records, "unlabelled" where
     #: nobody says.
     types: np.ndarray
-    synthetic: bool = False
     #: False where nobody knows which records are attacks: ``attack`` is then False throughout.
     labelled: bool = True
     #: Where the records come from and how they were split.

@@ -108,7 +108,6 @@ def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic
         test=_counters(np.concatenate([calm, *attacks.values()])),
         attack=types != "normal",
         types=types,
-        synthetic=True,
         note=f"Synthetic: drawn by this program, not measured. The logarithms of {features} "
         f"counters follow {_FACTORS} shared factors; four kinds of attack break their relations.",
     )

@@ -35,13 +35,10 @@ def test_it_equals_the_dense_solution_where_both_exist():
     np.testing.assert_allclose(factor.matrix @ factor.matrix.T, dense, atol=1e-10)
 
 
-def test_the_path_says_when_the_messages_suffice():
-    factor = attacks.low_rank(transcript(FEW, fp.SSI(4), 3), 0)
-    assert [(step.columns, step.rank, step.complete) for step in factor.path[:2]] == [
-        (4, 4, False),
-        (8, 6, True),
-    ]
-    assert not attacks.low_rank(transcript(FEW, fp.SSI(4), 3), 0, 1).complete
+def test_a_factor_says_when_the_messages_suffice():
+    run = transcript(FEW, fp.SSI(4), 3)
+    read = [attacks.low_rank(run, 0, rounds) for rounds in (1, 2, 3)]
+    assert [(one.rank, one.complete) for one in read] == [(4, False), (6, True), (6, True)]
 
 
 def test_a_client_of_lower_rank_than_records_is_read_too():
@@ -73,7 +70,6 @@ def test_stated_noise_raises_the_cut_off_and_the_error():
 
 def test_uploads_that_are_no_products_are_seen_to_be_none():
     factor = attacks.low_rank(transcript(FEW, faps(4), 3), 0)
-    assert factor.asymmetry > 0.01
     assert not factor.complete
 
 

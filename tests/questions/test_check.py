@@ -162,7 +162,6 @@ def test_shares_say_the_same_of_success_and_failure():
         )
         assert (share.low, share.high) == pytest.approx((1 - other.high, 1 - other.low))
         assert share.low <= share.seen <= share.high
-    assert counted([True] * 9 + [False]).settled and not counted([True] * 8 + [False]).settled
 
 
 def test_the_first_answer_comes_after_two_draws_and_others_refine_it():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -176,34 +176,9 @@ class Replaying:
         )
 
 
-def replay(
-    transcript: Transcript,
-    algorithm: Algorithm,
-    client: int = 0,
-    rounds: int | None = None,
-    prior: Array | None = None,
-    *,
-    trace: float | None = None,
-    seeded: bool = True,
-    noise: float = 0.0,
-    starts: int = 20,
-    evaluations: int = 1000,
-    seed: int = 0,
-) -> Replay:
-    """Reconstruct one client's S_i by replaying its public update; see `Replaying`."""
-    attack = Replaying(
-        transcript,
-        algorithm,
-        client,
-        rounds,
-        prior,
-        trace=trace,
-        seeded=seeded,
-        noise=noise,
-        starts=starts,
-        evaluations=evaluations,
-        seed=seed,
-    )
+def replay(*given: Any, **options: Any) -> Replay:
+    """Reconstruct one client's S_i by replaying its public update: a `Replaying` to its end."""
+    attack = Replaying(*given, **options)
     for _ in attack:
         pass
     return attack.result
