@@ -100,7 +100,3 @@ def main(arguments: Sequence[str] = ()) -> None:
         print(f"{number}: {', '.join(told)}, {seconds:.0f} s")
     print(f"Nothing contradicts in {told[0]} deployments, the group is the very same in {told[1]};")
     print(f"what would do did it in {told[2]}.")
-
-
-if __name__ == "__main__":
-    main()

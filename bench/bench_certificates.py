@@ -211,7 +211,3 @@ def main(passed_on: Sequence[str] = ()) -> None:
         f"{chosen.cases} cases, {certified.total()} certified, {unique.total()} proved unique, "
         f"{len(wrong)} wrong{': ' * bool(wrong)}{'; '.join(wrong)}"
     )
-
-
-if __name__ == "__main__":
-    main()

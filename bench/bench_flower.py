@@ -78,7 +78,3 @@ def main(options: list[str] | None = None) -> None:
         in_this_process(Path(folder))
         if "--deployed" in (options or []):
             deployed(Path(folder))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -253,7 +253,3 @@ def _line(waits: list[float]) -> str:
         f"p50 {statistics.median(waits):.2f} s  p95 {_p95(waits):.2f} s  max {max(waits):.2f} s  "
         f"({len(waits)})"
     )
-
-
-if __name__ == "__main__":
-    main()

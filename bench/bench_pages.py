@@ -132,7 +132,3 @@ def _drags(browser: Any, url: str, drawn: Any) -> list[float]:
 
 def _line(waits: list[float]) -> str:
     return f"{statistics.median(waits):5.0f} ({min(waits):.0f}-{max(waits):.0f})"
-
-
-if __name__ == "__main__":
-    main()

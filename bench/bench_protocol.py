@@ -111,7 +111,3 @@ def main() -> None:
                 + ", ".join(said(found)),
                 flush=True,
             )
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 import fedpca_core as fp
-from bench.timing import measure, show
+from bench.timing import measure, table
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.trace import Trace
 
@@ -50,19 +50,12 @@ def main() -> None:
         for each in compared:
             run(each)
 
-    auto = fp.FAPS(COMPONENTS)
-    rows = [(each.title, measure(partial(run, each))) for each in compared]
-    rows.append(("all six", measure(together)))
-    rows.append(("FAPS, auto rule (apart)", measure(partial(run, auto))))
     traces = [run(each) for each in compared]
-    rows.append(
-        (
-            "metrics of all six (apart)",
-            measure(lambda: [fp.metrics.frame(t, problem) for t in traces]),
-        )
+    rows = {f"{products} bare products": measure(bare)}
+    rows |= {each.title: measure(partial(run, each)) for each in compared}
+    rows["all six"] = measure(together)
+    rows["FAPS, auto rule (apart)"] = measure(partial(run, fp.FAPS(COMPONENTS)))
+    rows["metrics of all six (apart)"] = measure(
+        lambda: [fp.metrics.frame(trace, problem) for trace in traces]
     )
-    show(f"{ROUNDS} rounds", rows, reference=(f"{products} bare products", measure(bare)))
-
-
-if __name__ == "__main__":
-    main()
+    print(table(f"{ROUNDS} rounds", rows))

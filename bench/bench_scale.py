@@ -7,9 +7,9 @@ Processor seconds, which other work on the machine does not inflate. The law is
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -81,8 +81,9 @@ def fitted(rows: list[tuple[int, int, int, float, float]]) -> tuple[list[float],
     return found.tolist(), float(np.maximum(ratios, 1 / ratios).max())
 
 
-def main() -> None:
-    rows = measured(SIZES + (LONG if "--long" in sys.argv else []))
+def main(options: Sequence[str] = ()) -> None:
+    """Print the sizes, what they took, and the law."""
+    rows = measured(SIZES + (LONG if "--long" in options else []))
     print("clients features records  read one (s)  round (s)")
     for clients, features, records, reading, seconds in rows:
         print(f"{clients:7d} {features:8d} {records:7d} {reading:13.4f} {seconds:10.5f}")
@@ -91,7 +92,3 @@ def main() -> None:
         f"a round = {constant:.2g} s + clients × ({each:.2g} s + {slope:.2g} s × operations); "
         f"worst factor off: {worst:.1f}"
     )
-
-
-if __name__ == "__main__":
-    main()

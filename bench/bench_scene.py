@@ -81,7 +81,3 @@ def _first(browser: Any, address: str) -> float:
     page.goto(address, wait_until="commit")
     page.wait_for_function("window.stands", timeout=60_000)
     return float(page.evaluate("window.stands"))
-
-
-if __name__ == "__main__":
-    main()

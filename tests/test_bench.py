@@ -6,31 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from bench.timing import Timing, measure, table
+from bench.timing import measure, table
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_warm_up_and_repetitions_are_counted():
     calls = []
-    timing = measure(lambda: calls.append(None), repeat=5, warmup=3)
-    assert len(calls) == 8
-    assert timing.repeat == 5
-    assert 0 <= timing.minimum <= timing.median <= timing.maximum
-
-
-def test_no_repetitions_are_refused():
-    with pytest.raises(ValueError, match="0 repetitions measure nothing; give at least 1"):
-        measure(lambda: None, repeat=0)
+    seconds = measure(lambda: calls.append(None), repeat=5, warmup=3)
+    assert len(calls) == 8 and len(seconds) == 5 and min(seconds) >= 0
 
 
 def test_the_table_gives_the_ratio_of_medians():
-    reference = Timing(0.010, 0.009, 0.011, 9, 1)
-    text = table("Title", [("run", Timing(0.025, 0.02, 0.03, 9, 1))], ("bare", reference))
+    text = table("Title", {"bare": [0.009, 0.010, 0.011], "run": [0.02, 0.025, 0.03]})
     head, _, bare, run = text.splitlines()
-    assert head.startswith("Title (1 of ")
+    assert head.startswith("Title (") and head.endswith("median of 3)")
     assert bare.split() == ["bare", "10.00", "9.00", "11.00", "1.0"]
     assert run.split() == ["run", "25.00", "20.00", "30.00", "2.5"]
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -41,6 +41,12 @@ def is_text(values: object) -> bool:
     if isinstance(values, np.ndarray):
         return values.dtype.kind in "UO" and values.size > 0 and isinstance(values.flat[0], str)
     return isinstance(values, Sequence) and len(values) > 0 and isinstance(values[0], str)
+
+
+def _fits(who: str, *rules: tuple[object, str]) -> None:
+    """Refuse what breaks a rule, by the first that it breaks."""
+    for holds, wrong in rules:
+        require(bool(holds), f"{who}: {wrong}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,38 +83,25 @@ class Curve:
 
     def __post_init__(self) -> None:
         who = f"Curve {self.name!r}"
+        x = np.empty(len(self.x)) if is_text(self.x) else floats(self.x, f"{who}: the x values")
         y = floats(self.y, f"{who}: the y values")
-        require(
-            y.ndim in (1, 2),
-            f"{who}: y has {y.ndim} dimensions; give one value per point, or "
-            "(rounds + 1, points) for a curve that changes with the round.",
-        )
-        points = y.shape[-1]
-        if is_text(self.x):
-            length = len(self.x)
-        else:
-            x = floats(self.x, f"{who}: the x values")
-            require(x.ndim == 1, f"{who}: x has {x.ndim} dimensions; give one value per point.")
-            length = len(x)
-        require(
-            length == points,
-            f"{who}: x has {length} points and y has {points}; give both the same length.",
-        )
-        require(
-            (self.lower is None) == (self.upper is None),
-            f"{who}: only one side of the band was given; give both lower and upper, or neither.",
-        )
-        for side, values in (("lower", self.lower), ("upper", self.upper)):
-            if values is not None:
-                band = floats(values, f"{who}: the {side} values")
-                require(
-                    band.shape == y.shape and y.ndim == 1,
-                    f"{who}: {side} has the shape {band.shape} and y has {y.shape}; "
-                    "a band needs one value per point of a one-dimensional y.",
-                )
-        require(
-            len(self.labels) in (0, points),
-            f"{who}: {len(self.labels)} labels for {points} points; give one each, or none.",
+        sides = [side for side in (self.lower, self.upper) if side is not None]
+        bands = [floats(side, f"{who}: the band") for side in sides]
+        points = y.shape[-1] if y.ndim else 1
+        _fits(
+            who,
+            (y.ndim in (1, 2), "give one value per point, or (rounds + 1, points) for each round."),
+            (x.ndim == 1, f"x has {x.ndim} dimensions; give one value per point."),
+            (x.size == points, f"x has {x.size} points and y has {points}; give as many of both."),
+            (len(bands) != 1, "only one side of the band was given; give both lower and upper."),
+            (
+                all(band.shape == y.shape and y.ndim == 1 for band in bands),
+                "a band needs one value per point of a one-dimensional y.",
+            ),
+            (
+                len(self.labels) in (0, points),
+                f"{len(self.labels)} labels for {points} points; give one each, or none.",
+            ),
         )
 
 
@@ -239,39 +232,47 @@ class Panel:
         return cls(curves=tuple(curves), **{"key": name} | _described()[name] | more)
 
     def __post_init__(self) -> None:
-        who = f"Panel {self.key!r}"
-        require(bool(self.key), "A panel needs a key; give it a short name.")
-        require(
-            self.kind in ("lines", "area", "bars", "scatter"),
-            f"{who}: the kind {self.kind!r} is unknown; use lines, area, bars or scatter.",
-        )
-        require(len(self.curves) > 0, f"{who}: there is no curve in it; give at least one.")
         names = [curve.name for curve in self.curves]
         twice = sorted({name for name in names if names.count(name) > 1})
-        require(
-            not twice,
-            f"{who}: the curve name {', '.join(map(repr, twice))} is used twice; "
-            "give every curve a name of its own.",
+        axes = (("x", self.log_x, self.x_range), ("y", self.log_y, self.y_range))
+        _fits(
+            f"Panel {self.key!r}",
+            (self.key, "a panel needs a key; give it a short name."),
+            (
+                self.kind in get_args(Kind),
+                f"the kind {self.kind!r} is unknown; use {', '.join(get_args(Kind))}.",
+            ),
+            (names, "there is no curve in it; give at least one."),
+            (
+                not twice,
+                f"the curve name {', '.join(map(repr, twice))} is used twice; give every curve a "
+                "name of its own.",
+            ),
+            *(
+                rule
+                for axis, log, ends in axes
+                if ends is not None
+                for rule in (
+                    (
+                        np.isfinite(ends).all() and ends[0] != ends[1],
+                        f"the {axis} range {ends} is empty; give two finite ends.",
+                    ),
+                    (
+                        not log or min(ends) > 0,
+                        f"the {axis} range {ends} cannot be drawn on a log axis; give positive "
+                        "ends or a linear axis.",
+                    ),
+                )
+            ),
+            *(
+                (
+                    np.isfinite(line.value) and (not self.log_y or line.value > 0),
+                    f"the baseline {line.label!r} is at {line.value}, which has no place on its "
+                    "axis; leave it out, or use a linear axis.",
+                )
+                for line in self.baselines
+            ),
         )
-        for axis, log, limits in (("x", self.log_x, self.x_range), ("y", self.log_y, self.y_range)):
-            if limits is not None:
-                low, high = limits
-                require(
-                    bool(np.isfinite([low, high]).all()) and low != high,
-                    f"{who}: the {axis} range ({low}, {high}) is empty; give two finite ends.",
-                )
-                require(
-                    not log or (low > 0 and high > 0),
-                    f"{who}: the {axis} range ({low}, {high}) cannot be drawn on a log axis; "
-                    "give positive ends or a linear axis.",
-                )
-        for baseline in self.baselines:
-            require(
-                bool(np.isfinite(baseline.value)) and (not self.log_y or baseline.value > 0),
-                f"{who}: the baseline {baseline.label!r} is at {baseline.value}, which has no "
-                f"place on a {'logarithmic' if self.log_y else 'linear'} axis; leave it out"
-                f"{' or use a linear axis' if self.log_y else ''}.",
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,27 +303,30 @@ class Heat:
 
     def __post_init__(self) -> None:
         who = f"Heat map {self.key!r}"
-        require(bool(self.key), "A heat map needs a key; give it a short name.")
         values = floats(self.values, f"{who}: the values")
-        require(
-            values.ndim in (2, 3) and values.size > 0,
-            f"{who}: the values have the shape {values.shape}; give (rows, columns) or "
-            "(rounds + 1, rows, columns).",
+        labels = len(self.row_labels), len(self.column_labels)
+        _fits(
+            who,
+            (self.key, "a heat map needs a key; give it a short name."),
+            (
+                values.ndim in (2, 3) and values.size > 0,
+                f"the values have the shape {values.shape}; give (rows, columns) or "
+                "(rounds + 1, rows, columns).",
+            ),
+            (
+                values.shape[-2:] == labels,
+                f"the matrix is {' by '.join(map(str, values.shape[-2:]))}, but there are "
+                f"{labels[0]} row labels and {labels[1]} column labels.",
+            ),
+            (
+                values.ndim == 2 or not self.show_values,
+                "numbers in the cells cannot follow the round; show them in a map that stays.",
+            ),
+            (
+                self.low is None or self.high is None or self.low < self.high,
+                f"low is {self.low} and high is {self.high}; low must be below high.",
+            ),
         )
-        require(
-            values.shape[-2:] == (len(self.row_labels), len(self.column_labels)),
-            f"{who}: the matrix is {values.shape[-2]} by {values.shape[-1]}, but there are "
-            f"{len(self.row_labels)} row labels and {len(self.column_labels)} column labels.",
-        )
-        require(
-            values.ndim == 2 or not self.show_values,
-            f"{who}: numbers in the cells cannot follow the round; show them in a map that stays.",
-        )
-        if self.low is not None and self.high is not None:
-            require(
-                self.low < self.high,
-                f"{who}: low is {self.low} and high is {self.high}; low must be below high.",
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,24 +352,26 @@ class Images:
     description: str = ""
 
     def __post_init__(self) -> None:
-        who = f"Images {self.title!r}"
         frames = np.asarray(self.frames)
-        require(
-            frames.dtype == np.uint8,
-            f"{who}: the frames are {frames.dtype}; convert them with to_uint8(frames, low, high).",
-        )
-        require(
-            frames.ndim == 3 and frames.size > 0,
-            f"{who}: the frames have the shape {frames.shape}; give (rounds + 1, rows, columns) "
-            "or (1, rows, columns).",
-        )
-        require(
-            bool(np.isfinite([self.low, self.high]).all()) and self.low < self.high,
-            f"{who}: low is {self.low} and high is {self.high}; low must be below high.",
-        )
-        require(
-            self.palette in ("diverging", "sequential", "grey"),
-            f"{who}: the palette {self.palette!r} is unknown; use diverging, sequential or grey.",
+        _fits(
+            f"Images {self.title!r}",
+            (
+                frames.dtype == np.uint8,
+                f"the frames are {frames.dtype}; convert them with to_uint8(frames, low, high).",
+            ),
+            (
+                frames.ndim == 3 and frames.size > 0,
+                f"the frames have the shape {frames.shape}; give (rounds + 1, rows, columns) or "
+                "(1, rows, columns).",
+            ),
+            (
+                np.isfinite([self.low, self.high]).all() and self.low < self.high,
+                f"low is {self.low} and high is {self.high}; low must be below high.",
+            ),
+            (
+                self.palette in get_args(ImagePalette),
+                f"the palette {self.palette!r} is none of {', '.join(get_args(ImagePalette))}.",
+            ),
         )
 
 

@@ -75,16 +75,6 @@ class Recovery:
         return np.asarray(np.median(self.errors, axis=0))
 
     @property
-    def lower(self) -> Array:
-        """Least error over the starts, after each round."""
-        return np.asarray(self.errors.min(axis=0))
-
-    @property
-    def upper(self) -> Array:
-        """Largest error over the starts, after each round."""
-        return np.asarray(self.errors.max(axis=0))
-
-    @property
     def last(self) -> float:
         """Median error at the end."""
         return float(self.middle[-1])

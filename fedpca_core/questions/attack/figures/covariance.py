@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.attack.reconstruction import Reconstructed
+from fedpca_core.questions.attack.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.questions.home.words import angle
 from fedpca_core.settings import short
 from fedpca_core.study import pictures
 from fedpca_core.study.facts import data_note
-from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Panel
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Panel, plot
 from fedpca_core.study.parts import (
     Caption,
     Chart,
@@ -37,7 +39,7 @@ def reconstructed(found: Reconstructed, settings: AttackSettings) -> Parts:
     yield verdict(found)
     yield Chart(
         "attack_view",
-        [error_panel(found), progress_panel(found), angle_panel(found)],
+        panels(found, settings),
         rows(found),
         rounds=found.rounds,
     )
@@ -97,52 +99,25 @@ def _row(row: Pictures, found: Reconstructed) -> list[Images]:
     )
 
 
-def error_panel(found: Reconstructed) -> Panel:
-    """Reconstruction error of every method with guesses that need no message."""
-    curves = []
-    for method, recovery in found.recoveries.items():
-        several = len(recovery.errors) > 1
-        curves.append(
-            Curve(
-                name=METHODS[method].title,
-                x=np.arange(recovery.errors.shape[1]),
-                y=np.maximum(recovery.middle, ROUNDING),
-                lower=np.maximum(recovery.lower, ROUNDING) if several else None,
-                upper=np.maximum(recovery.upper, ROUNDING) if several else None,
-                colour=method,
-            )
-        )
-    return Panel.of(
-        "recovery",
-        curves,
-        baselines=tuple(
-            Baseline(f"{one.label}: {short(one.error, 2)}", one.error, one.simulation_only)
-            for one in found.guesses
-        ),
+def panels(found: Reconstructed, settings: AttackSettings) -> list[Panel]:
+    """Errors beside guesses that need no message; how far each method itself has converged; how
+    well the reconstruction shows the client's own leading directions."""
+    errors = ClientReconstruction().tables(found, settings)["errors"]
+    several = settings.starts > 1
+    guesses = tuple(
+        Baseline(f"{one.label}: {short(one.error, 2)}", one.error, one.simulation_only)
+        for one in found.guesses
     )
-
-
-def angle_panel(found: Reconstructed) -> Panel:
-    """How well the reconstruction shows the client's own leading directions."""
-    return Panel.of("angles", _curves(found, "angles"))
-
-
-def progress_panel(found: Reconstructed) -> Panel:
-    """How far each method itself has converged, on the same round axis."""
-    return Panel.of("attack-progress", _curves(found, "progress"))
-
-
-def _curves(found: Reconstructed, field: str) -> list[Curve]:
-    """A curve of each method against the rounds."""
-    series = {method: getattr(one, field) for method, one in found.recoveries.items()}
+    progress = tuple(
+        Curve(METHODS[m].title, np.arange(len(one.progress)), np.maximum(one.progress, ROUNDING))
+        for m, one in found.recoveries.items()
+    )
+    shown = partial(plot, errors, "round", by="method", least=ROUNDING)
+    angles = shown(y="leading_space_sine", spread=False)
     return [
-        Curve(
-            METHODS[method].title,
-            np.arange(len(values)),
-            np.maximum(values, ROUNDING),
-            colour=method,
-        )
-        for method, values in series.items()
+        Panel.of("recovery", shown(y="reconstruction_error", spread=several), baselines=guesses),
+        Panel.of("attack-progress", progress),
+        Panel.of("angles", angles),
     ]
 
 

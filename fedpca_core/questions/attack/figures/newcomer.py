@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS, replayable
-from fedpca_core.questions.attack.differencing import NewcomerRead, NewcomersRead
+from fedpca_core.questions.attack.differencing import NewcomersRead, OneMoreRecord
 from fedpca_core.settings import short
 from fedpca_core.study import pictures
-from fedpca_core.study.panels import Curve, Images, Panel
+from fedpca_core.study.panels import Curve, Images, Panel, plot
 from fedpca_core.study.parts import Chart, Note, Parts, refusals
 from fedpca_core.study.pca_settings import AttackSettings
 
@@ -26,7 +25,14 @@ def joined_record(joined: NewcomersRead, settings: AttackSettings) -> Parts:
     if not joined.found:
         return
     yield sentence(joined)
-    panels = [_angle_panel(joined), _purity_panel(joined)]
+    rounds_read = OneMoreRecord().tables(joined, settings)["rounds"]
+    panels = [
+        Panel.of(key, plot(rounds_read, "round", what, "method", least=least, spread=False))
+        for key, what, least in (
+            ("newcomer_angle", "sine", _SMALLEST),
+            ("newcomer_purity", "purity", 0.0),
+        )
+    ]
     if joined.pictures is None:
         panels.insert(0, _record_panel(joined))
     rounds = max(len(read.sines) for read in joined.found.values()) - 1
@@ -100,20 +106,3 @@ def _record_panel(joined: NewcomersRead) -> Panel:
         for method, read in joined.found.items()
     ]
     return Panel.of("newcomer_record", curves, y_range=(-tall, tall))
-
-
-def _angle_panel(joined: NewcomersRead) -> Panel:
-    return Panel.of(
-        "newcomer_angle", _curves(joined, lambda read: np.maximum(read.sines, _SMALLEST))
-    )
-
-
-def _purity_panel(joined: NewcomersRead) -> Panel:
-    return Panel.of("newcomer_purity", _curves(joined, lambda read: read.purity))
-
-
-def _curves(joined: NewcomersRead, values: Callable[[NewcomerRead], Any]) -> tuple[Curve, ...]:
-    return tuple(
-        Curve(METHODS[method].title, np.arange(len(read.sines)), values(read), colour=method)
-        for method, read in joined.found.items()
-    )
