@@ -40,7 +40,7 @@ PROGRESS = 1000
 
 
 @dataclass(frozen=True)
-class Pool:
+class DrawnFrom:
     """Records of one source, (features, records) whole numbers, client by client."""
 
     name: str
@@ -56,7 +56,7 @@ class Ended:
     unique: bool = False
 
 
-def pools() -> list[Pool]:
+def pools() -> list[DrawnFrom]:
     """Real tables and images, as whole numbers of their grids."""
     found = [_table("heart", [heart_table()])]
     air = data_folder() / "beijing_air_daily.csv"
@@ -73,18 +73,18 @@ def pools() -> list[Pool]:
             print(f"  left out: {missing}")
             continue
         whole = np.rint(pixels[:IMAGES].astype(float) / SOURCES[name].step)
-        found.append(Pool(name, (whole.T,)))
+        found.append(DrawnFrom(name, (whole.T,)))
     return found
 
 
-def _table(name: str, clients: Sequence[pd.DataFrame]) -> Pool:
+def _table(name: str, clients: Sequence[pd.DataFrame]) -> DrawnFrom:
     """A table in units of the steps of its columns."""
     values = [one.to_numpy(dtype=float) for one in clients]
     steps = decimal_steps(np.vstack(values))
-    return Pool(name, tuple(np.rint(one / steps).T for one in values))
+    return DrawnFrom(name, tuple(np.rint(one / steps).T for one in values))
 
 
-def case(pool: Pool, generator: np.random.Generator) -> tuple[str, Ended]:
+def case(pool: DrawnFrom, generator: np.random.Generator) -> tuple[str, Ended]:
     """Draw a case and attack it; the words say what kind it was."""
 
     def pick(of: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from fedpca_core.streams import Streams
 
 
 @dataclass(frozen=True, eq=False)
-class Poisoned(Wrapper):
+class PoisonedData(Wrapper):
     """An algorithm in which some clients lie for a while.
 
     Parameters

@@ -33,7 +33,7 @@ Estimate = tuple[Array, int]
 
 
 @dataclass(frozen=True)
-class Reading:
+class LinearReading:
     """What an attack makes of equations: a guess, and a matrix from what they say beyond it."""
 
     #: (features, features) float64 or None: Zero where there is none.
@@ -79,7 +79,7 @@ def linear(
     return reading.of(read(transcript, client, rounds))[0]
 
 
-def smallest(prior: Array | None = None) -> Reading:
+def smallest(prior: Array | None = None) -> LinearReading:
     """How `linear` reads."""
 
     def solve(found: Decomposition) -> Array:
@@ -89,7 +89,7 @@ def smallest(prior: Array | None = None) -> Reading:
         step: Array = ((found.left @ found.inner + found.outer) * scaled) @ found.left.T
         return step if prior is None else prior + step
 
-    return Reading(prior, solve)
+    return LinearReading(prior, solve)
 
 
 def symmetric(
@@ -114,7 +114,7 @@ def symmetric(
     return reading.of(read(transcript, client, rounds))[0]
 
 
-def completion(prior: Array | None = None, trace: float | None = None) -> Reading:
+def completion(prior: Array | None = None, trace: float | None = None) -> LinearReading:
     """How `symmetric` reads.
 
     In the basis of the stacked broadcasts' singular vectors the entry (a, b) is seen twice, with
@@ -139,7 +139,7 @@ def completion(prior: Array | None = None, trace: float | None = None) -> Readin
         unprobed = np.eye(len(estimate)) - probed @ probed.T
         return estimate + (trace - np.trace(estimate)) / missing * unprobed
 
-    return Reading(prior, solve)
+    return LinearReading(prior, solve)
 
 
 def symmetric_prior(prior: Array | None, features: int) -> Array | None:

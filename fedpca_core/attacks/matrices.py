@@ -17,7 +17,7 @@ from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.span import matrices_of_span
-from fedpca_core.attacks.linear import Reading, completion, smallest
+from fedpca_core.attacks.linear import LinearReading, completion, smallest
 from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
 from fedpca_core.attacks.personal import second_moment
@@ -51,7 +51,7 @@ def _listed(states: Iterator[Belief], rounds: int) -> Part[list[Belief]]:
     return found
 
 
-def _after_each(made: Callable[[Deployment], Reading]) -> MatrixReading:
+def _after_each(made: Callable[[Deployment], LinearReading]) -> MatrixReading:
     """A reading that gives a matrix after every round, or the last one alone."""
 
     def read(

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.linear import Reading, filtered, symmetric_prior
+from fedpca_core.attacks.linear import LinearReading, filtered, symmetric_prior
 from fedpca_core.attacks.linear_system import Decomposition, read
 from fedpca_core.errors import require
 from fedpca_core.protocol.transcript import Transcript
@@ -58,7 +58,7 @@ def shrunk(
     prior: Array | None = None,
     trace: float | None = None,
     strength: float | None = None,
-) -> Reading:
+) -> LinearReading:
     """How `ridge` reads."""
     require(
         strength is None or strength >= 0,
@@ -69,7 +69,7 @@ def shrunk(
     if known is None:
         known = np.zeros((features, features))
         known = known if trace is None else scaled_identity(features, trace)
-    return Reading(known, lambda found: _solve(found, known, trace, strength))
+    return LinearReading(known, lambda found: _solve(found, known, trace, strength))
 
 
 def _solve(

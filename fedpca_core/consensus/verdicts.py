@@ -23,7 +23,7 @@ CONDITIONS = (1.5, 4.0, 10.0, 30.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Ruling:
     """A row of the table."""
 
     theorem: str
@@ -73,7 +73,7 @@ def families(condition: float, count: int, seed: int, *, alike: bool = False) ->
     return found
 
 
-def verdicts(count: int = 6, seed: int = 0) -> list[Verdict]:
+def verdicts(count: int = 6, seed: int = 0) -> list[Ruling]:
     """Recompute the whole table on ``count`` random problems a condition number."""
     problems = {c: families(c, count, seed) for c in CONDITIONS}
     alike = {c: families(c, count, seed, alike=True) for c in CONDITIONS}
@@ -90,11 +90,11 @@ def verdicts(count: int = 6, seed: int = 0) -> list[Verdict]:
     return table
 
 
-def _summarise(claim: Claim, cases: Sequence[Case]) -> Verdict:
+def _summarise(claim: Claim, cases: Sequence[Case]) -> Ruling:
     speaking = [case for case in cases if case.claimed < 1 or case.speaks]
     ratios = np.array([case.measured / max(case.claimed, 1e-12) for case in speaking])
     violated = sum(case.measured > case.claimed * (1 + TOLERANCE) + 1e-12 for case in speaking)
-    return Verdict(
+    return Ruling(
         theorem=claim.theorem,
         setting=claim.setting,
         claim=claim.claim,

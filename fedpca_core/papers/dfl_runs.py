@@ -19,7 +19,7 @@ LOW, HIGH = 0.5, 5.0
 PENALTIES = np.concatenate([np.linspace(0.0, 1.0, 41), np.linspace(1.25, 20.0, 76)])
 
 
-def _series(claim: Claim | verdicts.Verdict) -> str:
+def _series(claim: Claim | verdicts.Ruling) -> str:
     return f"{claim.theorem}{'' if claim.printed else ', corrected'}: {claim.setting}"
 
 

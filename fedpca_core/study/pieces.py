@@ -20,7 +20,7 @@ S = TypeVar("S", bound=Settings)
 R = TypeVar("R")
 
 
-class Kept(Protocol):
+class KeptPieces(Protocol):
     """Where finished pieces are kept by their identity."""
 
     def find(self, key: Hashable) -> Any:
@@ -90,7 +90,7 @@ class InPieces(Study[S, R], Generic[S, R]):
     def run(self, settings: S, data: OwnData | None = None) -> Run[R]:
         return self.resumed(settings, data, None)
 
-    def resumed(self, settings: S, data: OwnData | None, kept: Kept | None) -> Run[R]:
+    def resumed(self, settings: S, data: OwnData | None, kept: KeptPieces | None) -> Run[R]:
         """Run the pieces in their order, but for those that are ``kept``."""
         pieces = self.pieces(settings)
         if not pieces:

@@ -64,7 +64,7 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Question:
+class LatticeQuestion:
     """What is to be taken apart, in units of the grid."""
 
     #: (features, rank) float64: B, the rotated records.
@@ -89,7 +89,7 @@ class Question:
     lattice: Lattice
 
 
-def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
+def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, Array]:
     """Settle the directions of an attempt and judge the outcome.
 
     Returns
@@ -146,7 +146,7 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
     )
 
 
-def _open(question: Question, signs: bool, times: int) -> str:
+def _open(question: LatticeQuestion, signs: bool, times: int) -> str:
     """What else explains the matrix, in words."""
     if question.steps is not None:
         return "each record is known up to a common divisor of its entries"
@@ -160,7 +160,12 @@ def _open(question: Question, signs: bool, times: int) -> str:
 
 
 def _kept(
-    question: Question, settled: Settled, misfit: float, proved: bool, odds: float, ambiguity: str
+    question: LatticeQuestion,
+    settled: Settled,
+    misfit: float,
+    proved: bool,
+    odds: float,
+    ambiguity: str,
 ) -> str:
     """Why a valid result holds."""
     samples = question.samples
@@ -178,7 +183,7 @@ def _kept(
     )
 
 
-def _within_limits(question: Question, settled: Settled) -> Settled:
+def _within_limits(question: LatticeQuestion, settled: Settled) -> Settled:
     """Signs that the mean leaves open, decided by the bounds of the features."""
     if question.limits is None or settled.decided.all():
         return settled
@@ -192,7 +197,7 @@ def _within_limits(question: Question, settled: Settled) -> Settled:
     return replace(settled, whole=whole, decided=settled.decided | (here != there))
 
 
-def _unit_lengths(question: Question, settled: Settled) -> Array:
+def _unit_lengths(question: LatticeQuestion, settled: Settled) -> Array:
     """Lengths of the directions of records that were scaled to length 1."""
     assert question.steps is not None
     sent = (settled.whole - question.mean[:, None]) * question.steps[:, None]
@@ -200,7 +205,7 @@ def _unit_lengths(question: Question, settled: Settled) -> Array:
 
 
 def _fault(
-    question: Question,
+    question: LatticeQuestion,
     settled: Settled,
     off: float,
     misfit: float,
@@ -249,7 +254,7 @@ def _expanded(settled: Settled, repeats: IntArray, samples: int, nothing_subtrac
     return whole
 
 
-def _proved(question: Question, attempt: Attempt, settled: Settled) -> bool:
+def _proved(question: LatticeQuestion, attempt: Attempt, settled: Settled) -> bool:
     """Whether no other whole records explain the matrix, up to their order and signs."""
     if question.steps is not None:
         return False
@@ -264,7 +269,7 @@ def _proved(question: Question, attempt: Attempt, settled: Settled) -> bool:
     return apart < 0.5 and nothing_else_fits(rows, off, apart)
 
 
-def _shown(question: Question, attempt: Attempt, whole: Array, off: Array) -> float:
+def _shown(question: LatticeQuestion, attempt: Attempt, whole: Array, off: Array) -> float:
     """How far the rotation to any other explanation is from a signed permutation, at most.
 
     Whole combinations of the records' rows are unit vectors, in whole numbers; in another

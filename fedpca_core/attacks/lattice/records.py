@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.attacks.lattice.certificate import Certificate, Question, certify
+from fedpca_core.attacks.lattice.certificate import Certificate, LatticeQuestion, certify
 from fedpca_core.attacks.lattice.directions import Attempt, attempts
 from fedpca_core.attacks.lattice.generators import Lattice
 from fedpca_core.attacks.lattice.known_error import SUBTRACTED
@@ -141,7 +141,7 @@ def _question(
     total: int,
     unit_length: bool,
     limits: Array | None,
-) -> Question:
+) -> LatticeQuestion:
     """The rotated records in grid units, and the lattice of their sieved rows."""
     scale = np.sqrt(factor.samples) / steps
     rows = factor.matrix * scale[:, None]
@@ -153,7 +153,7 @@ def _question(
     if numerators is not None:
         residues = sieved.combine(numerators) % total
         residues = np.where(2 * residues > total, residues - total, residues)
-    return Question(
+    return LatticeQuestion(
         rows=rows,
         mean=centre,
         numerators=numerators,
@@ -167,7 +167,7 @@ def _question(
     )
 
 
-def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -> Records:
+def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: Array) -> Records:
     """The state after one more reduction."""
     tried, others = (*state.attempts, attempt), ""
     if attempt.sets:
@@ -188,7 +188,7 @@ def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -
     return Records(True, whole.astype(np.int64), values, certificate, tried, note)
 
 
-def _fitting(question: Question, attempt: Attempt) -> tuple[Attempt, str]:
+def _fitting(question: LatticeQuestion, attempt: Attempt) -> tuple[Attempt, str]:
     """The one set of directions that fits the grid, and the bounds where that is not enough.
 
     The sentence says what else fits the grid; where several sets remain, how many and what they

@@ -28,7 +28,7 @@ from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear import symmetric_prior
 from fedpca_core.attacks.linear_system import check_client
 from fedpca_core.attacks.replay.least_squares import Fit
-from fedpca_core.attacks.replay.search import Evaluation, Search
+from fedpca_core.attacks.replay.search import ReplayStage, Search
 from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.algorithm import Algorithm
@@ -69,7 +69,7 @@ class Replay:
     frame: Array | None
     #: Fitted inner steps of the client's rounds.
     inner_steps: tuple[int, ...] | None
-    history: tuple[Evaluation, ...]
+    history: tuple[ReplayStage, ...]
 
 
 class Replaying:
@@ -149,7 +149,7 @@ class Replaying:
         counts = tuple(range(1, method.inner_steps + 1)) if secret else None
         self._search = Search(self._setup, seed, counts, starts, evaluations)
 
-    def __iter__(self) -> Iterator[Evaluation]:
+    def __iter__(self) -> Iterator[ReplayStage]:
         return iter(self._search)
 
     @property

@@ -25,7 +25,7 @@ _WELL_BELOW = 1e-3
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ReplayStage:
     """One evaluation of the fit (a replay with all its derivatives), for plotting."""
 
     #: Which start, from 0.
@@ -51,7 +51,7 @@ class Search:
     #: {"", "explained", "starts", "budget"}: Why the search ended; empty while it runs.
     ended: str = ""
     begun: int = 0
-    history: list[Evaluation] = field(default_factory=list)
+    history: list[ReplayStage] = field(default_factory=list)
     _best: Fit | None = None
     _current: Candidate | None = None
 
@@ -63,7 +63,7 @@ class Search:
         assert self._best is not None
         return self._best
 
-    def __iter__(self) -> Iterator[Evaluation]:
+    def __iter__(self) -> Iterator[ReplayStage]:
         """Go through the starts until one explains the messages or the budget ends."""
         for start in range(self.starts):
             self.begun = start + 1
@@ -76,7 +76,7 @@ class Search:
                 return
         self.ended = "starts"
 
-    def _climb(self, guess: Candidate) -> Iterator[Evaluation]:
+    def _climb(self, guess: Candidate) -> Iterator[ReplayStage]:
         """One start through all stages."""
         setup, damping = self.setup, 0.1
         stages = setup.stages()
@@ -96,7 +96,7 @@ class Search:
                 break
         self._finish(guess)
 
-    def _branch(self, guess: Candidate, counts: Sequence[int]) -> Iterator[Evaluation]:
+    def _branch(self, guess: Candidate, counts: Sequence[int]) -> Iterator[ReplayStage]:
         """Fit round after round, trying every inner-step count for each new round, best first."""
         setup = self.setup
         enough = setup.stages()[min(1, len(setup.stages()) - 1)]
@@ -139,7 +139,7 @@ class Search:
 
     def _descend(
         self, guess: Candidate, rounds: int, damping: float, *, guided: bool, jacobians: int
-    ) -> Generator[Evaluation, None, Fit]:
+    ) -> Generator[ReplayStage, None, Fit]:
         setup = self.setup
         fits = descend(
             setup.model,
@@ -158,7 +158,7 @@ class Search:
                 found: Fit = end.value
                 return found
             self._current = fit.guess
-            self.history.append(Evaluation(self.begun - 1, rounds, fit.residual))
+            self.history.append(ReplayStage(self.begun - 1, rounds, fit.residual))
             yield self.history[-1]
             if len(self.history) >= self.evaluations:
                 self.ended = "budget"

@@ -167,7 +167,7 @@ def poison(
     )
     normal, attack = (_sample(on, on.types == name) for name in ("normal", hidden))
     direction = poisoning.hiding_direction(attack, on.problem.target(settings.components))
-    algorithm = poisoning.Poisoned(honest, tuple(range(malicious)), direction, FIRST, LAST)
+    algorithm = poisoning.PoisonedData(honest, tuple(range(malicious)), direction, FIRST, LAST)
     labels = np.repeat([False, True], [len(normal), len(attack)])
     points: list[tuple[float, ...]] = []
     for entry in stream(

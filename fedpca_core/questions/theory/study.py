@@ -24,7 +24,7 @@ from fedpca_core.study.study import Study, stacked
 
 
 @dataclass(frozen=True)
-class Claim:
+class StatedFactor:
     """The factor a theorem claims for the chosen method, or why there is none."""
 
     name: str
@@ -36,7 +36,7 @@ class Claim:
     every_round: bool = True
 
 
-def claim(settings: TheorySettings) -> Claim:
+def claim(settings: TheorySettings) -> StatedFactor:
     """The theorem that speaks of the chosen method and parameters.
 
     Theorem 3 is stated for any strongly convex smooth functions and holds for them
@@ -45,29 +45,31 @@ def claim(settings: TheorySettings) -> Claim:
     low, high, r, n = LOW, settings.high, settings.penalty, settings.local_steps
     method = settings.method
     if method == "fedavg":
-        return Claim("none", None, "Nothing is proved: FedAvg has a wrong fixed point.")
+        return StatedFactor("none", None, "Nothing is proved: FedAvg has a wrong fixed point.")
     # Theorem 12 covers any step up to 1/L; every other tuning is part of its theorem.
     retuned = settings.step_scale != 1 and method not in ("exact", "admm")
     if retuned or (settings.dual_scale != 1 and method != "proxskip"):
-        return Claim("none", None, "No theorem speaks of these step sizes; our bound does.")
+        return StatedFactor("none", None, "No theorem speaks of these step sizes; our bound does.")
     if method == "scaffnew":
         if n == 1:
-            return Claim("Corollary 2", bounds.corollary_2(low, high))
-        return Claim("none", None, "The claims for n > 1 are false as printed; ours is drawn.")
+            return StatedFactor("Corollary 2", bounds.corollary_2(low, high))
+        return StatedFactor(
+            "none", None, "The claims for n > 1 are false as printed; ours is drawn."
+        )
     if method == "exact":
-        return Claim("Theorem 1", bounds.theorem_1(low, high, r))
+        return StatedFactor("Theorem 1", bounds.theorem_1(low, high, r))
     if method == "steps":
-        return Claim("Theorem 3", bounds.theorem_3(low, high, r, n))
+        return StatedFactor("Theorem 3", bounds.theorem_3(low, high, r, n))
     if method == "nine":
         name = "Theorem 10" if r == 0 else "Theorem 9"
         quadratic = settings.problem != "logistic"
-        return Claim(name, bounds.theorem_9(low, high, r, n), proved=quadratic)
+        return StatedFactor(name, bounds.theorem_9(low, high, r, n), proved=quadratic)
     if method == "admm":
-        return Claim("Theorem 11", bounds.theorem_11(low, high, settings.coupling))
+        return StatedFactor("Theorem 11", bounds.theorem_11(low, high, settings.coupling))
     tuned = settings.tuned()
     assert isinstance(tuned, ProxSkip)
     squared = bounds.theorem_12(low, high, tuned.step_size, tuned.probability)
-    return Claim(
+    return StatedFactor(
         "Theorem 12",
         float(np.sqrt(squared)),
         "In expectation over the coin, not in each step.",
@@ -80,7 +82,7 @@ ARRIVED = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class IterationCourse:
     """One run, as far as it is shown (distances are simulation only: they need the minimiser)."""
 
     #: (rounds + 1,) float64: Φ over its first value: the norm of the theorems.
@@ -100,7 +102,7 @@ class Course:
     bytes_up: int | None
 
     @classmethod
-    def of(cls, trace: ConsensusTrace) -> Course:
+    def of(cls, trace: ConsensusTrace) -> IterationCourse:
         """What is shown of a run."""
         seen = trace.contractions[np.isfinite(trace.contractions)]
         arrived, steps = trace.rounds_to(ARRIVED), trace.method.gradients_per_round
@@ -127,8 +129,8 @@ class Course:
 class Measured:
     """The chosen method beside its claims, and the other methods on the same problem."""
 
-    course: Course
-    claim: Claim
+    course: IterationCourse
+    claim: StatedFactor
     #: {"vacuous", "violated", "holds", "none"}.
     verdict: str
     #: Our bound ρ_spec; None for methods it does not cover.
@@ -137,7 +139,7 @@ class Measured:
     #: simulation only).
     norm: float | None
     radius: float | None
-    rivals: Mapping[str, Course]
+    rivals: Mapping[str, IterationCourse]
 
 
 class AgainstClaims(Study[TheorySettings, Measured]):
@@ -151,14 +153,14 @@ class AgainstClaims(Study[TheorySettings, Measured]):
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Measured]:
         yield Step(0.0, "Running the chosen method")
         problem, method = settings.build(data), settings.build_method()
-        chosen = Course.of(run(problem, method, settings.rounds, seed=settings.seed))
+        chosen = IterationCourse.of(run(problem, method, settings.rounds, seed=settings.seed))
         yield Step(0.2, "Exact worst cases")
         spectral, norm, radius = _exact(problem, method, settings.high)
-        rivals: dict[str, Course] = {}
+        rivals: dict[str, IterationCourse] = {}
         others = _rivals(settings)
         for name, other in others.items():
             yield Step(0.3 + 0.7 * len(rivals) / len(others), name)
-            rivals[name] = Course.of(run(problem, other, settings.rounds))
+            rivals[name] = IterationCourse.of(run(problem, other, settings.rounds))
         stated = claim(settings)
         verdict = _verdict(chosen, stated)
         return Measured(chosen, stated, verdict, spectral, norm, radius, rivals)
@@ -229,7 +231,7 @@ def _exact(
     return spectral, norm, radius
 
 
-def _verdict(course: Course, stated: Claim) -> str:
+def _verdict(course: IterationCourse, stated: StatedFactor) -> str:
     if stated.factor is None:
         return "none"
     if stated.factor >= 1:
