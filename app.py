@@ -1,7 +1,5 @@
 """The server: ``streamlit run app.py`` (or ``uvicorn app:app``)."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import AsyncIterator

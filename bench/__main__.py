@@ -5,8 +5,6 @@ Every module bench/bench_*.py with a ``main()`` is one; options are passed on to
 OPENBLAS_NUM_THREADS says otherwise, because that is how the dashboard runs.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

@@ -7,8 +7,6 @@ of it and an answer says what would, that is asked for from the other seeds. The
 both.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import time

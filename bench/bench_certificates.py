@@ -8,8 +8,6 @@ open. Run with ``python -m bench certificates --cases 14000 --seed 0``; the targ
 certified.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from collections.abc import Sequence

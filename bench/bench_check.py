@@ -1,7 +1,5 @@
 """How often the leak check agrees with attacks run on other records of the same description."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections import Counter

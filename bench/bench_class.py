@@ -6,8 +6,6 @@ how long after the last guess the lecturer's page counts them all, and how long 
 last phone hears the answer. The last line is the verdict, which is also the exit status.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

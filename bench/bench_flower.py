@@ -5,8 +5,6 @@ processes, in processor time. ``--deployed`` adds a SuperLink and three SuperNod
 in seconds on the clock.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

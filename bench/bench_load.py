@@ -9,8 +9,6 @@ The visitors are no browsers: nothing is drawn, so the figures are the server's 
 They speak Streamlit's protocol as its browser part does, and share this machine's cores with it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -6,8 +6,6 @@ is a browser that has never been here, with an empty cache; "again" a second tab
 server share this machine's cores.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from typing import Any

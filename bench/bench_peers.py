@@ -5,8 +5,6 @@
 that is not installed, or does not end in time, a line says so.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -6,8 +6,6 @@ where it ends, bytes a client sends until then, and what all attacks that fit ma
 *: the protocol; T: ways in which clients trust each other and secure sums as it does.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ to 12 records; 1 to 24 records that join; every certified client exact. ``python
 runs all of it in a few minutes; attempts that must fail are in ``python -m bench certificates``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace

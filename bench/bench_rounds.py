@@ -4,8 +4,6 @@ The target is 150 ms together on two cores. The reference is the bare products S
 them ask for together, 20 at a time, and nothing else; metrics are apart.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

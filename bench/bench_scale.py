@@ -5,8 +5,6 @@ Processor seconds, which other work on the machine does not inflate. The law is
 ``2 features columns min(features, 2 records)`` a client. ``--long`` adds the largest sizes.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Sequence

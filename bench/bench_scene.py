@@ -4,8 +4,6 @@ The server is warm; the profile is fresh; browser and server share this machine'
 is printed with the figures.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

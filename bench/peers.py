@@ -3,8 +3,6 @@
 Imports nothing of this project. Prints JSON: components, seconds, version.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -4,8 +4,6 @@ A time alone says little about another machine, so a benchmark gives a reference
 products, say) and prints the ratio to it.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import statistics

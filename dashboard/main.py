@@ -1,7 +1,5 @@
 """The navigation: what runs before every page (also an entry of its own for plain hosts)."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -21,8 +21,6 @@ Commands
     interruption, it goes on with the first cell that is missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

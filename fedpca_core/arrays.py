@@ -1,7 +1,5 @@
 """Array types shared by every room of the core."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The one exception of the core: a sentence a visitor can act on."""
 
-from __future__ import annotations
-
 import unicodedata
 from math import isfinite
 from numbers import Integral

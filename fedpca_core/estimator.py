@@ -1,7 +1,5 @@
 """Federated PCA with scikit-learn's face: ``fit(X, groups=site)``, records as rows."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import replace
 from types import SimpleNamespace

@@ -10,8 +10,6 @@ messages. Five statuses are all there are; each may be given on one kind of basi
 - *not tried*: anything else. What it would cost to try stands beside it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ is exactly mu-GDP with ``mu = Delta/nu``, and adaptive releases compose to ``sqr
 accept arrays and need no random numbers, tables or grids, so a read-out costs far below 1 ms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

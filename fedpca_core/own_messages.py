@@ -1,7 +1,5 @@
 """Messages of somebody's own pipeline, given as arrays: what its server makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

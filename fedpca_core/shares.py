@@ -1,7 +1,5 @@
 """How often an attack succeeds: a share of the draws, and where that of as many others will lie."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Whoever runs it may stop at every step and keep what there is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar

@@ -5,8 +5,6 @@ by name and, where it recurs, by round. Switching one effect on therefore leaves
 unchanged, and a run can be resumed or replayed at any round without remembering generator states.
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ table is there on one side only, or a column, or a number by more than rounding;
 seconds is nobody's result. Returns 1 where any differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Read from what the installed packages say of themselves, and nothing else.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from importlib.metadata import distributions

@@ -1,7 +1,5 @@
 """Run the replay that the front page shows at once, and store what it found."""
 
-from __future__ import annotations
-
 from fedpca_core.questions.home.scene import LivePicture, outcome_of
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.stored import FILE

@@ -8,8 +8,6 @@ python -m scripts.shots --out pictures --window  into another folder, the window
 assets/home_light.png is "/?round=3&autoplay=false" --window, light, 1440 wide.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import time

@@ -7,8 +7,6 @@ was lost, no page showed an exception, and the memory is flat in
 the last half.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

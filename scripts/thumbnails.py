@@ -5,8 +5,6 @@ study's tables, written to dashboard/static/thumbnails as SVG. They are drawn ag
 changes, never by hand.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ it did are printed, so ``--first SEED --visits 1`` does it again, as far as the 
 allows.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -1,7 +1,5 @@
 """Settings whose data are not on this machine: what is shown instead, and how to get them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Everything of a page in one archive: figures, numbers, settings, script, citations."""
 
-from __future__ import annotations
-
 import io
 import shlex
 import zipfile

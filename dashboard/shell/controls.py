@@ -6,8 +6,6 @@ what asks for another run than there is, is refused, and what only shows it othe
 Values travel between pages that share settings (from Converge to Attack, say) through the session.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The controls of a pooled PCA problem, on every page that has one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import TypeVar
 

@@ -5,8 +5,6 @@ only read the document: search engines, and whoever shows a preview of a link. I
 for a font that is not ours, and late, one after the other, for the parts that draw our pages.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import re

@@ -5,8 +5,6 @@ the very bytes of its views, so it is drawn by the same player under the same ke
 then updates it in place, and the browser asks for nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

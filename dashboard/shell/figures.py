@@ -4,8 +4,6 @@ A view that draws itself in the browser also knows how to print itself; what sta
 the moment is kept in the session, in the order in which it stands there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import cast
 

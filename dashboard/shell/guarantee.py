@@ -1,7 +1,5 @@
 """ε on any page: its controls, and the guarantee beside the run."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

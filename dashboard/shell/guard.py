@@ -3,8 +3,6 @@
 The same on every host, whether or not a proxy does more.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import os

@@ -1,7 +1,5 @@
 """What the operator reads: one JSON line for every job, without settings, data or visitors."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Hashable

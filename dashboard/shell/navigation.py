@@ -1,7 +1,5 @@
 """The pages, their tabs and addresses, in the order ask, see, prove; and their lists as HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import NamedTuple

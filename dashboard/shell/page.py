@@ -4,8 +4,6 @@ Each state has a style sheet, which is on the page only while the state lasts. O
 ``:has(…)`` for all of them would make the browser style the page anew for every stroke of a chart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

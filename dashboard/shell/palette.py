@@ -9,8 +9,6 @@ each has a colour of its own that nothing else uses, and so have values that onl
 know because they need the clients' private data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, cast
 

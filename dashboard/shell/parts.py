@@ -1,7 +1,5 @@
 """Lays out on a page what a question's figures say of a result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Presets on the pages: links that lead to them, and what to say when one is open."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 

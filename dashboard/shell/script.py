@@ -1,7 +1,5 @@
 """The page as a script: what to type in a notebook to get the numbers on the screen."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

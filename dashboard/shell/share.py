@@ -1,7 +1,5 @@
 """Taking results away: the link that reproduces a page, and downloads."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -5,8 +5,6 @@ it does in the version that it was written for, and has a way without it: a newe
 speed, never a page. No other file imports what is not in Streamlit's reference.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress

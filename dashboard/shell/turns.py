@@ -1,7 +1,5 @@
 """Turns: who computes next. Who came first, and whoever had a turn before somewhat later."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time

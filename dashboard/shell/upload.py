@@ -1,7 +1,5 @@
 """The upload: Streamlit's, whose place for a file is named and so may not be an ornament."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

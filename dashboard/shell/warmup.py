@@ -1,7 +1,5 @@
 """The work done once per process, before the first visitor."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import threading

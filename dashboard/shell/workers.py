@@ -6,8 +6,6 @@ When a visitor stops it, it is asked first and ended if it does not listen; a ne
 place. What a worker may use of the memory is limited.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import multiprocessing

@@ -8,8 +8,6 @@ since ``sum_i Y_i`` vanishes at the solution only over *all* clients and adding 
 not orthonormal.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -7,8 +7,6 @@ one. With the same traffic as SSI it is the honest floor for the number of round
 method is the block Lanczos process with full orthogonalisation and a thick restart).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ Exact in one round, and the baseline for bytes: the symmetric S_i costs features
 numbers. It also hands the server everything an attack could recover.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -5,8 +5,6 @@ answers together by the same number where all probes are orthogonal to each othe
 are one product with [Q_1 ... Q_T]. A client that checks both needs to trust nobody.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

@@ -1,7 +1,5 @@
 """Pieces that FedPE, FedPG and their readers share: loss, gradient, averages, turns, choices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ gradient, retracts, and uploads its copy of U; the server averages and retracts.
 they are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ The baseline without privacy: SSI from a frame of Gaussian entries, and for a st
 products. Its iterates are those of the centralised power method.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -5,8 +5,6 @@ U_i may leave the manifold. A one-sided surrogate, entrywise on ``M = U^T U - I`
 ``f_i`` itself already has only orthonormal minimisers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ curvature ``2 ||S_i||_2``, so the safe step ``1/(2 ||S_i||_2 + penalty)`` is abo
 long as in FedPE.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

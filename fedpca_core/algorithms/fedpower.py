@@ -7,8 +7,6 @@ orthonormalises and broadcasts (FedPower, Algorithm 2). Noise enters every produ
 each machine draws N from entropy of its own; a simulation draws it from the run's seed.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ gradient of its data term at the shared frame; the server averages first, then p
 tangent space and retracts. Its limit is the leading eigenspace of the pooled covariance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

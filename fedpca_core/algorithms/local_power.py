@@ -9,8 +9,6 @@ The iterates depend on the basis of the first frame and not only on its span, be
 frames column by column. All methods therefore start from the same frame of the stream "start".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """FedPower's local products and the rotation of their results onto a reference machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ The baseline of personalised PCA without collaboration. Its limit is known in cl
 leading eigenvectors of S_i (arbitrary beyond the client's number of samples).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ Every algorithm's file ends with the methods it offers; `fedpca_core.algorithms.
 files. Pages, links, files, colours and the command line read the registry and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The wrapped method never meets the data: it gets client data that answers noisy 
 orthonormal frames and refuses everything else, so nothing can leave a client unaccounted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What a method sees of the data where every product carries noise: one noisy answer a round."""
 
-from __future__ import annotations
-
 from typing import NoReturn, cast
 
 import numpy as np

@@ -6,8 +6,6 @@ the leading parts of the S_i and so keeps how strong each direction is. Neither 
 error that differing clients leave is final.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The registry of methods: a new method is one file and one line here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """When machines that make several local products in a row speak to the server."""
 
-from __future__ import annotations
-
 from fedpca_core.errors import require
 
 

@@ -5,8 +5,6 @@ the server orthonormalises the weighted sum. With everyone present this is subsp
 pooled matrix S, so the angle shrinks by lambda_{p+1}/lambda_p a round.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

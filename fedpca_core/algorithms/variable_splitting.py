@@ -15,8 +15,6 @@ Two versions of the client's step:
     penalty factors well below 2: the handicap FAPS's paper measures itself against.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ batched products in float32. A model of weights has no subspace, so this loop is
 messages go through the same channel and are counted there.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 from dataclasses import dataclass

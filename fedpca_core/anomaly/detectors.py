@@ -1,7 +1,5 @@
 """Detectors by name: the paper's methods, its baselines, and the baselines it leaves out."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass

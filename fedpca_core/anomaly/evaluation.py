@@ -1,7 +1,5 @@
 """Metrics of a detector on labelled records. Attacks are the positive class."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ clients' duals absorb the lie, so ``sum_i Y_i`` no longer vanishes and the limit
 the attacker has left, until the duals are reset or the server's average forgets by itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ orthonormal Z. Corrected here: the consensus average is orthonormalised before i
 shrunken Z would mix distance with length.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

@@ -4,8 +4,6 @@
 therefore an oracle that nobody has in the field; `quantile` needs normal training traffic only.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.metrics import roc_curve
 

@@ -4,8 +4,6 @@ An attack says by counts and formats whether it fits a deployment (never by a me
 what it takes, and what it makes of the messages. `registry` lists all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ All of them are public. The baselines that need private matrices (the mean of th
 the pooled mean) live in `fedpca_core.attacks.simulation_only`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

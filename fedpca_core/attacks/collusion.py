@@ -6,8 +6,6 @@ colluding it is that client's upload itself. Collusion therefore turns a transcr
 telling transcript, which any attack can read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ A count may say that a target is open, because the messages determine it, or tha
 because they provably do not. It never says that attacks have failed: for that they must be run.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fedpca_core.attacks.deployment import Deployment

@@ -7,8 +7,6 @@ whose upload is in the sum. Secure aggregation therefore hides whose record it i
 (FedPG, attack surface, for retrained clients; sums and the other methods are ours.)
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

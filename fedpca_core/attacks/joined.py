@@ -11,8 +11,6 @@ centred on its own announced mean, ``(M + k) mu' mu'^T - M mu mu^T`` is public a
 what is left are the records themselves.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

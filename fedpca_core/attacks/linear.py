@@ -11,8 +11,6 @@ unprobed against unprobed directions stays unknown. A known trace fills that blo
 even content. (`ridge` is the third of them, for noisy answers.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

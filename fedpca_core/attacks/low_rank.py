@@ -9,8 +9,6 @@ columns read a client of ten records, whatever the number of features, and no ma
 features is formed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The attacks on second-moment matrices, each with what it needs and what it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import cast

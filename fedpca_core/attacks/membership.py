@@ -6,8 +6,6 @@ test there is (Neyman and Pearson), so its area under the curve bounds every oth
 kind (FedPower, attack surface).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

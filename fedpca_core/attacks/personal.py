@@ -11,8 +11,6 @@ frames give the client's own gradient and, after a few rounds, S_i up to a multi
 Under secure aggregation the server sees the sum only, and none of this applies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -6,8 +6,6 @@ changing participants, each sum is an equation in *all* clients' matrices with k
 and enough of them single out each client: varying subsets undo the protection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

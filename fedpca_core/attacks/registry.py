@@ -1,7 +1,5 @@
 """The registry of attacks: a new attack is one file and its line here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from fedpca_core.attacks.attack import Attack, MatrixAttack, RecordsAttack

@@ -7,8 +7,6 @@ lambda is the ratio of the noise variance to the variance expected of ``S - S_0`
 given it is chosen by the likelihood of the messages themselves.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

@@ -1,7 +1,5 @@
 """From a reconstructed S_i to the client's records themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

@@ -1,7 +1,5 @@
 """How good a reconstruction is (simulation only: every score needs the private truth)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ They say what a server would know of a client if it knew everybody else's data, 
 target of the computation. Nothing here reads a transcript and no attack may use it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

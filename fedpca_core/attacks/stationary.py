@@ -7,8 +7,6 @@ participation is a run of known code on an unknown matrix, so the whole of S_i f
 of them by fitting.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 

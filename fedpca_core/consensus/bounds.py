@@ -6,8 +6,6 @@ inexact Uzawa; ``low`` is lambda, ``high`` is L, ``penalty`` r, ``steps`` n. Whi
 not asserted here but recomputed by `fedpca_core.consensus.verdicts`.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -3,8 +3,6 @@
 Where a printed claim fails, the corrected one follows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Random consensus problems with wanted constants: quadratics, ridge and logistic regression."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ computed from the average and never travel. (Deterministic federated learning as
 algorithms 1 and 2.)
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ With ``e = E^H - omega E^Z`` (orthogonal parts, so that |e| is Phi) one round of
 Q = I - P. Trajectories show less than the worst case; this shows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

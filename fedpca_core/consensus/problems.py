@@ -5,8 +5,6 @@ worst client (the smallest and the largest over clients), not of the average: th
 separable over clients' copies, and that is what local work feels.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Run a method on a consensus problem and read the norm its theorems speak of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

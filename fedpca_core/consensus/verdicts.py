@@ -5,8 +5,6 @@ over an adversarial and a random family of heterogeneous clients and a grid of c
 penalties and local steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ and Chebyshev coefficients for the measured norm of E; then ``P <- P (I + r(E))`
 of G, so all factors commute and the limit is the symmetric root.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

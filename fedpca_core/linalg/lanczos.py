@@ -1,7 +1,5 @@
 """The largest eigenvalue of a symmetric matrix that is known by its products alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ All functions accept a batch: arrays of shape ``(..., features, components)``. N
 features-by-features projector; every quantity comes from tall or components-by-components products.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

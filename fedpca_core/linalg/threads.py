@@ -6,8 +6,6 @@ threads that share the clients among them, and wait for each other once, bear su
 threads that share every product. BLAS has the caller's setting back afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager

@@ -4,8 +4,6 @@ U_i, Y_i and T_i are the client state that the algorithm exposes, Z is the avera
 These readers use private data: simulation only.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

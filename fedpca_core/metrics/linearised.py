@@ -18,8 +18,6 @@ In the eigenbases of D_i and M_i every entry obeys a recurrence of its own. For 
 the factor of a round is ``1 - (1 - (d/(m + beta))^J) g/(g + beta)`` with the gap ``g = m - d``.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

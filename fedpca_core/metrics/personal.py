@@ -7,8 +7,6 @@ visitor's own records nobody knows the noise: there it is the share of their ene
 ``||Y - U U^T Y||^2 / ||Y||^2``, and fresh are those that were kept from training.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

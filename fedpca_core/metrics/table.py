@@ -3,8 +3,6 @@
 Every measure depends on the span of the estimate alone, never on its basis.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

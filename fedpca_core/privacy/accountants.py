@@ -4,8 +4,6 @@
 closed form to several digits, and its Renyi accountant shows what the paper's tool costs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ Q: each is a Gaussian release whose sensitivity is bounded whatever Q is, so ada
 applies; averaging, rotating, orthonormalising and sampling on the server are post-processing.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TypeVar, cast
 

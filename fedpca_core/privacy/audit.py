@@ -5,8 +5,6 @@ with its neighbour, give a lower bound: no mechanism with a smaller epsilon errs
 bound below the empirical one is wrong; a wide gap says that the test is weak or the bound loose.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ times larger than needed, and the exact one (corrected here), which uses the tru
 the closed-form composition of Gaussian releases.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ nothing is rounded: Algorithms 1 to 3 of Canonne, Kamath and Steinke, "The discr
 differential privacy" (2020), from uniform whole numbers alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -11,8 +11,6 @@ the one is (epsilon, delta + (1 + e^epsilon) tau) with the other; a thousandth o
 it. At 2^80, the variance in use, tau is about 1e-21.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

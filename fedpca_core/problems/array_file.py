@@ -1,7 +1,5 @@
 """One array in NumPy's format, looked at before anything is allocated; never a pickle."""
 
-from __future__ import annotations
-
 import struct
 import tokenize
 import zipfile

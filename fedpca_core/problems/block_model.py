@@ -5,8 +5,6 @@ of an adjacency matrix, normalised. An edge sits in two rows (and changes two no
 records is neither privacy for edges nor for nodes.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From white shares to clients with a spectrum each, and the choice of how they turn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Reading a visitor's CSV file, whatever its separator, encoding or decimal mark."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

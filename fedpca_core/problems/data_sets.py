@@ -4,8 +4,6 @@ What comes with the package is always found. The others lie in the folder of dat
 command `COMMAND` puts them; nothing but that command ever asks for something over a network.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Iterable, Mapping

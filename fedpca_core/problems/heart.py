@@ -1,7 +1,5 @@
 """The heart-disease table of four hospitals as whole numbers: ages, pressures, codes."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from fedpca_core.problems.csv_file import read_csv

@@ -1,7 +1,5 @@
 """Image data sets as pixels and classes, wherever their files are found."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Image data dealt to clients: pixels are features, images are records."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

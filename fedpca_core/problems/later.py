@@ -1,7 +1,5 @@
 """Records that are made when somebody looks at them; most studies read second moments only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import overload

@@ -3,8 +3,6 @@
 Frames U_i scatter around a common V; client i records ``y = U_i x + e`` (PerPCA, section 5).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

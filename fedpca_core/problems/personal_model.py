@@ -12,8 +12,6 @@ All functions accept a batch: ``frames`` is (..., features, components), ``produ
 ``S_i U_i`` of the same shape, ``scale`` is `data_scale` with one value a client.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -6,8 +6,6 @@ two neighbours are ``||S_i - S_i'||_F / nu`` apart (Dwork, Talwar, Thakurta and 
 Gauss", 2014, held at the client). Whatever is computed from the M_i is post-processing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -3,8 +3,6 @@
 Blocks are features x samples, so records are columns here (rows in FedPower).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

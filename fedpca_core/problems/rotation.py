@@ -5,8 +5,6 @@ spectrum D, a rotation ``R_i = exp(t K_i)`` of its own and one common map M that
 ``sum_i w_i S_i = D``. At t = 0 this is ``D^(1/2) W_i``: plain random shares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache

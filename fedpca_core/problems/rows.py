@@ -1,7 +1,5 @@
 """Records as a user has them: one a row, with the site of each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Synthetic problems whose pooled spectrum is known exactly (FAPS, section 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ size the records fill 1.6 GB; the matrices S_i fit into 1.6 MB, so records are d
 the eigenbasis (where colouring is a scaling of columns and norms are the same), and forgotten.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

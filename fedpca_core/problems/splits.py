@@ -1,7 +1,5 @@
 """How many records each client holds, and which, where they are dealt by kind."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Integral
 

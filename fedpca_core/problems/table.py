@@ -1,7 +1,5 @@
 """A visitor's own table: columns are features, rows are records, a column may name the client."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

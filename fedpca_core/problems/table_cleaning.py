@@ -1,7 +1,5 @@
 """Cleaning a visitor's table: what can be analysed, and a report of what was left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 columns that are analysed, and `handled` says what becomes of cells that hold none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 CSV in its dialects, Parquet, and NumPy's .npy and .npz; never a pickle.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Sequence

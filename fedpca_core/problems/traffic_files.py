@@ -1,7 +1,5 @@
 """Raw network traffic, and the project's Parquet copies of the public data sets."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A file is recognised by its columns alone. Features are numeric; categories beco
 each known level, so that any release of a data set gives the same features.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping

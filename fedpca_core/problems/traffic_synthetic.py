@@ -5,8 +5,6 @@ download, ...) plus small independent noise; counters are their exponentials and
 heavy-tailed like real ones. Attacks break the relations between counters in four ways.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

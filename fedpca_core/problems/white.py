@@ -1,7 +1,5 @@
 """White shares: the random part of every synthetic problem, generated in bounded memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -262,7 +262,9 @@ class Algorithm(ABC):
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]  # every algorithm is a dataclass
             value = getattr(self, each.name)
-            if each.type == "int" or (each.type == "int | None" and value is not None):
+            # The type itself, or its words where a file puts off what its annotations mean.
+            whole = each.type in (int, "int"), each.type in (int | None, "int | None")
+            if whole[0] or (whole[1] and value is not None):
                 require_whole(f"The parameter “{each.name.replace('_', ' ')}”", value)
 
     @property

@@ -4,8 +4,6 @@ Every converter gets the originals by name and returns the finished files by nam
 recognise it refuses, so that a wrong or a cut file never takes the place of a good one.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import struct

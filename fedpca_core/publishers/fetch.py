@@ -3,8 +3,6 @@
 Nothing else in the core opens a connection, and this only for the command `data`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What there is, what it is for, whose it is, and how to come by the rest, as text."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """All studies and all kinds of settings: what pages, command line and downloads choose from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is said of each study's result: what a sheet of paper is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

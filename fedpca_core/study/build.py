@@ -1,7 +1,5 @@
 """From settings to a problem, an algorithm, a channel and a run: what the studies share."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """From a simulated run to what its server has, and to what only the simulation knows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

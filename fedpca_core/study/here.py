@@ -1,7 +1,5 @@
 """Which data are on this machine, and what settings show instead where theirs are not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """The settings of Converge and Attack: one federated PCA problem, its methods, its messages."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

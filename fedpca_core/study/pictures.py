@@ -3,8 +3,6 @@
 All need the private truth beside the reconstruction, so only a simulation has them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

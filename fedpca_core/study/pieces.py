@@ -5,8 +5,6 @@ the dashboard (`dashboard.shell.workers`). What it gives depends on nothing but 
 what is kept of a run that was stopped is taken up by the next.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """A preset: settings with a name, and the one point they make."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fedpca_core.settings import Settings

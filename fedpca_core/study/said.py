@@ -1,7 +1,5 @@
 """Findings as a page prints them: the same words, in the same order, everywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

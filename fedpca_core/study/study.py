@@ -6,8 +6,6 @@ knows it by what it reads. A study is a generator, so whoever runs it may stop a
 keep what there is.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar

@@ -4,8 +4,6 @@ A sweep measures the same numbers at several values of one setting, perhaps from
 keeps all of them in one tidy table; medians and bands are read off it.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Units of the columns of all tables, for those who read them without the page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

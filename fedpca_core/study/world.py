@@ -5,8 +5,6 @@ range, change its default or say in other words what it is (`shared`). Those tha
 takes part in what travel with the visitor from page to page.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

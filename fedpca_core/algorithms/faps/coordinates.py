@@ -11,8 +11,6 @@ F itself is read twice a round: for F^T Z, and for X_i and S_i X_i of the end. q
 next round.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import lapack
 

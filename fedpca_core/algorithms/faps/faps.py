@@ -11,8 +11,6 @@ answers ``Y_i = (beta_i X_i X_i^T - Lambda_i) Z``; the server orthonormalises th
 Y_i is masked by a heuristic (it is not a product of S_i with Z); no privacy guarantee follows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

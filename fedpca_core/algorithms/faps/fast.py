@@ -4,8 +4,6 @@ QR factors are unique, so only the last iterate has to be a frame; in between a 
 and not after each product. Where S_i is at hand and small, H itself is formed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.algorithms.faps.coordinates import iterate_in_coordinates

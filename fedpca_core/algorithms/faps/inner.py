@@ -8,8 +8,6 @@ a_i, which the rule "auto" follows, is the largest eigenvalue of S_i on the comp
 vector advances by one step of the power iteration a round.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold

@@ -1,7 +1,5 @@
 """The lattice attacks on records, from the matrices that a server believes in round by round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 

@@ -7,8 +7,6 @@ the entries for independent of each other. What is open all the same is named: t
 mean and no bounds decide them, divisors of records that were scaled to one length.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -10,8 +10,6 @@ records.
 A public mean ``mu`` hides nothing: ``m S_kk = c_k (1 - 2 mu_k) + m mu_k^2`` gives the counts c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -12,8 +12,6 @@ and where all of them still generate less than ``Z^m Q``, the directions are the
 dual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What is reduced to find directions: the lattice's generators, and the order in which to try."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ than 1 apart are equal; these rows bind the rotation more tightly, and longer ro
 this reaches all rows, no other whole records explain the matrix.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray

@@ -7,8 +7,6 @@ which lies on the grid only where 2 mu is whole, so signs are decided over all f
 after each refit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -8,8 +8,6 @@ Lenstra and Lovász, 1982), the recovery of Z^n from a rotation of it (Szydlo, 2
 Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and Gini, 2020).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -6,8 +6,6 @@ Combinations that vanish in the first coordinates leave their tags alone and com
 are the relations between the rows. The others are a reduced basis of the lattice.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ lattice", 1985): depth first over the coordinates, the last one first, each with
 that the bound leaves.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

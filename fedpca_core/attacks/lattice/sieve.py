@@ -8,8 +8,6 @@ Voulgaris, 2010.) Only a shorter row is ever subtracted from a longer one, so th
 generate the same lattice.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

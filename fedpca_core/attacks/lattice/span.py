@@ -17,8 +17,6 @@ The matrix that is found has the eigenvectors that were sent, by construction. T
 client's the certificate of its records says (`records`). Source: our own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -14,8 +14,6 @@ Hidden parts are fitted too: a private start X_i, a private beta_i, secret numbe
 The budget counts evaluations, so that a replay gives the same on every machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast

@@ -8,8 +8,6 @@ Only the span of a frame matters to everything a client sends, so their derivati
 orthogonal to the frame, and normalisations between inner steps count as constant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

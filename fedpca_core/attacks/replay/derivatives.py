@@ -4,8 +4,6 @@ A stack is (features, directions, columns): how a frame moves when the client's 
 of many directions.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

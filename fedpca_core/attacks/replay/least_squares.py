@@ -6,8 +6,6 @@ Levenberg-Marquardt algorithm", 2012) follows its bend for the price of one more
 nothing beside a Jacobian.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The search of a replay attack: starts, stages, hidden inner steps, and a budget."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -6,8 +6,6 @@ S_i; with few records that is a small part of all features, and the rest of S_i 
 message tells whether it is so: its answer must lie in that span and the new frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Either by every attack that fits (`client_trial`), or by the adversary that the 
 (`read_by`).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Each defence of FAPS alone: does it still converge, and what do two attacks recover?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """One record joins, and two runs are subtracted: what secure aggregation does not hide."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A server that reruns FAPS's public update until it fits, and what each defence does to it."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import ClassVar

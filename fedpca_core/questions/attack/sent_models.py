@@ -1,7 +1,5 @@
 """Methods that send models instead of products, read on the Attack page with small settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

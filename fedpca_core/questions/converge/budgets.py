@@ -4,8 +4,6 @@ The noise is laid on every client's matrix once, so all methods of one federatio
 they differ in what they make of the noisy matrices, and in whether they arrive within the rounds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

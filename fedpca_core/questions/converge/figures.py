@@ -1,7 +1,5 @@
 """What Converge shows: curves with guide lines, the table of costs, and ε on four federations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any

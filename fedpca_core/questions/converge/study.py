@@ -1,7 +1,5 @@
 """How fast does each method converge, and what does it cost: the study of the Converge page."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace

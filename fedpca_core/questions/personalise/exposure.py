@@ -1,7 +1,5 @@
 """What a server recovers from the uploads of a short run of personalised PCA."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar

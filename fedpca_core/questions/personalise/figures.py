@@ -1,7 +1,5 @@
 """What Personalise shows: who gains, the three methods along one axis, what uploads give away."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The settings of the Personalise page: clients around a common subspace, and how they learn."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

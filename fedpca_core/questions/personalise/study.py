@@ -1,7 +1,5 @@
 """Personalised PCA beside training alone and one shared model, on one problem or many."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What the Theory page shows: a run against its claims, factors along two axes, all statements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

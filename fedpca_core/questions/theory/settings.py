@@ -1,7 +1,5 @@
 """The settings of the Theory page: one consensus problem, one method, its step sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar

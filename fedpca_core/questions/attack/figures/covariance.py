@@ -1,7 +1,5 @@
 """What a server makes of a client's covariance: pictures, errors, the finding, the messages."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

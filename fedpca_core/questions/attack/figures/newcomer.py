@@ -1,7 +1,5 @@
 """What two runs tell of the record that joined between them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

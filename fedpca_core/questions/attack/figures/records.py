@@ -1,7 +1,5 @@
 """What came, what the server made of it, and the records that nobody should see."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

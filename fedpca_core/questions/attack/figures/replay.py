@@ -1,7 +1,5 @@
 """What a replay of FAPS shows: what came of it, the fit, and every defence."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from fedpca_core.questions.attack.replay import Replayed

@@ -1,7 +1,5 @@
 """The maps of what is at risk: records a client, or noise, against the kind of data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

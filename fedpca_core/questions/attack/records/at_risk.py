@@ -4,8 +4,6 @@ A row of a map is a kind of data. Every complete reading of plain products ends 
 so the map of records forms it directly; the map of noise reads it off noisy messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ On digits of few pixels where the whole matrix is solved for: a fit to FedPG's l
 features (features + 1)/2 unknowns. One-shot averaging's eigenvectors are read at full size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

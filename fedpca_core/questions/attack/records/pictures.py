@@ -1,7 +1,5 @@
 """Records as pictures: the private ones, what a server holds of them, and what it received."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

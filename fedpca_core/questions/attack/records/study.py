@@ -1,7 +1,5 @@
 """The records of one client: received, held round by round, certified, by method under attack."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
