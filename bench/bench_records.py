@@ -170,7 +170,9 @@ def masked(name: str, size: int, rounds: int, side: int | None = None) -> str:
     block = problem.blocks[0]
     run = fp.simulate(problem, method, rounds=rounds)
     begun, trace = time.process_time(), float((block**2).sum()) / size
-    replayed = attacks.replay(run.transcript, method, trace=trace, evaluations=200)
+    replayed = attacks.replay(
+        attacks.Replaying(run.transcript, method, trace=trace, evaluations=200)
+    )
     found = attack(attacks.factor_of(replayed.estimate, size), facts)
     exact, seconds = exactly(found, block, facts), time.process_time() - begun
     return (

@@ -1,7 +1,6 @@
 """Taking results away: the link that reproduces a page, and downloads."""
 
 import io
-import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -148,26 +147,14 @@ def download_archive(
     )
 
 
-def download_json(
-    configuration: Mapping[str, Any] | str,
-    *,
-    name: str,
-    label: str = "Download configuration",
-    key: str | None = None,
-) -> None:
-    """Offer a configuration (a mapping, or JSON text) as a file; no rerun."""
-
-    def data() -> bytes:
-        if isinstance(configuration, str):
-            return configuration.encode()
-        return (json.dumps(configuration, indent=2, ensure_ascii=False) + "\n").encode()
-
+def download_json(text: str, *, name: str) -> None:
+    """Offer a configuration as a file; no rerun."""
     st.download_button(
-        label,
-        data=data,
+        "Download configuration",
+        data=text.encode,
         file_name=f"{name}.json",
         mime="application/json",
         icon=":material/settings:",
         on_click="ignore",
-        key=key or f"json-{name}",
+        key=f"json-{name}",
     )

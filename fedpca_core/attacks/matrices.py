@@ -324,10 +324,6 @@ def _of_frames(view: Transcript, deployment: Deployment, client: int) -> tuple[A
     return found.matrix, found.error
 
 
-def _of_runs(view: Transcript, deployment: Deployment, client: int) -> tuple[Array, float]:
-    return fit_runs(view, deployment.algorithm, client)
-
-
 # ------------------------------------------------------------------------------------- conditions
 def _single(*kinds: Uploads) -> Callable[[Deployment, int], str]:
     """Single uploads of these kinds."""
@@ -515,7 +511,7 @@ MATRIX_ATTACKS = (
         "looks for the matrix on which the local steps land on the uploads",
         _single(Uploads.FRAMES),
         _fitting,
-        _solved(_of_runs),
+        _solved(lambda view, deployment, client: fit_runs(view, deployment.algorithm, client)),
         searches=True,
     ),
     MatrixAttack(

@@ -226,7 +226,9 @@ def _batches(
             )
         for part in parts:
             if isinstance(part, np.ndarray):
-                numbers = _whatever(part) if cell_by_cell else part
+                numbers = part
+                if cell_by_cell:  # as `cell_numbers` reads them
+                    numbers = np.where(np.abs(part) <= LARGEST, part, 0.0)
             else:
                 numbers = _numbers(source, part, columns, cell_by_cell)
             yield source, numbers
@@ -251,11 +253,6 @@ def _mapped(source: Path, columns: Sequence[str]) -> Iterator[Array]:
     step = max(1, BATCH_BYTES // (8 * max(1, stored.shape[1])))
     for begin in range(0, len(stored), step):
         yield np.asarray(stored[begin : begin + step], dtype=float)
-
-
-def _whatever(values: Array) -> Array:
-    """An array's numbers as `cell_numbers` reads them."""
-    return np.where(np.abs(values) <= LARGEST, values, 0.0)
 
 
 def _csv(source: Path, as_text: bool) -> Iterator[pd.DataFrame]:

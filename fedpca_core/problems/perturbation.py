@@ -191,10 +191,6 @@ def noisy_mean(
 
 
 @lru_cache(maxsize=1024)
-def _mu(epsilon: float, delta: float) -> float:
-    return float(mu_of(epsilon, delta))
-
-
 @dataclass(frozen=True)
 class Budget:
     """What a release at the source may cost, and how it is spent."""
@@ -233,7 +229,7 @@ class Budget:
     @property
     def mu(self) -> float:
         """The largest GDP parameter within the budget."""
-        return _mu(self.epsilon, self.delta)
+        return float(mu_of(self.epsilon, self.delta))
 
     @property
     def for_products(self) -> float:

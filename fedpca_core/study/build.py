@@ -164,16 +164,12 @@ def simulation(
         problem,
         build_algorithm(method, settings),
         rounds=settings.rounds,
-        seed=start_seed(settings, start),
+        # From the random start of this number; the data keep the settings' own seed.
+        seed=settings.seed + 1_000_003 * start,
         participation=settings.participation,
         absent=settings.absent,
         channel=build_channel(settings, record),
     )
-
-
-def start_seed(settings: ConvergeSettings, start: int) -> int:
-    """Seed of the run from the ``start``-th random start; the data keep the settings' own."""
-    return settings.seed + 1_000_003 * start
 
 
 def attacked_run(

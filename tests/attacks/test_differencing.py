@@ -67,7 +67,7 @@ def test_the_replay_reads_the_joining_from_faps():
     for of in (before, after):
         run = transcript(of, algorithm, 20)
         trace = float(np.trace(of.client_data.dense()[1]))
-        matrices.append(attacks.replay(run, algorithm, 1, trace=trace).estimate)
+        matrices.append(attacks.replay(attacks.Replaying(run, algorithm, 1, trace=trace)).estimate)
     found = attacks.differencing(*matrices, 59, 60)
     assert cosine(found.records, after.blocks[1][:, 7]) > 1 - 1e-6
 

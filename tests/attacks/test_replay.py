@@ -109,7 +109,7 @@ def test_seeded_replay_recovers_a_client_of_faps(seed, inner_steps):
     run = transcript(of, algorithm, 10, seed)
     private = truth(of)
     trace = float(np.trace(private))
-    found = attacks.replay(run, algorithm, trace=trace, starts=20)
+    found = attacks.replay(attacks.Replaying(run, algorithm, trace=trace, starts=20))
     assert found.succeeded and found.ended == "explained"
     assert relative(found.estimate, private) < 1e-9
     assert found.uncertainty < 1e-9
@@ -124,7 +124,9 @@ def test_unseeded_replay_is_the_weaker_contrast():
         run = transcript(of, algorithm, 10, seed)
         for seeded in needed:
             found = attacks.replay(
-                run, algorithm, trace=float(np.trace(truth(of))), starts=3, seeded=seeded
+                attacks.Replaying(
+                    run, algorithm, trace=float(np.trace(truth(of))), starts=3, seeded=seeded
+                )
             )
             needed[seeded] += len(found.history)
             assert found.succeeded == (relative(found.estimate, truth(of)) < 1e-6)
@@ -144,7 +146,7 @@ def test_hidden_parts_are_fitted_along(name):
     secrets = HIDDEN[name]
     algorithm = faps(2, 3, **secrets)
     run = transcript(SMALL, algorithm, 10)
-    found = attacks.replay(run, algorithm, trace=TRACE)
+    found = attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE))
     assert found.succeeded
     assert relative(found.estimate, truth(SMALL)) < 1e-8
     if "inner" in name:
@@ -159,14 +161,16 @@ def test_hidden_parts_are_fitted_along(name):
 def test_partial_participation_and_adaptive_rules_are_replayed():
     algorithm = faps(2, inner_rule="auto", adaptive=True)
     run = transcript(SMALL, algorithm, 30, participation=0.6)
-    found = attacks.replay(run, algorithm, client=2, trace=float(np.trace(truth(SMALL, 2))))
+    found = attacks.replay(
+        attacks.Replaying(run, algorithm, client=2, trace=float(np.trace(truth(SMALL, 2))))
+    )
     assert found.succeeded and relative(found.estimate, truth(SMALL, 2)) < 1e-8
 
 
 def test_float32_messages_are_explained_to_their_rounding():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 10, channel=fp.Channel(dtype="float32"))
-    found = attacks.replay(run, algorithm, trace=TRACE)
+    found = attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE))
     error = relative(found.estimate, truth(SMALL))
     assert 1e-9 < found.residual < found.tolerance < 2e-6
     assert error < 1e-3 and found.succeeded
@@ -176,7 +180,9 @@ def test_noise_is_a_floor_and_the_uncertainty_says_so():
     algorithm, errors = faps(2, 3), []
     for noise in (1e-4, 1e-2):
         run = transcript(SMALL, algorithm, 10, channel=fp.Channel(upload_noise=noise))
-        found = attacks.replay(run, algorithm, trace=TRACE, noise=noise, starts=3)
+        found = attacks.replay(
+            attacks.Replaying(run, algorithm, trace=TRACE, noise=noise, starts=3)
+        )
         errors.append(relative(found.estimate, truth(SMALL)))
         assert 0.3 * noise < found.residual < 1.5 * noise
         assert errors[-1] / 5 < found.uncertainty < 5 * errors[-1]
@@ -187,7 +193,7 @@ def test_noise_is_a_floor_and_the_uncertainty_says_so():
 def test_too_few_rounds_are_explained_but_not_called_success():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 10)
-    found = attacks.replay(run, algorithm, rounds=2, trace=TRACE)
+    found = attacks.replay(attacks.Replaying(run, algorithm, rounds=2, trace=TRACE))
     assert found.residual < found.tolerance
     assert found.uncertainty == float("inf") and not found.succeeded
     assert relative(found.estimate, truth(SMALL)) > 0.1
@@ -218,7 +224,7 @@ def test_few_records_confine_the_replay_to_what_the_messages_span(records, reach
 def test_few_records_of_many_features_are_replayed():
     of, algorithm = few(200, 4), faps(4, 3)
     run = transcript(of, algorithm, 6)
-    found = attacks.replay(run, algorithm, trace=float(np.trace(truth(of))))
+    found = attacks.replay(attacks.Replaying(run, algorithm, trace=float(np.trace(truth(of)))))
     assert found.succeeded and relative(found.estimate, truth(of)) < 1e-8
 
 
@@ -241,18 +247,20 @@ def test_the_budget_counts_evaluations():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 10)
     for budget in (1, 5):
-        short = attacks.replay(run, algorithm, trace=TRACE, evaluations=budget)
+        short = attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE, evaluations=budget))
         assert short.ended == "budget" and short.evaluations == len(short.history) == budget
-    enough = attacks.replay(run, algorithm, trace=TRACE)
-    same = attacks.replay(run, algorithm, trace=TRACE, evaluations=enough.evaluations)
+    enough = attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE))
+    same = attacks.replay(
+        attacks.Replaying(run, algorithm, trace=TRACE, evaluations=enough.evaluations)
+    )
     np.testing.assert_array_equal(enough.estimate, same.estimate)
 
 
 def test_the_same_call_gives_the_same_result():
     algorithm = faps(2, 3, private_start=True)
     run = transcript(SMALL, algorithm, 6)
-    first = attacks.replay(run, algorithm, trace=TRACE, starts=2, seed=4)
-    second = attacks.replay(run, algorithm, trace=TRACE, starts=2, seed=4)
+    first = attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE, starts=2, seed=4))
+    second = attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE, starts=2, seed=4))
     np.testing.assert_array_equal(first.estimate, second.estimate)
 
 
@@ -260,19 +268,19 @@ def test_replay_refuses_what_it_cannot_use():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 4)
     with pytest.raises(InvalidInput, match="state the trace of S_i"):
-        attacks.replay(run, algorithm)
+        attacks.replay(attacks.Replaying(run, algorithm))
     with pytest.raises(InvalidInput, match="at least 2 rounds of client 0 to compare, not 1"):
-        attacks.replay(run, algorithm, rounds=1, trace=TRACE)
+        attacks.replay(attacks.Replaying(run, algorithm, rounds=1, trace=TRACE))
     with pytest.raises(InvalidInput, match="at least one start and one evaluation, not 0"):
-        attacks.replay(run, algorithm, trace=TRACE, starts=0)
+        attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE, starts=0))
     with pytest.raises(InvalidInput, match="made for FAPS, and this is SSI"):
-        attacks.replay(transcript(SMALL, fp.SSI(2), 4), fp.SSI(2), trace=TRACE)
+        attacks.replay(attacks.Replaying(transcript(SMALL, fp.SSI(2), 4), fp.SSI(2), trace=TRACE))
     large = transcript(problem(300, 400), algorithm, 4)
     with pytest.raises(InvalidInput, match=r"300 features needs 14\.8 GiB .* fewer features"):
-        attacks.replay(large, algorithm, trace=TRACE)
+        attacks.replay(attacks.Replaying(large, algorithm, trace=TRACE))
     hidden = transcript(SMALL, algorithm, 4, channel=fp.Channel(secure_aggregation=True))
     with pytest.raises(InvalidInput, match="uploads of client 0 itself"):
-        attacks.replay(hidden, algorithm, trace=TRACE)
+        attacks.replay(attacks.Replaying(hidden, algorithm, trace=TRACE))
     renamed = replace(
         run,
         exchanges=tuple(
@@ -282,4 +290,4 @@ def test_replay_refuses_what_it_cannot_use():
         ),
     )
     with pytest.raises(InvalidInput, match="uploads called 'product'"):
-        attacks.replay(renamed, algorithm, trace=TRACE)
+        attacks.replay(attacks.Replaying(renamed, algorithm, trace=TRACE))

@@ -95,7 +95,7 @@ def test_a_replay_follows_collusion():
     full = transcript(of, algorithm, 10)
     run = transcript(of, algorithm, 10, channel=SECURE)
     left = attacks.collude(run, [attacks.testify(full, k) for k in range(1, 5)])
-    found = attacks.replay(left, algorithm, trace=float(np.trace(truth(of))))
+    found = attacks.replay(attacks.Replaying(left, algorithm, trace=float(np.trace(truth(of)))))
     assert found.succeeded and relative(found.estimate, truth(of)) < 1e-8
 
 

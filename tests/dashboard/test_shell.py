@@ -138,7 +138,7 @@ def test_files_are_complete(monkeypatch):
         label="Download tables",
         told="All numbers.",
     )
-    share.download_json({"seed": 3, "name": "ρ"}, name="settings")
+    share.download_json('{"seed": 3, "name": "ρ"}', name="settings")
     with zipfile.ZipFile(io.BytesIO(offered["page-tables.zip"])) as archive:
         assert archive.namelist() == ["curve.csv"]
         assert archive.read("curve.csv").decode() == "round,ε\n0,1.5\n1,\n"

@@ -60,10 +60,11 @@ def test_the_note_of_figure_1_names_the_round_of_its_run() -> None:
 
 def test_panels_mark_what_needs_the_truth() -> None:
     found = run(ClientReconstruction(), starts=3)
-    panel = covariance.error_panel(found)
-    assert panel.simulation_only and panel.curves[0].lower is not None
-    assert [mark.simulation_only for mark in panel.baselines][-1]
-    assert covariance.progress_panel(found).simulation_only
+    errors, progress, angles = covariance.panels(found, AttackSettings(starts=3))
+    assert errors.simulation_only and progress.simulation_only and angles.simulation_only
+    one = errors.curves[0]
+    assert (one.lower <= one.y).all() and (one.y <= one.upper).all()
+    assert [mark.simulation_only for mark in errors.baselines][-1]
 
 
 def test_the_replay_says_how_it_knows() -> None:

@@ -256,10 +256,6 @@ def _proved(
         return False
     apart = float(np.linalg.norm(exact[first:].astype(float) * off[sieved.chosen]))
     # Two entries of a row move by up to sqrt(2) times what the row does.
-    across = np.sqrt(2.0) * (whole - whole.mean(axis=1, keepdims=True)) @ _across(size)
+    aside = np.linalg.svd(np.ones((1, size)))[2][1:].T  # a basis of what is orthogonal to ones
+    across = np.sqrt(2.0) * (whole - whole.mean(axis=1, keepdims=True)) @ aside
     return apart < _APART and nothing_else_fits(across, np.sqrt(2.0) * off, apart)
-
-
-def _across(size: int) -> Array:
-    """(size, size - 1) float64: an orthonormal basis of what is orthogonal to ones."""
-    return np.asarray(np.linalg.svd(np.ones((1, size)))[2][1:].T, dtype=float)

@@ -16,7 +16,7 @@ The budget counts evaluations, so that a replay gives the same on every machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -174,9 +174,8 @@ class Replaying:
         )
 
 
-def replay(*given: Any, **options: Any) -> Replay:
-    """Reconstruct one client's S_i by replaying its public update: a `Replaying` to its end."""
-    attack = Replaying(*given, **options)
+def replay(attack: Replaying) -> Replay:
+    """What a replay has found once its search has ended."""
     for _ in attack:
         pass
     return attack.result

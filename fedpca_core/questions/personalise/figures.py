@@ -212,7 +212,9 @@ def cards(outcome: Collaboration, settings: PersonaliseSettings) -> Cards:
             Card(
                 "What a client learns from",
                 f"{records:,} floats",
-                _uploads(records / frame),
+                "as much as one upload"
+                if records == frame
+                else f"as much as {short(records / frame, 2)} uploads",
                 help="Bandwidth is no argument for this method at such sizes.",
             ),
             Card(
@@ -223,10 +225,6 @@ def cards(outcome: Collaboration, settings: PersonaliseSettings) -> Cards:
             ),
         ]
     )
-
-
-def _uploads(count: float) -> str:
-    return "as much as one upload" if count == 1 else f"as much as {short(count, 2)} uploads"
 
 
 AXIS_TITLES: Mapping[str, str] = {

@@ -60,7 +60,7 @@ def _words(
     guess = "" if one.step is None else f", the step of its grid, {one.step:.4g}, found by trial"
     return (
         f"after round {one.certified} the server has **{what} {result.records} "
-        f"{_things(settings)} {_whose(result, settings)}**, certified{guess}; in truth "
+        f"{things(stand_in(settings))} {_whose(result, settings)}**, certified{guess}; in truth "
         f"{one.exact} of {result.records} are exact."
     )
 
@@ -98,10 +98,6 @@ def _price(one: MethodRecords, result: RecordsTaken) -> str:
     if result.facts.guarantee is None:
         return ""
     return f" The price: the answer is off by a sine of {short(one.answer, 2)} (simulation only)."
-
-
-def _things(settings: AttackSettings) -> str:
-    return things(stand_in(settings))
 
 
 def _whose(result: RecordsTaken, settings: AttackSettings) -> str:
