@@ -1,7 +1,5 @@
 """What does an honest-but-curious server learn of one client from exactly the messages it saw?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share

@@ -1,7 +1,5 @@
 """What does my deployment give away?"""
 
-from __future__ import annotations
-
 import math
 
 import streamlit as st

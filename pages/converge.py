@@ -1,7 +1,5 @@
 """How fast does each method converge, and what does it cost on the wire?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The experiment this laboratory exists for: all parameters, one picture."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, page, script, share

@@ -1,7 +1,5 @@
 """Every published number beside ours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

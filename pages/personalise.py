@@ -1,7 +1,5 @@
 """Who should collaborate? Personalised PCA between training alone and one shared model."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, cast
 

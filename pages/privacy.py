@@ -1,7 +1,5 @@
 """What does privacy cost, and what does it protect?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

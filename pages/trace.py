@@ -1,7 +1,5 @@
 """Open the file of a run, from a federation of one's own, and read it as its server could."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import streamlit as st

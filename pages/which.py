@@ -1,7 +1,5 @@
 """Which federated PCA should I use?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, script, share

@@ -11,8 +11,6 @@ in a browser is what a poster holds. The folder needs nothing else: any static h
 file opens from disk, in a slide or in an iframe.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

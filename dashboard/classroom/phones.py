@@ -4,8 +4,6 @@ They are plain HTTP beside Streamlit, of which every session runs the page's scr
 for the room's state and is answered when that changes, after `PATIENCE` seconds at the latest.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -4,8 +4,6 @@ A room knows nobody: a phone is a random number, a guess the number of an option
 written anywhere; a room ends with its time or with the server.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections import Counter

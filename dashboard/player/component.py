@@ -1,7 +1,5 @@
 """The two functions that put a replay view on a page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

@@ -6,8 +6,6 @@ block and the type one of f4, f8, u1. Equal arrays are stored once, which also t
 that two panels draw the same numbers.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

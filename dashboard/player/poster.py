@@ -4,8 +4,6 @@ What draws is the player's own frontend with the page's theme, so that a poster 
 picture. Views and the chart library travel as gzip in base64 and are opened by the browser.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

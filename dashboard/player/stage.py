@@ -1,7 +1,5 @@
 """The stage: clients with their private records, the messages of a round, and the server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ link and citation. It is made of the parts that the page shows of its results, o
 draws by itself, of its first figure and its tables.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import re

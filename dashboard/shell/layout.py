@@ -1,7 +1,5 @@
 """Small pieces that every page is made of: heading, cards, folds, and friendly refusals."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What this server gives one visitor: the limits of the environment, all in one place."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import fields, replace
 from typing import Any

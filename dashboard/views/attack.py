@@ -1,7 +1,5 @@
 """The sections of the Attack page: their dials, their jobs, and what is said where none runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

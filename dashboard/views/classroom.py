@@ -1,7 +1,5 @@
 """The lecturer's side of a room: the way in for phones, the guesses as they come, the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from html import escape
 from urllib.parse import urlencode, urlsplit, urlunsplit

@@ -1,7 +1,5 @@
 """The dials of the front page: what each means, and what it does over its range."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from html import escape

@@ -1,7 +1,5 @@
 """The Attack page on methods whose uploads are models or eigenvectors, not products."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import streamlit as st

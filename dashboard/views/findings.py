@@ -1,7 +1,5 @@
 """The button that tries what was not tried."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any

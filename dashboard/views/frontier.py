@@ -1,7 +1,5 @@
 """All methods on one problem: the Pareto front, and one point of it closely."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

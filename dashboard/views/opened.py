@@ -1,7 +1,5 @@
 """The upload of a run's file."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shell.controls import plain

@@ -1,7 +1,5 @@
 """Drawing the live picture: clients, messages, server; the truth beside what the server holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The story above the picture: told, asked, guessed, shown, and one door to go deeper."""
 
-from __future__ import annotations
-
 from html import escape
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Four terms, each in a small picture where it is first used."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 import streamlit as st

@@ -4,8 +4,6 @@ Whenever a parameter is turned the browser goes several times through every elem
 containers, texts and links of Streamlit's the cards would be more than all the rest together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """Statements that a few lines of arithmetic settle, on data drawn anew for every seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

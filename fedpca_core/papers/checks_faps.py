@@ -1,7 +1,5 @@
 """Statements of the paper on FAPS, checked with its dense formulas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

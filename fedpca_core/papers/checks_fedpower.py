@@ -1,7 +1,5 @@
 """Statements of the paper on FedPower, checked on random data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

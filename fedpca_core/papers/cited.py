@@ -1,7 +1,5 @@
 """Which papers a page's results rest on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from fedpca_core.papers.entries import Paper

@@ -1,7 +1,5 @@
 """The theory of deterministic federated learning: its statements and its figure, checked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

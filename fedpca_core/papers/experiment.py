@@ -4,8 +4,6 @@ A cell is one part of the experiment (a value, a method) from one seed. Cells kn
 other, so a run may stop after any of them and go on later.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

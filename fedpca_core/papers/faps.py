@@ -5,8 +5,6 @@ paper's own. Live sizes keep the number of samples per client rather than its ra
 on which the number of useful inner steps depends.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

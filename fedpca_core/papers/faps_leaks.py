@@ -4,8 +4,6 @@ The paper names features, records and components, not the data or the clients: e
 independently here, for five clients. At live size the problem is the Attack page's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil

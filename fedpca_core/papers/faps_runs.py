@@ -4,8 +4,6 @@ The data are those of seed 0; a cell's seed is that of its random start, on whic
 depend. Rounds stream by, nothing but their measures is kept.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

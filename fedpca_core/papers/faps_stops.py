@@ -4,8 +4,6 @@ The text states rule (27) with a tolerance that does not give its printed errors
 else. One run is read at each rule, so that all methods of a table have the same ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ give similar curves, but then the noise protects nothing: the Papers page judges
 no page offers it as a run.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping

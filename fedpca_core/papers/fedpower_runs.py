@@ -3,8 +3,6 @@
 A cell's seed draws data, start and noise: the paper does not say how many data sets it used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache

@@ -14,8 +14,6 @@ A file has the paper's own fields, then
     Lines, or numbers of a line, that need no entry, and why.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, replace

@@ -8,8 +8,6 @@
    size from at least three seeds, and none agrees. Everything else is *undetermined*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args

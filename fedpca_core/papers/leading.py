@@ -1,7 +1,5 @@
 """Runs on the features whose data count, where those of all others are below rounding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ The paper does not print its values. ``expected`` holds what these settings gave
 data sets), so that a live run can be compared and a changed program is noticed.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A cell's seed draws its data set. The number that the captions print as a varian
 standard deviation, unless an experiment says otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Runs of methods whose server sees a sum only, without the products behind the sum."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ whole cells only, and the next run takes them as they are. Wherever the cells we
 are made of these files.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Results of experiments as files: written by the command, shipped with the program, read here."""
 
-from __future__ import annotations
-
 import json
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """The five papers, and this software, as somebody cites them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from fedpca_core.papers.entries import Paper, bibtex_entry

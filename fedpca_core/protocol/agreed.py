@@ -4,8 +4,6 @@ It crosses the wire like every other message: it is counted, it is in the transc
 attacks may read it. Each client's answer is seen on its own, under secure aggregation too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol

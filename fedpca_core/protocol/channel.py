@@ -5,8 +5,6 @@ may sum uploads under secure aggregation, fills in the last upload of absent cli
 asks for it, and writes the transcript an honest-but-curious server would hold.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What comes back is checked against the types that each dataclass declares, so th
 values are refused by name before anything is made of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields

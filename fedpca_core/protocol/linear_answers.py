@@ -5,8 +5,6 @@ question as all others, uploads that answer as it is, and refuses everything els
 is then a function of the covered sum alone, whatever the method.
 """
 
-from __future__ import annotations
-
 from typing import NoReturn, cast
 
 import numpy as np

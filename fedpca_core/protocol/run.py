@@ -4,8 +4,6 @@ Who runs it says how clients begin, step and hear of the result; the rest is the
 plan, broadcast, collect, aggregate, feedback, record, estimate.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

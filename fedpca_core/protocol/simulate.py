@@ -1,7 +1,5 @@
 """Run an algorithm on a problem, round by round."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache

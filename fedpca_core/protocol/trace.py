@@ -1,7 +1,5 @@
 """The immutable result of a run; metrics, attacks and charts are its readers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -7,8 +7,6 @@ Everything in it was seen by the server; clients' states are in it only where a 
 them.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Callable, Mapping

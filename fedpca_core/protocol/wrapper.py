@@ -1,7 +1,5 @@
 """A method that changes part of another one and leaves the rest to it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from fedpca_core.arrays import Array, Arrays

@@ -1,7 +1,5 @@
 """Drawing one experiment of a paper: rows, a chart with the published values marked, costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import cycle
 from typing import Any

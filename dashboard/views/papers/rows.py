@@ -1,7 +1,5 @@
 """Drawing the numbers and claims of the papers: as printed, ours, the verdict and why."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What detectors find: rates beside baselines, a stream of alarms, costs, the paper's Table I."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What the server reads off FedPE and FedPG about one client."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

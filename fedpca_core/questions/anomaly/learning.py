@@ -1,7 +1,5 @@
 """How near the rules come to centralised PCA, round by round and along one setting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """A few malicious clients: what they do to detection, and which server rule heals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Everything that determines an anomaly-detection experiment, and how it is shown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

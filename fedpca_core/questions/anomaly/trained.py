@@ -1,7 +1,5 @@
 """The detectors of one experiment, trained once for all studies, judged at every threshold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace

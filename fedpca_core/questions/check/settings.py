@@ -1,7 +1,5 @@
 """A deployment in a few public facts: the settings of the leak check."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Records that stand in for those of a deployment: of its sizes, on its grid, centred as it is."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedpca_core.arrays import Array

@@ -1,7 +1,5 @@
 """The leak check: what a deployment gives away, by a count, by runs at its size, or by both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """A deployment run on stand-in records, and attacked by everything that fits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every dial does over its range, to the answer and to what leaks, with all else as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, cast

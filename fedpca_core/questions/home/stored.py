@@ -3,8 +3,6 @@
 ``python -m scripts.replayed`` runs it and writes the file; a test compares that with a fresh run.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from functools import lru_cache

@@ -3,8 +3,6 @@
 Every sentence is made of the tables of the run that is on show, whatever the reader has changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal

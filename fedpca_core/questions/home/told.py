@@ -1,7 +1,5 @@
 """The live picture in words, for a sheet of paper."""
 
-from __future__ import annotations
-
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.findings import TARGETS
 from fedpca_core.questions.home.scene import Scene

@@ -1,7 +1,5 @@
 """How the live picture speaks: angles, things, and what has just happened."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

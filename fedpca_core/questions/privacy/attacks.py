@@ -1,7 +1,5 @@
 """What an attacker gets under noise: one client's matrix, and whether a record is in the data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

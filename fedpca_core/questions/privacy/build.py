@@ -1,7 +1,5 @@
 """From privacy settings to data, method, noise and guarantee."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import cast

@@ -4,8 +4,6 @@ Everything here needs raw data (eigenvalues, true angles, every machine's own fr
 covered by any guarantee.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace

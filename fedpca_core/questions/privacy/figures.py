@@ -1,7 +1,5 @@
 """What the Privacy page shows: what runs promise, cost and leave, and what attackers get."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

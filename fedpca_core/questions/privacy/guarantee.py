@@ -1,7 +1,5 @@
 """What the runs of a view guarantee, and one budget in the eyes of several accountants."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

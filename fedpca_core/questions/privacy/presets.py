@@ -1,7 +1,5 @@
 """One table for each size and each real data set: all ways to spend one ε, side by side."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fedpca_core.questions.privacy.settings import PrivacySettings

@@ -1,7 +1,5 @@
 """Runs of one method from several seeds, and the ways to spend one ε that they follow."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The settings of the Privacy page: data, budget, run and view as parameters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A run's file to look at before there is one of one's own."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

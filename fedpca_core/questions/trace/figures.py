@@ -1,7 +1,5 @@
 """What an opened run shows: what is known of the client, the rounds, the records, the facts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Reading a run's file without anybody's private data: what it cost, and what its server holds."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The settings of a run that is opened from its file: which client is read, and how."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

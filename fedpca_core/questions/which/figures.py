@@ -1,7 +1,5 @@
 """The panels of "Which one?" as plain data: the front, small multiples, and what would do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A point of the frontier as the settings of the pages that look closer."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

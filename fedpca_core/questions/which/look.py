@@ -1,7 +1,5 @@
 """The first look at a table of one's own: its spectrum, its records, the features that count."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The settings of the page "Which one?": one problem, all methods, and what is asked of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
