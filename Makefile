@@ -17,7 +17,7 @@ install  = $(BIN)/python -m uv pip install --quiet --python $(1)/bin/python $(2)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help peers app other test test-core test-browser flower lint format bench shots wander soak posters thumbnails docs package browser clean distclean
+.PHONY: help peers app other test test-core test-browser flower lint format bench shots wander soak hostile posters thumbnails docs package browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,13 @@ peers: $(VENV)/.app requirements-peers.txt ## Compare with what people would pic
 
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
 	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)
+
+# Rows of the table in SECURITY.md, with things that no earlier run has tried.
+SEED ?= $(shell date +%s)
+hostile: $(VENV)/.dev $(VENV)-flower/.done ## Hostile files, settings, uploads, nodes and code, drawn anew (SEED=7 for the same again)
+	@echo "SEED=$(SEED)"
+	FEDPCA_SEED=$(SEED) $(BIN)/python -m pytest -q tests/test_trace_file.py tests/test_command_lines.py tests/dashboard/test_fuzz.py tests/questions/test_own_tables.py
+	FEDPCA_SEED=$(SEED) $(VENV)-flower/bin/python -m pytest -q tests/engines/test_lying_clients.py tests/engines/test_columns.py tests/engines/test_break_in.py
 
 lint: $(VENV)/.dev ## Check style, formatting and types
 	$(BIN)/python -m ruff check .

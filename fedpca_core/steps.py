@@ -22,6 +22,8 @@ class Step(Generic[R]):
     text: str
     #: The result so far, where a partial one can be shown; None keeps the one before.
     result: R | None = None
+    #: Where the result is a first look, which is no part of the whole: what it is of.
+    look: str = ""
 
 
 #: What a study does when it runs: steps on the way, the whole result at the end.

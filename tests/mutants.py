@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import zipfile
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+#: From which hostile things are drawn: the same ones in every run, unless somebody asks for others.
+SEED = int(os.environ.get("FEDPCA_SEED", "20"))
 #: What stands in a header instead of what belongs there.
 WRONG: tuple[Any, ...] = (
     *(None, True, -1, 0, 1, 2.5, 10**9, 10**30, float("nan"), float("inf"), -float("inf")),
@@ -79,7 +82,7 @@ def _header(entries: dict[str, bytes], drawn: random.Random) -> None:
     try:
         array = np.load(io.BytesIO(entries["header.npy"]), allow_pickle=False)
         header = json.loads(array.tobytes())
-        holder, key = drawn.choice(list(_places(header)))
+        holder, key = drawn.choice(list(places(header)))
     except (ValueError, LookupError, EOFError, RecursionError, AttributeError):
         return  # changed beyond reading already
     match drawn.randrange(4):
@@ -97,12 +100,13 @@ def _header(entries: dict[str, bytes], drawn: random.Random) -> None:
     entries["header.npy"] = npy(np.frombuffer(text, dtype=np.uint8))
 
 
-def _places(found: Any) -> Iterator[tuple[Any, Any]]:
+def places(found: Any) -> Iterator[tuple[Any, Any]]:
+    """Every value anywhere in JSON, by what holds it and its key there."""
     pairs = found.items() if isinstance(found, dict) else enumerate(found)
     for key, value in list(pairs):
         yield found, key
         if isinstance(value, dict | list):
-            yield from _places(value)
+            yield from places(value)
 
 
 def _array(entries: dict[str, bytes], drawn: random.Random) -> None:

@@ -72,6 +72,8 @@ class Job:
     late: bool = False
     unlucky: bool = False
     published: int = 0
+    #: Where the result is a first look: what it is of.
+    look: str = ""
     began: float | None = None
     _seen: dict[Hashable, float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -131,9 +133,11 @@ class Job:
         self.fraction, self.text = min(max(fraction, 0.0), 1.0), text
         return self.wanted()
 
-    def publish(self, partial: Any) -> None:
-        """Show a partial result while the work goes on."""
-        self.result = partial
+    def publish(self, partial: Any, look: str = "") -> None:
+        """Show a partial result, or a first look, while the work goes on."""
+        self.result, self.look = partial, look
+        if look:  # what comes now is a wait, and no work
+            self.began, self.text = None, workers.WAITING.text
         self.published += 1
         self._shows.set()
 
@@ -249,8 +253,8 @@ class Registry:
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
         try:
             result = work(job)
-            if result is not None:
-                job.result = result
+            if result is not None and result is not job.result:
+                job.result, job.look = result, ""
             job.megabytes = len(pickle.dumps(job.result, protocol=5)) / 2**20
         except InvalidInput as refusal:
             job.refusal, job.unlucky = str(refusal), isinstance(refusal, workers.Unlucky)
@@ -260,6 +264,8 @@ class Registry:
                 "change a setting and try again."
             )
         finally:
+            if job.refusal is not None and job.look:
+                job.result = None  # outlines of what there will not be
             job.end()
             job._seen.clear()
             log.job(job.key, job.took, _ending(job), job.megabytes)
@@ -415,9 +421,10 @@ def follow(job: Job, run: Run[R]) -> R | None:
 
     def watch(step: Step[R]) -> bool:
         if step.result is not None:
-            job.publish(step.result)
+            job.publish(step.result, step.look)
         # Whoever left while the job waited for its turn does not want it any more.
-        return job.wanted() if step is workers.WAITING else job.report(step.fraction, step.text)
+        waits = step is workers.WAITING or bool(step.look)
+        return job.wanted() if waits else job.report(step.fraction, step.text)
 
     return outcome(run, watch)
 
@@ -533,7 +540,8 @@ def show(
         # The picture before stays, dimmed, until the new one has as much to show: while that is
         # computed, and beside the sentence that refuses it.
         waits = running or job.refusal is not None
-        dimmed = waits and result is not None and not as_much(job.result, result)
+        enough = bool(running and job.look) or as_much(job.result, result)
+        dimmed = waits and result is not None and not enough
         posed = poster if running and result is None else None
         if not dimmed and posed is None:
             former, result = draw, job.result
@@ -615,7 +623,8 @@ def _follow(
             _heard(lambda seconds: job.wait_for_news(told(), seconds), pause)
         looks += 1
         # Before the rest: here a run ends that a turned dial has replaced meanwhile.
-        st.progress(job.fraction, text=mark + job.text)
+        outlines = f"{job.look}; the rest follows. " if job.look and not mark else mark
+        st.progress(job.fraction, text=outlines + job.text)
         if looks > 1:
             tell()
 
@@ -637,7 +646,8 @@ def _heard(wait: Callable[[float], bool], seconds: float) -> bool:
 def how_stopped(job: Job) -> str:
     """Why a job has no whole result, what is shown of it, and what would finish."""
     shown = "what" if job.result is not None else "nothing"
-    told = f"{shown} had been computed by then{' is shown' * (job.result is not None)}."
+    told = f"{shown} had been computed by then{' is shown' * (job.result is not None)}"
+    told += f": {job.look[0].lower()}{job.look[1:]}." if job.look else "."
     if not job.late:
         return f"Stopped early: {told}"
     return (

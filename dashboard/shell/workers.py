@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from dashboard.shell import limits
-from dashboard.shell.turns import Turns
+from dashboard.shell.turns import LONG_SECONDS, Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import RUNNABLE
 from fedpca_core.remembered import forget_everything
@@ -337,9 +337,39 @@ def run(
     workers = pool()
     if workers is None:
         return _run_here(study, settings, data, long)
-    if isinstance(study, InPieces) and study.pieces(settings):
-        return together(workers, study, settings, data, long)
-    return workers.run(study, settings, data, long)
+    return in_turn(workers, study, settings, data, long)
+
+
+def in_turn(
+    workers: Pool,
+    study: Study[Any, Any],
+    settings: Settings,
+    data: OwnData | None,
+    long: bool = False,
+) -> Run[Any]:
+    """Run a study on workers: where many wait, a first look before the rest, which then gives way.
+
+    A look that is refused says nothing of the whole.
+    """
+    looked, in_pieces = False, isinstance(study, InPieces) and bool(study.pieces(settings))
+    if isinstance(study, InPieces) and in_pieces:
+        first = study.piece_identity(settings, study.pieces(settings)[0], data)
+        looked = PIECES.find(first) is not None
+    if workers.crowded(long) and not looked:
+        with suppress(InvalidInput):
+            if (look := study.first_look(settings)) is not None:
+                quick = study.cost(look, data).seconds <= LONG_SECONDS
+                run = workers.run(study, look, data, long and not quick)
+                outlines = yield from changed(run, _without_result)
+                looked = True
+                yield replace(WAITING, result=study.outlined(outlines), look=study.look_said(look))
+    if isinstance(study, InPieces) and in_pieces:
+        return (yield from together(workers, study, settings, data, long, looked))
+    return (yield from workers.run(study, settings, data, long, looked))
+
+
+def _without_result(step: Step[Any]) -> Step[Any]:
+    return step if step.result is None else replace(step, result=None)
 
 
 def _run_here(
@@ -359,21 +389,15 @@ def together(
     settings: Settings,
     data: OwnData | None,
     long: bool = False,
+    looked: bool = False,
 ) -> Run[Any]:
     """Run the pieces of a study on all workers at once.
 
     A worker is given back after every piece, so that what somebody else asks for waits no longer
-    than for one of them; and who has nothing to show yet goes before the second piece of others.
-    Where many wait, there is a first look before all pieces, which then count as second ones.
+    than for one of them; and who has nothing to show yet goes before the second piece of others,
+    and before all pieces of who has ``looked`` already.
     """
     pieces = study.pieces(settings)
-    look = study.first_look(settings) if workers.crowded(long) else None
-    if look is not None and PIECES.find(study.piece_identity(settings, pieces[0], data)) is None:
-        outlines = yield from changed(
-            workers.run(study, look, data, long, False, pieces[:1]),
-            lambda step: step if step.result is None else replace(step, result=None),
-        )
-        yield Step(0.0, "A first look; the rest follows", study.outlined(settings, outlines))
     heard: list[Step[Any]] = [WAITING for _ in pieces]
     left = threading.Event()
 
@@ -388,7 +412,7 @@ def together(
         key = study.piece_identity(settings, which, data)
         found = PIECES.find(key)
         if found is None:
-            again = number > 0 or look is not None
+            again = looked or number > 0
             run = workers.run(study, settings, data, long, again, [which])
             found = outcome(run, watch)
             if not left.is_set():  # what was left halfway is not kept

@@ -19,6 +19,8 @@ from fedpca_core.problems.table_columns import plain
 #: How the names of such files end.
 SUFFIXES = ("csv", "tsv", "txt", "parquet", "npy", "npz")
 _SEPARATORS = (b",", b";", b"\t", b"|")
+#: More columns take a quarter of a minute to be read, and no page or command analyses so many.
+MOST_COLUMNS = 20_000
 
 
 def shape(content: bytes, name: str) -> tuple[int, int]:
@@ -47,8 +49,14 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
     missing : sequence of str
         Texts of a CSV file that stand for a missing value besides those pandas knows.
 
-    Raises InvalidInput: not a table of a kind that is read, or nothing in it.
+    Raises InvalidInput: not a table of a kind that is read, too wide for one, or nothing in it.
     """
+    columns = shape(content, name)[1]
+    require(
+        columns <= MOST_COLUMNS,
+        f"{name} has about {columns:,} columns, and a table of more than {MOST_COLUMNS:,} is not "
+        "read; keep those that are needed.",
+    )
     if content.startswith(b"PAR1"):
         try:
             frame = _parquet(content, name).read(use_threads=False).to_pandas()

@@ -51,17 +51,6 @@ class InPieces(Study[S, R], Generic[S, R]):
     def pieces(self, settings: S) -> Sequence[Any]:
         """The pieces, those to see first in front; none where the settings are of one piece."""
 
-    def first_look(self, settings: S) -> S | None:
-        """Settings of which the first piece shows the outlines sooner; None where none would.
-
-        Who asks while many others do gets it before the pieces. It is no part of the result.
-        """
-        return None
-
-    def outlined(self, settings: S, outlines: Any) -> R | None:
-        """What to show of a first look."""
-        return self.gathered(settings, [outlines])
-
     def piece(self, settings: Any, data: OwnData | None) -> Run[Any]:
         """The work of settings that are of one piece."""
         return self.worker.run(settings, data)

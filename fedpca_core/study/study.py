@@ -8,6 +8,7 @@ keep what there is.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pandas as pd
@@ -40,6 +41,8 @@ class Study(ABC, Generic[S, R]):
     most : Cost
         What it takes at the most, where its settings make no great difference; others override
         `cost`.
+    look : mapping of field to value
+        The most that each may be in a first look, where many wait; empty: there is none.
     """
 
     key: ClassVar[str]
@@ -50,6 +53,7 @@ class Study(ABC, Generic[S, R]):
     opened_by: ClassVar[tuple[str, Value] | None] = None
     seconds: ClassVar[float] = 120.0
     most: ClassVar[Cost]
+    look: ClassVar[Mapping[str, Any]] = {}
 
     def wanted(self, settings: S) -> bool:
         """Whether the page shows this study with these settings."""
@@ -61,6 +65,28 @@ class Study(ABC, Generic[S, R]):
     def cost(self, settings: S, data: OwnData | None = None) -> Cost:
         """What a run from these settings will take, estimated without running anything."""
         return self.most
+
+    def first_look(self, settings: S) -> S | None:
+        """Settings whose result shows the outlines of the picture sooner; None where none would.
+
+        Who asks while many others do gets it before the rest. It is no part of the result.
+        """
+        less = {name: most for name, most in self.look.items() if getattr(settings, name) > most}
+        return replace(settings, **less) if less else None
+
+    def look_said(self, look: S) -> str:
+        """What a first look is of."""
+        described = look.parameters()
+        sizes = [
+            f"{described[name].label.lower()}: {described[name].texts(getattr(look, name))}"
+            for name in self.look
+            if not isinstance(getattr(look, name), bool)
+        ]
+        return f"A first look ({', '.join(sizes)})"
+
+    def outlined(self, outlines: R) -> R:
+        """A first look's result as it is shown before the rest."""
+        return outlines
 
     def needs(self, settings: S) -> tuple[str, ...]:
         """Keys of the public data sets that a run reads: it is refused before it begins where one

@@ -20,7 +20,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard.shell import workers
+from dashboard.shell import jobs, workers
+from dashboard.shell.jobs import Job, Registry
 from dashboard.shell.limits import LIMITS
 from dashboard.shell.turns import Turns
 from dashboard.shell.workers import Pieces, Pool, Worker, together
@@ -220,22 +221,24 @@ class Crowd:
         return self._crowded
 
     def run(self, study, settings, data, long=False, again=False, which=()):
-        self.asked.append((settings.rounds, again))
-        return study.run_piece(settings, which[0], data)
+        self.asked.append((getattr(settings, "rounds", 0), again))
+        return study.run_piece(settings, which[0], data) if which else study.run(settings, data)
 
 
 @pytest.mark.parametrize("crowded", [True, False])
 def test_where_many_wait_the_outlines_come_first_and_the_whole_is_the_same(crowded):
     chosen = replace(TINY, rounds=50, starts=2, methods=("block_krylov", "ssi"))
-    pool, shown = Crowd(crowded), []
+    pool, shown, looks = Crowd(crowded), [], []
 
     def watch(step: Step) -> bool:
         if step.result is not None:
             shown.append(step.result)
+        looks.extend([step.look] if step.look else [])
         return True
 
-    whole = outcome(workers.together(pool, STUDY, chosen, None), watch)
+    whole = outcome(workers.in_turn(pool, STUDY, chosen, None), watch)
     assert pool.asked == [(20, False)] * crowded + [(50, crowded), (50, True)]
+    assert looks == ["A first look (rounds: 20, starts: 1)"] * crowded
     if crowded:
         assert not shown[0].complete and shown[0].rounds == 20
         assert set(shown[0].tables) == set(whole.tables)
@@ -245,6 +248,41 @@ def test_where_many_wait_the_outlines_come_first_and_the_whole_is_the_same(crowd
         for here, there in zip(tables, whole.tables[method], strict=True):
             pd.testing.assert_frame_equal(here.drop(columns=left_out), there.drop(columns=left_out))
     assert whole.complete
+
+
+LOOKED_AT = [study for study in STUDIES.values() if study.look]
+
+
+@pytest.mark.parametrize("study", LOOKED_AT, ids=lambda one: one.key)
+def test_a_first_look_is_smaller_and_gives_way_to_the_whole(study):
+    """Of every study that says what its coarse settings are; its job ends without the mark."""
+    settings = study.settings()
+    look = study.first_look(settings)
+    assert study.first_look(look) is None
+    assert study.cost(look).seconds < study.cost(settings).seconds
+    job, pool = Job("a look"), Crowd(True)
+    job.touch(ahead=60)
+    found = jobs.follow(job, workers.in_turn(pool, study, look, None))
+    assert found is not None and not job.look, "what is small already has no look before it"
+
+
+def test_a_first_look_without_its_whole_is_said_to_be_one():
+    job = Job("a look")
+    job.touch()
+    job.publish("outlines", "A first look (rounds: 20)")
+    assert job.took == 0.0, "the wait for the rest is no work"
+    job.stop()
+    assert not job.wanted()
+    assert jobs.how_stopped(job).endswith("is shown: a first look (rounds: 20).")
+
+
+def test_a_refusal_after_a_first_look_takes_it_back():
+    def refused(job: Job) -> None:
+        job.publish("outlines", "A first look (rounds: 20)")
+        raise InvalidInput("Too large.")
+
+    job = Registry().submit("one", refused, 10.0)
+    assert job.wait(5.0) and job.refusal == "Too large." and job.result is None
 
 
 def test_a_pool_is_crowded_where_many_wait_for_each_worker():

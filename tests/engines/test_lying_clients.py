@@ -1,6 +1,7 @@
 """Nobody's answer is believed: a lie names its sender, and no run ends in a raw exception."""
 
 import json
+import random
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
 from tests.engines.small_federation import CLIENTS, grid, in_process, written
 from tests.engines.test_lost_clients import METHODS
+from tests.mutants import SEED, WRONG, places
 
 LIAR = 1
 SECURE = fp.Channel(secure_aggregation=True)
@@ -270,6 +272,40 @@ def test_a_lie_in_a_round_ends_nobodys_run(lie, tmp_path, caplog):
     assert [LIAR in one.participants for one in trace.transcript.exchanges] == [True, False, False]
     trace, said = lied(tmp_path, fp.BlockKrylov(3), "step", lie, caplog)
     assert trace is None and f"Client {LIAR} is left out" in said
+
+
+def anything(drawn):
+    """The answer with an array or a plain value that nobody has thought of."""
+
+    def lie(content):
+        told, groups = opened(content)
+        if groups.get("up") and drawn.random() < 0.5:
+            numbers = any(array.dtype.kind == "f" for array in groups["up"].values())
+            return drawn.choice([*ARRAYS.values(), *numbers * [*VALUES.values()]])(content)
+        holder, key = drawn.choice(list(places(told)))
+        holder[key] = drawn.choice(WRONG)
+        return packed(told, **groups)
+
+    return lie
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["open", "secure sums"])
+def test_whatever_is_answered_there_is_a_trace_or_a_sentence(secure, tmp_path, caplog):
+    drawn = random.Random(SEED + secure)
+    written(tmp_path)
+    actions = ["hello", "start", "step", "settle", *["deal", "unmask"] * secure]
+    for _ in range(38):
+        algorithm = drawn.choice(
+            [one for one in ALL if not (secure and one.needs_individual_uploads)]
+        )
+        federation = Lying(tmp_path, drawn.choice(actions), anything(drawn), since=1)
+        channel = fp.Channel(secure_aggregation=secure)
+        job = Job(algorithm, CLIENTS, rounds=2, channel=channel, timeout=0.01, patience=0.0)
+        try:
+            assert np.isfinite(run(federation, job).estimates).all()
+        except InvalidInput as refusal:
+            assert str(refusal).endswith(".") and str(refusal).isprintable()
+    assert all(letter.isprintable() for letter in caplog.text.replace("\n", ""))
 
 
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda one: one.title)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -130,6 +130,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
     title: ClassVar[str] = "Reconstruction by the server"
     settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = RUN
+    look: ClassVar[Mapping[str, Any]] = {"rounds": 10, "starts": 1}
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
         size = costs.ProblemSize.of(settings, data)

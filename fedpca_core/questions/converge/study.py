@@ -29,8 +29,6 @@ T = TypeVar("T")
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
 PARTIAL_SECONDS = 1.0
-#: Rounds of a first look, while many wait.
-LOOK_ROUNDS = 20
 
 #: What progress can be charged for, from the columns of a metrics frame.
 COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
@@ -275,6 +273,7 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
     settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
     seconds: ClassVar[float] = 180.0
     unit: ClassVar[str] = "starts"
+    look: ClassVar[Mapping[str, Any]] = {"rounds": 20, "starts": 1}
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
         size = costs.ProblemSize.of(settings, data)
@@ -339,12 +338,8 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
                 unpredicted[method] = str(refusal)
         return result()
 
-    def first_look(self, settings: ConvergeSettings) -> ConvergeSettings | None:
-        """The first rounds from the first start."""
-        return replace(settings, rounds=LOOK_ROUNDS) if settings.rounds > LOOK_ROUNDS else None
-
-    def outlined(self, settings: ConvergeSettings, outlines: Comparison) -> Comparison:
-        return replace(self.gathered(settings, [outlines]), complete=False)
+    def outlined(self, outlines: Comparison) -> Comparison:
+        return replace(outlines, complete=False)
 
     def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
         tables: dict[str, tuple[pd.DataFrame, ...]] = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -176,6 +176,10 @@ class LivePicture(InPieces[SceneSettings, Scene]):
     unit: ClassVar[str] = "methods"
     settings: ClassVar[type[SceneSettings]] = SceneSettings
     seconds: ClassVar[float] = 600.0
+    look: ClassVar[Mapping[str, Any]] = {"rounds": 10, "price": False}
+
+    def first_look(self, settings: SceneSettings) -> SceneSettings | None:
+        return None if settings.unmask else super().first_look(settings)  # a long search
 
     def pieces(self, settings: SceneSettings) -> Sequence[SceneSettings]:
         if settings.opponent is None:

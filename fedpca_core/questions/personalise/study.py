@@ -3,7 +3,7 @@
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -163,6 +163,7 @@ class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
     title: ClassVar[str] = "Who should collaborate"
     settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
     seconds: ClassVar[float] = 180.0
+    look: ClassVar[Mapping[str, Any]] = {"rounds": 50}
 
     def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
         return costs.personal(settings, data, len(COMPARED))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -83,6 +83,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "run")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
+    look: ClassVar[Mapping[str, Any]] = {"repetitions": 1}
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, 2 * settings.repetitions)
