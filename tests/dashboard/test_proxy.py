@@ -1,7 +1,5 @@
 """The proxy of `deploy/compose.yaml`: two hundred students behind one address, and no more."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import shutil

@@ -1,6 +1,4 @@
-"""Where many wait, pages draw a first look in the place of the whole, under the settings asked for."""
-
-from __future__ import annotations
+"""Where many wait, pages draw a first look in the place of the whole, under their own settings."""
 
 from pathlib import Path
 
