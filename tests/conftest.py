@@ -106,6 +106,14 @@ def computing_ends_with_the_test() -> Iterator[None]:
             job._seen.clear()  # nobody looks any more
 
 
+@pytest.fixture
+def two_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An advice from fewer seeds than visitors get, for tests of all but what it advises."""
+    from fedpca_core.questions.which import recommendation
+
+    monkeypatch.setattr(recommendation, "SEEDS", ((float("inf"), 2),))
+
+
 def pytest_collection_finish() -> None:
     """What is imported stays: the collector need not go through it again and again."""
     gc.collect()

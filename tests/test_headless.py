@@ -212,6 +212,7 @@ def taken_away(settings, table: bytes | None, monkeypatch) -> tuple[str, dict[St
     return offered[-1]
 
 
+@pytest.mark.usefixtures("two_seeds")
 @pytest.mark.parametrize(
     ("kind", "changes"), ROWS, ids=[f"{kind}-{list(what.values())}" for kind, what in ROWS]
 )

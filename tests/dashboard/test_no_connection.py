@@ -20,6 +20,7 @@ from fedpca_core.remembered import forget_everything
 from fedpca_core.study.here import instead, missing, require_here
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("two_seeds")
 
 
 @pytest.fixture(autouse=True)

@@ -39,7 +39,7 @@ from fedpca_core.study import build
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
 
-EPSILON, DELTA, CLIP, RUNS = 5.0, 1e-6, 4.0, 500
+EPSILON, DELTA, CLIP, RUNS = 5.0, 1e-6, 4.0, 250
 COLUMNS = ("age", "dose", "code", "rare")
 #: A record of the first client as it might be: nothing about it is special.
 PLAIN = {"age": 3.0, "dose": 0.5, "code": 1, "rare": 0}
@@ -168,7 +168,7 @@ def test_the_audit_has_teeth() -> None:
     """Records as far apart as they can be prove a good part of what is stated."""
     for scaling in ("none", "centre"):
         proved = audited(
-            lambda frame, how=scaling: by_schema(frame, how), "a record far from all others", 2000
+            lambda frame, how=scaling: by_schema(frame, how), "a record far from all others", 1500
         )
         assert 0.4 * EPSILON < proved < EPSILON
 

@@ -20,7 +20,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.study.own_data import OwnData
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.usefixtures("patient")
+pytestmark = pytest.mark.usefixtures("patient", "two_seeds")
 PRINTED = "FedPG, printed projection"
 TRAFFIC = {"problem": "Synthetic traffic", "components": 6}
 THEORY = {"clients": 4, "features": 3}
