@@ -135,9 +135,9 @@ def test_a_file_of_ones_own_is_read_or_refused_in_a_sentence(open_page):
     settled(page)
     other = table_of_iot23().rename(columns=lambda name: f"my {name}")
     upload(page, other.drop(columns=["my label"]), "unlabelled.csv")
-    text = main_text(page)
-    assert "of the 160 tested records raise the alarm" in text
-    assert "Nobody says which" in text and "good.csv" not in text
+    main = page.locator("[data-testid=stMain]")
+    expect(main).to_contain_text("of the 160 tested records raise the alarm")
+    assert "Nobody says which" in main_text(page) and "good.csv" not in main_text(page)
 
 
 def test_too_many_components_are_a_sentence_and_the_page_lives_on(open_page):

@@ -147,9 +147,10 @@ def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):
     main = page.locator("[data-testid=stMain]")
     assert "True eigen-images" in main.inner_text() and page.locator("canvas").count() >= 6
     main.get_by_text("One more record").click()
-    page.get_by_text("Compare with an earlier run").click()
-    drawn(page)
     expect(main.get_by_text("The record that joined").last).to_be_visible()
+    page.get_by_text("Compare with an earlier run").click()
+    expect(page.get_by_role("checkbox", name="Compare with an earlier run")).to_be_checked()
+    drawn(page)
     expect(main).to_contain_text("the server has the record that joined after round")
     field = page.locator(".st-key-record input")
     field.fill("9000")
