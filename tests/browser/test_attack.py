@@ -148,8 +148,9 @@ def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):
     assert "True eigen-images" in main.inner_text() and page.locator("canvas").count() >= 6
     main.get_by_text("One more record").click()
     expect(main.get_by_text("The record that joined").last).to_be_visible()
+    settled(page)
     page.get_by_text("Compare with an earlier run").click()
-    expect(page.get_by_role("checkbox", name="Compare with an earlier run")).to_be_checked()
+    expect(page.get_by_role("switch", name="Compare with an earlier run")).to_be_checked()
     drawn(page)
     expect(main).to_contain_text("the server has the record that joined after round")
     field = page.locator(".st-key-record input")
