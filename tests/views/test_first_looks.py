@@ -27,6 +27,8 @@ def test_a_page_draws_a_first_look(page, patient, monkeypatch):
         return study.run(look)
 
     monkeypatch.setattr(workers, "run", looked)
-    app = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=60).run()
+    app = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=60)
+    app.query_params["seed"] = "4711"  # of which no test before has kept a result
+    app.run()
     assert not app.exception, [one.value for one in app.exception]
     assert PAGES[page] in drawn and app.get("bidi_component")
