@@ -67,7 +67,7 @@ shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dar
 wander: $(VENV)/.dev $(VENV)/.browser ## Visitors who do anything anywhere, in a browser, and what goes wrong then (ARGS="--visits 100")
 	$(BIN)/python -m scripts.wander $(ARGS)
 
-soak: $(VENV)/.dev ## An hour of visitors, hostile links and killed workers together (ARGS="--seconds 600")
+soak: $(VENV)/.dev ## An hour of visitors, hostile links, files and killed workers together (ARGS="--seconds 600", or --report docs/soak.txt)
 	$(BIN)/python -m scripts.soak $(ARGS)
 
 posters: $(VENV)/.app ## Every preset and story step as one HTML file that plays offline, and a gallery, into posters/

@@ -68,6 +68,12 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--visitors", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--interval", type=float, default=5.0, help="seconds between two dials")
+    parser.add_argument(
+        "--page",
+        nargs="*",
+        default=["converge"],
+        help="of the visitors in turn; '' is the front page",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--worlds", type=int, default=0, help="different seeds among them (0: one each)"
@@ -117,6 +123,7 @@ async def _load(chosen: argparse.Namespace, addresses: list[str], told: list[str
                 waits,
                 random.Random(random_.random()),
                 number % worlds,
+                chosen.page[number % len(chosen.page)],
             )
             for number in range(chosen.visitors)
         ]
@@ -128,15 +135,20 @@ async def _load(chosen: argparse.Namespace, addresses: list[str], told: list[str
 
 
 async def _visit(
-    chosen: argparse.Namespace, address: str, waits: Waits, random_: random.Random, world: int
+    chosen: argparse.Namespace,
+    address: str,
+    waits: Waits,
+    random_: random.Random,
+    world: int,
+    page: str = "converge",
 ) -> None:
-    """Open Converge and turn the dial of heterogeneity until the time is over."""
+    """Open a page and turn its dial of heterogeneity until the time is over."""
     from bench.visitor import Visitor
 
     loop = asyncio.get_running_loop()
     end = loop.time() + chosen.seconds
     await asyncio.sleep(random_.uniform(0, chosen.interval))
-    async with Visitor(address, "converge", f"seed={world}") as visitor:
+    async with Visitor(address, page, f"seed={world}") as visitor:
         waits.note(waits.opening, await visitor.picture(LOST_SECONDS))
         step = random_.randrange(20)
         while (now := loop.time()) < end:

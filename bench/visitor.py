@@ -9,11 +9,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+import urllib.request
 from typing import Any
+from urllib.error import HTTPError
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Common_pb2 import FileUploaderState, FileURLs
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
+
+#: Seconds after which a server that does not answer counts as gone.
+PATIENCE = 120
 
 
 class Visitor:
@@ -36,11 +42,18 @@ class Visitor:
         self._polls: dict[str, asyncio.Task[None]] = {}
         self._pictures: dict[str, str] = {}
         self._changed = asyncio.Event()
+        self._address, self._session, self._place = address, "", ""
+        self._file, self._urls = FileUploaderState(), asyncio.Queue[FileURLs]()
         self.errors: list[str] = []
         self.bytes = 0
 
     async def __aenter__(self) -> Visitor:
-        self._line = await connect(self._url, max_size=None, subprotocols=["streamlit"])  # type: ignore[list-item]
+        self._line = await connect(
+            self._url,
+            max_size=None,
+            open_timeout=PATIENCE,
+            subprotocols=["streamlit"],  # type: ignore[list-item]
+        )
         self._reader = asyncio.create_task(self._read())
         await self._run()
         return self
@@ -68,6 +81,26 @@ class Visitor:
         self._changed.clear()
         await self._run(self._fragments[key])
 
+    async def upload(self, name: str, content: bytes) -> bool:
+        """Choose a file where the page has a place for one; whether it has, and took it."""
+        if not self._place:
+            return False
+        message = BackMsg()
+        asked = message.file_urls_request
+        asked.request_id, asked.session_id = name, self._session
+        asked.file_names.append(name)
+        await self._line.send(message.SerializeToString())
+        urls = await asyncio.wait_for(self._urls.get(), PATIENCE)
+        if not await asyncio.to_thread(_put, self._address, urls.upload_url, name, content):
+            return False
+        self._file = FileUploaderState()
+        file = self._file.uploaded_file_info.add()
+        file.name, file.size, file.file_id = name, len(content), urls.file_id
+        file.file_urls.CopyFrom(urls)
+        self._changed.clear()
+        await self._run()
+        return True
+
     async def _run(self, fragment: str = "", poll: bool = False) -> None:
         if not fragment:
             self._end_polls()
@@ -79,6 +112,10 @@ class Visitor:
             widget = state.widget_states.widgets.add()
             widget.id = identity
             widget.double_array_value.data.append(value)
+        if self._file.uploaded_file_info:
+            widget = state.widget_states.widgets.add()
+            widget.id = self._place
+            widget.file_uploader_state_value.CopyFrom(self._file)
         await self._line.send(message.SerializeToString())
 
     async def _read(self) -> None:
@@ -95,8 +132,12 @@ class Visitor:
                 )
             elif kind == "navigation":
                 self._hash = message.navigation.page_script_hash
-            elif kind == "new_session" and not message.metadata.run.fragment_ids:
-                self._end_polls()  # the whole page runs anew, and says itself what to poll
+            elif kind == "file_urls_response":
+                self._urls.put_nowait(message.file_urls_response.file_urls[0])
+            elif kind == "new_session":
+                self._session = message.new_session.initialize.session_id
+                if not message.metadata.run.fragment_ids:
+                    self._end_polls()  # the page runs anew, and says itself what to poll
             elif kind == "stop_auto_rerun":
                 for fragment in message.stop_auto_rerun.fragment_ids:
                     self._end_polls(fragment)
@@ -120,6 +161,8 @@ class Visitor:
             key = dial.id.rpartition("-")[2]
             self._dials[key] = dial.id, dial.min, dial.max, dial.step
             self._fragments[key] = fragment
+        elif kind == "file_uploader":
+            self._place = element.file_uploader.id
         elif kind == "exception":
             self.errors.append(element.exception.message[:200])
         elif kind == "alert" and "computations are waiting" in element.alert.body:
@@ -130,3 +173,23 @@ class Visitor:
             if self._pictures.get(name) != seen:
                 self._pictures[name] = seen
                 self._changed.set()
+
+
+def _put(address: str, path: str, name: str, content: bytes) -> bool:
+    """Send a file as a browser does, with the token of a cookie; whether it was taken."""
+    with urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=PATIENCE) as answer:
+        cookie = str(answer.headers.get("Set-Cookie", "")).partition(";")[0]
+    head = f'Content-Disposition: form-data; name="{name}"; filename="{name}"'
+    body = f"--x\r\n{head}\r\n\r\n".encode() + content + b"\r\n--x--\r\n"
+    headers = {
+        "Content-Type": "multipart/form-data; boundary=x",
+        "Cookie": cookie,
+        "X-Xsrftoken": cookie.partition("=")[2],
+    }
+    url = f"http://{address}/{path.lstrip('/')}"
+    request = urllib.request.Request(url, body, headers, method="PUT")
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE):
+            return True
+    except HTTPError:
+        return False

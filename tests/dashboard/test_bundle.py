@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import zipfile
 from xml.etree import ElementTree
 
@@ -73,6 +74,14 @@ def test_settings_script_and_citations_come_along(archive):
     citations = archive["references.bib"].decode()
     assert "@misc{faps," in citations and "@misc{iot," in citations and "@software{" in citations
     assert "https://here/converge?seed=7" in archive["README.txt"].decode()
+
+
+def test_a_file_s_name_is_one_word_of_the_command():
+    name = "a b; rm -rf ~ '$(id)'.csv"
+    content = bundle.archive(QUICK, {}, {}, data=OwnData(name, b"a,b\n1,2\n"))
+    with zipfile.ZipFile(io.BytesIO(content)) as files:
+        (line,) = (x for x in files.read("README.txt").decode().splitlines() if "--table" in x)
+    assert f"--table={name}" in shlex.split(line.strip(" `"))
 
 
 def test_an_own_file_is_named_by_its_content():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.build import build_problem as private_problem
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.which.runs import problem_of
+from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.study.build import build_problem
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
@@ -25,6 +28,7 @@ from tests.mutants import SEED
 #: What each page makes of a file.
 PAGES: dict[str, tuple[Any, Any]] = {
     "converge": (ConvergeSettings(problem="table", clients=2, components=1), build_problem),
+    "which": (FrontierSettings(problem="table", clients=2, components=1), problem_of),
     "privacy": (
         PrivacySettings(problem="table", clients=3, components=1, columns=("c", "e")),
         private_problem,
@@ -62,6 +66,7 @@ ODD = {
     "lists": lambda: parquet(table().assign(x=[[1, 2]] * 160)),
     "groups": lambda: parquet(table().assign(x=[{"u": 1}] * 160)),
     "categories": lambda: parquet(table().assign(x=pd.Categorical(["u", "v"] * 80))),
+    "decimals": lambda: parquet(table().assign(x=[Decimal("1.5"), Decimal("-3")] * 80)),
     "durations": lambda: parquet(table().assign(x=pd.to_timedelta(range(160), unit="min"))),
     "dates": lambda: parquet(table().assign(x=pd.date_range("2020-01-01", periods=160))),
     "gaps": lambda: csv(table().mask(np.random.default_rng(SEED + 1).random((160, 5)) < 0.05)),
