@@ -1,6 +1,5 @@
 """The server: ``streamlit run app.py`` (or ``uvicorn app:app``)."""
 
-import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from dashboard.classroom import phones  # noqa: E402
-from dashboard.shell.document import Document  # noqa: E402
+from dashboard.shell.document import Document, guides  # noqa: E402
 from dashboard.shell.guard import Guard, status  # noqa: E402
 
 
@@ -31,10 +30,9 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 def routes() -> list[BaseRoute]:
     """The status page, rooms for phones, and the documentation where ``make docs`` has built it."""
-    built = Path(os.environ.get("FEDPCA_DOCS") or ROOT / "site")
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     served: list[BaseRoute] = [Route("/status", status), *phones.routes(f"/{base}" if base else "")]
-    if (built / "index.html").is_file():
+    if (built := guides()) is not None:
         served.append(Mount("/docs", StaticFiles(directory=built, html=True)))
     return served
 

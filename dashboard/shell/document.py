@@ -7,6 +7,7 @@ for a font that is not ours, and late, one after the other, for the parts that d
 
 import base64
 import gzip
+import os
 import re
 from functools import cache, lru_cache
 from html import escape
@@ -41,6 +42,12 @@ def icon() -> str:
     """
     picture = Path(__file__).resolve().parents[2] / "assets" / "favicon.png"
     return f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"
+
+
+def guides() -> Path | None:
+    """The folder of the documentation; None where ``make docs`` has not built it."""
+    built = Path(os.environ.get("FEDPCA_DOCS") or Path(__file__).resolve().parents[2] / "site")
+    return built if (built / "index.html").is_file() else None
 
 
 def page_title(title: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell import layout
+from dashboard.shell.document import guides
 from fedpca_core.papers.entries import Paper
 from fedpca_core.papers.sources import SOURCES, software_bibtex
 
@@ -13,6 +14,8 @@ def section() -> None:
     """The papers with their links, and BibTeX entries to copy."""
     layout.section("The papers")
     st.markdown("\n".join(f"- {_said(one)}" for one in SOURCES.values()))
+    shown = "docs/coverage.md" if guides() is None else "[docs/coverage.md](docs/coverage/)"
+    st.markdown(f"Every item of them, and the page or command that shows it: {shown}.")
     fold = st.expander("Cite them, and this software", key="cite", on_change="rerun")
     if fold.open:
         with fold:
