@@ -49,8 +49,7 @@ def own_file() -> OwnData | None:
     )
     if values := facts.labels.get(controls.values["label_column"]):
         controls.parameter("normal_value", options=["", *values], empty="Found by itself")
-    own_table.client_column(controls, facts)
-    own_table.features(controls, facts)
+    own_table.reading(controls, facts)
     return own
 
 

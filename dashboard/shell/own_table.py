@@ -25,36 +25,32 @@ def upload(controls: Controls[Any]) -> TableFacts | None:
     """Draw the upload and the settings that say how the table is read; what is in the file."""
     _, facts = choose("One row for each record, one column for each feature.")
     if facts is not None:
-        client_column(controls, facts)
-        features(controls, facts)
+        reading(controls, facts)
         controls.parameter("scaling")
     return facts
 
 
-def features(controls: Controls[Any], facts: TableFacts) -> None:
-    """Draw which columns are features, and what becomes of missing cells with what that costs."""
-    controls.parameter("columns", options=(*facts.numeric, *facts.further))
-    if facts.missing or controls.values.get("missing", "drop") != "drop":
-        controls.parameter("missing")
-        st.caption(facts.gaps() or "No cell of the numeric columns is missing.")
-
-
-def client_column(controls: Controls[Any], facts: TableFacts) -> None:
-    """Draw whose records they are: a column that says so, or a split by rule."""
+def reading(controls: Controls[Any], facts: TableFacts) -> None:
+    """Draw whose records they are, which columns are features, and what becomes of missing cells,
+    with what that costs; and a button for what is suggested where it is not chosen."""
+    suggestion = st.container()
     controls.parameter(
         "client_column",
         options=["", *facts.clients],
         empty="Split by a rule",
         shapes=itself,
     )
-    if facts.suggested and not controls.values["client_column"]:
-        st.button(
-            f"“{plain(facts.suggested)}” names the clients",
-            on_click=controls.changer(
-                lambda: replace(controls.settings(), client_column=facts.suggested)
-            ),
-            key="suggested_clients",
-            help="It has few values, each on several rows, and is called as such columns are.",
+    controls.parameter("columns", options=(*facts.numeric, *facts.further))
+    controls.parameter("missing")
+    st.caption(facts.gaps() or "No cell of the numeric columns is missing.")
+    changes, said = facts.better(controls.values)
+    if changes:
+        suggestion.button(
+            f"Read it so: {plain('; '.join(said))}",
+            on_click=controls.changer(lambda: replace(controls.settings(), **changes)),
+            key="suggested_reading",
+            help="A column of few values, called as such columns are, names clients; one that "
+            "names records is no feature; gaps are handled in the way that loses least.",
         )
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedpca_core.problems import Problem, from_table
 from fedpca_core.problems.table_cleaning import NAMED, SCALED, distinctly_named
-from fedpca_core.problems.table_columns import MOST_CATEGORIES, dates, features
+from fedpca_core.problems.table_columns import MOST_CATEGORIES, dates, features, listed
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step
@@ -29,6 +29,10 @@ TABLE_FIELDS = ("client_column", "columns", "scaling", "missing")
 S = TypeVar("S", bound=Settings)
 #: A column of more distinct values names nobody's client and no label.
 _MOST_VALUES = 200
+#: How columns are called that name records: "patient_id", "MRN", "rowId", and what pandas writes.
+_RECORD = re.compile(r"(?i:(^|[^a-z])(ids?|mrn|index|identifier)$)|[a-z]I[dD]$|^Unnamed: 0$")
+#: Share of the rows, or columns, that may be dropped before another way is suggested.
+FEW = 0.1
 #: What columns that name clients are called, the likeliest first.
 _CLIENTS = (
     *("site", "hospital", "clinic", "center", "centre", "client", "institution", "bank", "school"),
@@ -51,6 +55,8 @@ class TableFacts:
     clients: tuple[str, ...]
     #: The one that probably does; empty where none looks like it.
     suggested: str
+    #: Numeric columns that name records: too many values for anything else, and called so.
+    identifiers: tuple[str, ...]
     #: Columns that could hold labels, the likely ones first, and their values.
     labels: Mapping[str, tuple[str, ...]]
     #: Empty or infinite cells of the numeric columns.
@@ -83,6 +89,7 @@ class TableFacts:
             ),
             clients=tuple(clients),
             suggested=min(filter(_likely, clients), key=_likely, default=""),
+            identifiers=tuple(n for n in numeric if distinct[n] > most and _RECORD.search(n)),
             labels=labels,
             missing=int(finite.size - finite.sum()),
             complete_rows=int(finite.all(axis=1).sum()),
@@ -100,6 +107,32 @@ class TableFacts:
             f"{self.complete_columns:,} of {wide:,}; filling keeps all, but what is filled varies "
             "less than records do, and with no other column. Under an ε an empty cell counts as 0."
         )
+
+    def best_for_gaps(self) -> str:
+        """The way with the missing cells that loses least: rows, or columns, where few are lost."""
+        if self.complete_rows >= (1 - FEW) * self.rows:
+            return "drop"
+        kept = self.complete_columns >= (1 - FEW) * len(self.numeric)
+        return "columns" if kept else "fill"
+
+    def better(self, now: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """What of the `TABLE_FIELDS` to change, and that in words; nothing where they are as
+        suggested."""
+        changes: dict[str, Any] = {}
+        said: list[str] = []
+        if self.suggested and not now["client_column"]:
+            changes["client_column"] = self.suggested
+            said.append(f"“{self.suggested}” names the clients")
+        if not now["columns"] and self.identifiers:
+            client = changes.get("client_column", now["client_column"])
+            left = (name for name in self.numeric if name not in {*self.identifiers, client})
+            changes["columns"] = tuple(left)
+            said.append(f"{listed(self.identifiers)}: no feature")
+        way = self.best_for_gaps()
+        if now["missing"] == "drop" and way != "drop":
+            changes["missing"] = way
+            said.append("missing cells are filled" if way == "fill" else "columns with gaps go")
+        return changes, said
 
 
 def _likely(name: str) -> int:

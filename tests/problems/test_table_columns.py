@@ -126,6 +126,12 @@ def test_missing_cells_cost_what_is_said():
     assert "100 of 200 rows were dropped" in told[0]
     assert "2 columns with missing values were left out: a, b." in told[1]
     assert "100 missing values (8.3% of all) were filled" in told[2]
+    assert facts.best_for_gaps() == "fill"
+    assert TableFacts.of(table.assign(**{"a": 1.0 * table.index})).best_for_gaps() == "fill"
+    wide = pd.concat([table, pd.DataFrame(np.eye(200, 30)).add_prefix("x")], axis=1)
+    assert TableFacts.of(wide).best_for_gaps() == "columns"
+    whole = wide.replace(np.inf, np.nan).dropna()
+    assert TableFacts.of(whole).best_for_gaps() == "drop"
     filled = sizes["fill"].records[:, 0]
     np.testing.assert_array_equal(filled[::4], np.nanmedian(table["a"]))
     with pytest.raises(InvalidInput, match="Values are missing in a"):
@@ -163,6 +169,27 @@ def test_under_an_epsilon_no_way_with_gaps_looks_at_a_record():
     first, *others = (one.client_data.dense() for one in found.values())
     for other in others:
         np.testing.assert_array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        *((name, True) for name in ("patient_id", "rowId", "MRN", "Unnamed: 0", "id")),
+        *((name, False) for name in ("valid", "NO", "paid", "covid", "glucose")),
+    ],
+)
+def test_what_names_records_is_no_feature_by_suggestion(name, record):
+    sites = ["x", "y"] * 500
+    table = pd.DataFrame({name: range(1000), "a": sites, "b": 1.0, "site": sites})
+    table["a"], table["b"] = np.random.default_rng(0).standard_normal((2, 1000))
+    facts, plainly = TableFacts.of(table), {"client_column": "", "columns": (), "missing": "drop"}
+    changes, said = facts.better(plainly)
+    assert changes.pop("client_column") == "site"
+    assert changes == ({"columns": ("a", "b")} if record else {})
+    assert ("no feature" in " ".join(said)) == record
+    assert facts.better(plainly | facts.better(plainly)[0]) == ({}, [])
+    few = table.assign(**{name: [1, 2] * 500})
+    assert TableFacts.of(few).identifiers == ()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from fedpca_core.algorithms.registry import COMPARED, METHODS
+from fedpca_core.problems.table_cleaning import clean_table
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.which.settings import CANDIDATES, FrontierSettings
 from fedpca_core.questions.which.use import Use
@@ -100,3 +101,13 @@ def test_the_notebook_is_one_and_names_the_visitors_table():
     row = pd.Series({"method": "ssi", "noise": False, "sums": False, "rounds": 1.0})
     code = Use.of(row, own, OwnData("mine.parquet", b"")).estimator()
     assert "read_parquet('mine.parquet')" in code and "pop('ward')" in code
+
+
+@pytest.mark.parametrize("missing", ["drop", "columns", "fill"])
+def test_gaps_are_handled_as_on_the_page(missing, table):
+    rows = pd.read_csv("records.csv")
+    rows.loc[:9, "a"] = np.nan
+    rows.to_csv("records.csv", index=False)
+    exec(use("ssi", False, missing=missing).estimator(), found := {})
+    kept = clean_table(rows, list("abcdef"), "site", missing).records
+    np.testing.assert_array_equal(found["X"].to_numpy(), kept)

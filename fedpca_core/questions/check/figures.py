@@ -11,7 +11,8 @@ from fedpca_core.questions.check.trial import meant
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
 from fedpca_core.study import said
-from fedpca_core.study.parts import Caption, Note, Parts, Section, Table
+from fedpca_core.study.panels import Curve, Panel
+from fedpca_core.study.parts import Caption, Chart, Note, Parts, Section, Table
 
 #: Targets as the columns of the table of defences.
 SHORT = {
@@ -54,9 +55,21 @@ def checked(found: Checked, settings: CheckSettings) -> Parts:
             "The same deployment with one thing changed, attacked again in every way; how far its "
             "own answer is off (sine of the largest angle), and what a client sends and receives.",
         )
+        yield Chart("leak_check_view", [left(found.defences)])
         yield Table(_defences(found.defences), "Defences", ["Off by", "Each client"])
     if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
         yield Caption(meant(settings))
+
+
+def left(table: pd.DataFrame) -> Panel:
+    """Of how many targets what is known, with each defence."""
+    run = table[table["refusal"] == ""]
+    known = run[[one.name.lower() for one in SHORT if one.name.lower() in run]]
+    states = [one for one in Status if (known == str(one)).any(axis=None)]
+    counted = {one: (known == str(one)).sum(axis=1) for one in states}
+    names = run["defence"].to_list()
+    curves = [Curve(str(one).capitalize(), names, counted[one]) for one in states]
+    return Panel.of("leak_check", curves)
 
 
 def _defences(table: pd.DataFrame) -> pd.DataFrame:

@@ -118,17 +118,20 @@ class Use:
         ]
 
     def _prepared(self) -> list[str]:
-        """Numbers without gaps; under an ε no row is dropped for what is in it."""
+        """Numbers without gaps, as the page reads them; under an ε no row is dropped for what is
+        in it."""
         if not math.isinf(self.settings.epsilon):
             return [
                 "# The columns count as public; an empty cell is 0, since a row that is dropped",
                 "# says something of its record.",
                 'X = table.select_dtypes("number").fillna(0.0)',
             ]
-        return [
-            'X = table.select_dtypes("number").dropna()',
-            *(["site = site[X.index]"] if self.site else []),
-        ]
+        numbers = 'X = table.select_dtypes("number")'
+        if self.settings.missing == "fill":
+            return [numbers, "X = X.fillna(X.median())"]
+        if self.settings.missing == "columns":
+            return [f"{numbers}.dropna(axis=1)"]
+        return [f"{numbers}.dropna()", *(["site = site[X.index]"] if self.site else [])]
 
     def _method(self) -> str:
         """Its key, or with parameters of its own the algorithm itself."""
