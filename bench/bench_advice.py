@@ -15,9 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from fedpca_core.questions.which.recommendation import CONFIGURATION, Advice, enough_seeds
-from fedpca_core.questions.which.remedies import Remedies, Remedy, advice_of, at_hand
+from fedpca_core.questions.which.recommendation import CONFIGURATION, Advice, Recommendation
+from fedpca_core.questions.which.remedies import Remedies, Remedy, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.steps import outcome
 
@@ -51,14 +52,13 @@ def drawn(number: int) -> FrontierSettings:
 
 def advised(settings: FrontierSettings) -> Advice:
     """What the page would advise."""
-    found = outcome(advice_of(settings, enough_seeds(settings), None))
+    found = outcome(Recommendation().run(settings))
     assert found is not None
     return found
 
 
-def standing(advice: Advice, what: str) -> frozenset[tuple[Any, ...]]:
-    """The configurations that are "in" the first group, or "out" of it."""
-    rows = advice.table[advice.stands() == what]
+def names(rows: pd.DataFrame) -> frozenset[tuple[Any, ...]]:
+    """The configurations in some rows of an advice."""
     return frozenset(rows[CONFIGURATION].itertuples(index=False, name=None))
 
 
@@ -82,10 +82,11 @@ def main(arguments: Sequence[str] = ()) -> None:
     for number in range(chosen.first, chosen.first + chosen.deployments):
         begun, asked = time.process_time(), drawn(number)
         advices = [advised(replace(asked, seed=seed)) for seed in SEEDS]
-        groups, others = ([standing(one, what) for one in advices] for what in ("in", "out"))
+        groups = [names(one.group) for one in advices]
+        others = [names(one.table) - names(one.undecided) - names(one.group) for one in advices]
         same.append(len(set(groups)) == 1)
         holds.append(not frozenset.union(*groups) & frozenset.union(*others))
-        if not holds[-1]:
+        if not same[-1]:
             print(f"{number}: {asked.query()}\n  " + "\n  ".join(map(str, map(sorted, groups))))
         if not any(groups):
             for remedy in would_do(asked, advices[0]):

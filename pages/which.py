@@ -9,15 +9,14 @@ from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import frontier
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.which import figures
-from fedpca_core.questions.which.frontier import Frontier, Strip
+from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.look import FirstLook
 from fedpca_core.questions.which.recommendation import Advice, Recommendation, named
 from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import Use
 
-STUDY, STRIP, ADVICE, REMEDIES = Frontier(), Strip(), Recommendation(), Remedies()
-LOOK = FirstLook()
+STUDY, ADVICE, REMEDIES, LOOK = Frontier(), Recommendation(), Remedies(), FirstLook()
 
 
 @st.fragment(key="hidden")
@@ -29,7 +28,6 @@ def hidden() -> None:
 @st.fragment(key="taken")
 def take_away() -> None:
     """What there is of the page to take away."""
-    strip = spread.result if spread else None
     with st.container(horizontal=True, vertical_alignment="center"):
         share.take_away(
             settings,
@@ -37,7 +35,6 @@ def take_away() -> None:
                 ADVICE: recommended.result,
                 REMEDIES: searched[0].result if searched else None,
                 STUDY: job.result,
-                STRIP: strip,
                 LOOK: first_look.result if first_look else None,
             },
             data,
@@ -104,6 +101,7 @@ with st.sidebar:
     st.header("Problem", anchor=False)
     problem_controls(controls)
     st.header("Run", anchor=False)
+    controls.parameter("candidates")
     controls.draw("rounds", "accuracy", "measure", "participation", "seeds", "seed", "searches")
     with st.expander("Parameters of the methods"):
         controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
@@ -126,11 +124,9 @@ layout.section(
     "All methods on one problem",
     "A run is over when it reaches the accuracy, or settles; costs and leaks count up to there.",
 )
-controls.parameter("candidates")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     controls.draw("vary", "across", "upward")
 pictured = st.container()
-controls.parameter("strip")
 
 settings = controls.settings()
 data = own_data(settings)
@@ -159,16 +155,6 @@ with pictured:
         data=data,
         parts=["hidden", "taken"],
         above=recommended,
-    )
-spread = None
-if STRIP.wanted(settings):
-    spread = jobs.study(
-        STRIP,
-        settings,
-        drawing(figures.strip, settings),
-        data=data,
-        parts=["taken"],
-        above=job,
     )
 hidden()
 script.fold(settings, studies_of(settings), data)

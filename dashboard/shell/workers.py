@@ -426,8 +426,10 @@ def together(
             while (ready := _first_open(running)) < len(pieces):
                 now, news = heard[ready], None
                 if told[0] < ready or told[1] is not now.result:
-                    told = ready, now.result
                     found = [task.result() for task in running[:ready]]
+                    if (whole := study.at_stage(settings, told[0], found)) is not None:
+                        return whole
+                    told = ready, now.result
                     growing = [] if now.result is None else [now.result]
                     news = study.gathered(settings, found + growing)
                 shares = [
@@ -438,7 +440,9 @@ def together(
                 text = study.said(shares.count(1.0), len(pieces), now.text)
                 yield Step(sum(shares) / len(pieces), text, news) if begun else WAITING
                 wait(running[ready : ready + 1], LOOK_SECONDS if begun else WAIT_SECONDS)
-            return study.gathered(settings, [task.result() for task in running])
+            found = [task.result() for task in running]
+            whole = study.at_stage(settings, told[0], found)
+            return study.gathered(settings, found) if whole is None else whole
         finally:
             left.set()
             for task in running:

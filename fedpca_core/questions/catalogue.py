@@ -41,7 +41,7 @@ from fedpca_core.questions.privacy.study import (
 )
 from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
 from fedpca_core.questions.trace.opened import OpenedRun
-from fedpca_core.questions.which.frontier import Frontier, Strip
+from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.look import FirstLook
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.remedies import Remedies
@@ -58,7 +58,6 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     LivePicture(),
     Convergence(),
     Frontier(),
-    Strip(),
     Recommendation(),
     Remedies(),
     FirstLook(),

@@ -22,7 +22,6 @@ TOLD: Mapping[str, Callable[[Any, Any], Iterable[Part]]] = {
     "recommendation": which.advice,
     "remedies": lambda found, settings: which.would_do(found.remedies, settings),
     "first_look": which.look,
-    "frontier_strip": which.strip,
     "convergence": lambda found, settings: [
         *converge.comparison(found, settings),
         *converge.costs(found, settings),

@@ -70,6 +70,24 @@ class InPieces(Study[S, R], Generic[S, R]):
         The last may be of a piece that is not done yet. None while there is nothing to show.
         """
 
+    def stages(self, settings: S) -> Sequence[int]:
+        """How many pieces may already be `enough`; whoever runs them asks there and nowhere else,
+        so that the result does not hang on how fast each was."""
+        return ()
+
+    def enough(self, settings: S, result: R | None) -> bool:
+        """Whether the pieces that are left are not needed."""
+        return False
+
+    def at_stage(self, settings: S, before: int, found: Sequence[Any]) -> R | None:
+        """The whole result, where one of the stages after ``before`` pieces is enough."""
+        for count in self.stages(settings):
+            if before < count <= len(found):
+                whole = self.gathered(settings, found[:count])
+                if self.enough(settings, whole):
+                    return whole
+        return None
+
     def said(self, done: int, pieces: int, doing: str) -> str:
         """How far the pieces have come, for the progress bar."""
         return f"{done} of {pieces} {self.unit}: {doing}"
@@ -99,6 +117,8 @@ class InPieces(Study[S, R], Generic[S, R]):
                     kept.keep(key, one)
             found.append(one)
             done = len(found)
+            if (whole := self.at_stage(settings, done - 1, found)) is not None:
+                return whole
             text = self.said(done, len(pieces), "done")
             yield Step(done / len(pieces), text, self.gathered(settings, found))
         whole = self.gathered(settings, found)

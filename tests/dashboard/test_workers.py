@@ -30,8 +30,10 @@ from fedpca_core.questions.catalogue import STUDIES
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.remembered import Remembered
 from fedpca_core.steps import Step, outcome
+from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.pieces import InPieces
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = STUDIES["convergence"]
@@ -283,6 +285,41 @@ def test_a_refusal_after_a_first_look_takes_it_back():
 
     job = Registry().submit("one", refused, 10.0)
     assert job.wait(5.0) and job.refusal == "Too large." and job.result is None
+
+
+class Counted(InPieces):
+    """Nine pieces, of which some of the stages may be enough."""
+
+    key, title, settings, most = "counted", "Counted", ConvergeSettings, Cost()
+
+    def pieces(self, settings):
+        return range(9)
+
+    def stages(self, settings):
+        return 3, 6
+
+    def enough(self, settings, result):
+        return len(result) >= settings.clients
+
+    def run_piece(self, settings, which, data):
+        yield Step(0.5, "half", which)
+        return which
+
+    def piece_identity(self, settings, which, data):
+        return which
+
+    def gathered(self, settings, found):
+        return list(found)
+
+    def tables(self, result, settings):
+        return {}
+
+
+@pytest.mark.parametrize(("wanted", "done"), [(2, 3), (4, 6), (7, 9)])
+def test_a_stage_that_is_enough_ends_a_study_wherever_it_runs(wanted, done):
+    asked = replace(TINY, clients=wanted)
+    assert outcome(Counted().run(asked)) == list(range(done))
+    assert outcome(together(Crowd(False), Counted(), asked, None)) == list(range(done))
 
 
 def test_a_pool_is_crowded_where_many_wait_for_each_worker():

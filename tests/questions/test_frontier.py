@@ -13,16 +13,18 @@ from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.trial import meant as check_meant
 from fedpca_core.questions.converge.study import Convergence
-from fedpca_core.questions.which import runs
+from fedpca_core.questions.which import recommendation, runs
 from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown
 from fedpca_core.questions.which.recommendation import (
+    Advice,
     Recommendation,
     enough_seeds,
     meant,
     sentences,
     share_interval,
 )
-from fedpca_core.questions.which.rules import RULES
+from fedpca_core.questions.which.remedies import advice_of
+from fedpca_core.questions.which.rules import NOTHING, RULES, slack
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -186,7 +188,7 @@ def test_paths_follow_the_methods_that_have_the_parameter(vary):
 # ---------------------------------------------------------------- what to use
 def advised(**asked):
     settings = replace(DEFAULT, **asked)
-    return outcome(Recommendation().run(settings)), settings
+    return outcome(advice_of(settings, 5, None)), settings
 
 
 def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
@@ -201,7 +203,7 @@ def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
         "**Noisy covariance with shared noise under secure sums, one round**, loses "
     )
     assert said[1].startswith("The rules leave ") and "Without secure sums: " in said[2]
-    assert len(advice.group) > 1 and "as little" in said[1]
+    assert len(advice.group) > 1 and "as good" in said[1]
 
 
 def test_an_epsilon_never_stands_alone():
@@ -230,8 +232,7 @@ def test_every_rule_says_what_it_asks_and_leaves_out_what_fails_it():
 
 
 def test_where_no_candidate_runs_the_advice_says_why():
-    diverges = replace(DEFAULT, candidates=("variable_splitting_free",), needed_epsilon=2.0)
-    found = outcome(Recommendation().run(diverges))
+    found, diverges = advised(candidates=("variable_splitting_free",), needed_epsilon=2.0)
     (said,) = sentences(found, diverges)
     assert found.table.empty and "no candidate could be run." in said
     assert "so the run has diverged; choose a smaller step or noise" in said
@@ -244,25 +245,48 @@ def test_where_no_candidate_runs_the_advice_says_why():
     assert Frontier().tables(alone, diverges)["points"].empty
 
 
-def test_an_advice_is_over_seeds_and_says_how_often_it_is_the_first():
+FEW = FrontierSettings(
+    features=8, clients=3, samples=100, components=2, rounds=10, searches=False,
+    candidates=("ssi", "block_krylov", "one_shot", "centralized"),
+)  # fmt: skip
+
+
+def test_an_advice_is_over_seeds_and_says_how_often_it_is_the_first(monkeypatch):
     """From one seed it was noisy covariance, FAPS or one-shot, twice "by more than 10 %"."""
-    chosen, growing, count = set(), [], enough_seeds(FrontierSettings())
-    for seed in (0, 100):
-        settings = FrontierSettings(seed=seed, searches=False)
-        steps = [step.result for step in Recommendation().run(settings) if step.result is not None]
-        advice = steps[-1]
-        growing.append([one.seeds for one in steps])
-        best = advice.place(1)
-        chosen.add((best["method"], best["way"]))
-        assert advice.seeds == count and advice.table["first"].sum() == pytest.approx(1.0)
-        assert (advice.table["alike"] >= advice.table["first"]).all()
-        said = sentences(advice, settings)
-        assert f"It is first in {best['first'] * count:.0f} of {count} seeds" in said[1]
-        others = advice.group[advice.group["rank"] > 1]
-        assert len(others) and f"these {len(others)} lose as little" in said[1]
-    assert len(chosen) == 1
-    for seeds in growing:  # it grows candidate by candidate, then seed by seed
-        assert sorted(set(seeds)) == list(range(1, count + 1)) and seeds == sorted(seeds)
+    study, settings = Recommendation(), replace(FEW, needed_epsilon=50.0, most_lost=0.5)
+    assert study.stages(settings) == [12, 24, 48, 96] and enough_seeds(settings) == 12
+    monkeypatch.setattr(recommendation, "SEEDS", ((np.inf, (3, 5)),))
+    growing = []
+
+    def watch(step):
+        growing.extend([] if step.result is None else [step.result.seeds])
+        return True
+
+    advice = outcome(study.run(settings), watch)
+    best, count = advice.place(1), advice.seeds
+    assert count in study.stages(settings) and (advice.undecided.empty or count == 5)
+    assert advice.table["first"].sum() == pytest.approx(1.0)
+    assert (advice.table["alike"] >= advice.table["first"]).all()
+    ranked = advice.table[advice.table["rank"].notna()]
+    assert ranked["first"].is_monotonic_decreasing
+    said = sentences(advice, settings)
+    assert f"It is first in {best['first'] * count:.0f} of {count} seeds" in said[1]
+    # It grows candidate by candidate, then seed by seed, then by what more seeds tell.
+    assert growing == sorted(growing) and {1, 2, 3} <= set(growing)
+
+
+def test_what_is_as_good_has_half_of_the_room_that_the_best_leaves():
+    least = pd.Series([0.0, 0.02, 0.0995])
+    np.testing.assert_allclose(slack(least, 0.1), [0.05, 0.04, NOTHING])
+    np.testing.assert_allclose(slack(least, np.inf), [NOTHING, 0.01, 0.04975])
+
+
+def test_more_seeds_are_drawn_only_where_they_do_not_tell():
+    table = pd.DataFrame({"alike": [1.0, 0.5, 0.5], "passes": 1.0, "excluded": ["", "", "bytes"]})
+    edge = Advice(table, 12, {}, table, table, 3)
+    assert list(edge.undecided.index) == [1] and replace(edge, table=table[:1]).undecided.empty
+    passing = replace(edge, table=table[:1].assign(passes=0.75))
+    assert len(passing.undecided) == 1 and replace(passing, seeds=960).undecided.empty
 
 
 def test_a_share_of_few_seeds_decides_less_than_the_same_of_many():

@@ -67,7 +67,7 @@ def left(table: pd.DataFrame) -> Panel:
     known = run[[one.name.lower() for one in SHORT if one.name.lower() in run]]
     states = [one for one in Status if (known == str(one)).any(axis=None)]
     counted = {one: (known == str(one)).sum(axis=1) for one in states}
-    names = run["defence"].to_list()
+    names = run["defence"].str.replace(" in every round", "").to_list()
     curves = [Curve(str(one).capitalize(), names, counted[one]) for one in states]
     return Panel.of("leak_check", curves)
 

@@ -815,21 +815,9 @@ def _roc(result: Tested, settings: PrivacySettings) -> Panel:
         Curve("most that (ε, δ) permits", *result.permitted_roc, colour="accent", guide=True),
         Curve("coin toss", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True),
     ]
-    return Panel(
-        key="roc",
-        title=f"Telling two neighbours apart at ε = {short(settings.epsilon)}",
-        x_title="false alarms",
-        y_title="detections",
-        curves=tuple(curves),
-        log_y=False,
-        follows=False,
-        x_range=(0.0, 1.0),
-        y_range=(0.0, 1.0),
-        height=380,
-        simulation_only=True,
-        description="ROC curves of the likelihood-ratio test for both calibrations, with the "
-        "most that Gaussian noise and that (ε, δ) alone permit.",
-    )
+    title = f"Telling two neighbours apart at ε = {short(settings.epsilon)}"
+    whole = (0.0, 1.0)
+    return Panel.of("neighbours_roc", curves, key="roc", title=title, x_range=whole, y_range=whole)
 
 
 def _areas(result: Tested, settings: PrivacySettings) -> Panel:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import remedies, sizes
-from fedpca_core.questions.which.frontier import STRIPS, Front
+from fedpca_core.questions.which.frontier import Front
 from fedpca_core.questions.which.look import CLIENTS, RECORDS, Look
 from fedpca_core.questions.which.recommendation import Advice, meant, named, seconds, sentences
 from fedpca_core.questions.which.remedies import Remedy
@@ -153,51 +153,6 @@ def hidden(front: Front) -> Parts:
     yield Caption(front.facts.note)
 
 
-def strip(front: Front, settings: FrontierSettings) -> Parts:
-    """The two axes of the page over heterogeneity and over clients, a small chart each."""
-    table = front.table
-    panels: list[Panel] = []
-    drawn: dict[str, None] = {}
-    for name in STRIPS:
-        rows = table[table["parameter"] == name]
-        for axis in dict.fromkeys([settings.upward, settings.across]):
-            some = rows[rows[axis].notna()]
-            if len(some):
-                panels.append(small(some, name, axis, settings))
-                drawn[axis] = None
-    if panels:
-        yield Chart("frontier_strip", panels)
-        seeds = table["seed"].nunique()
-        bands = [f"Lines are medians over {seeds} seeds, bands span them."] if seeds > 1 else []
-        yield Caption(" ".join([*bands, *floors(*drawn)]))
-
-
-def small(rows: pd.DataFrame, name: str, axis: str, settings: FrontierSettings) -> Panel:
-    """One measure of every method over one parameter."""
-    described = settings.parameters()[name].label.lower()
-    return Panel(
-        key=f"strip-{name}-{axis}",
-        title=f"{AXES[axis]} over {described}",
-        x_title=described,
-        y_title=axis_title(axis),
-        curves=plot(
-            rows,
-            "value",
-            axis,
-            "method",
-            names={key: METHODS[key].title for key in dict.fromkeys(rows["method"])},
-            colours={key: key for key in rows["method"]},
-            least=FLOORS.get(axis, 0.0),
-            marker=True,
-        ),
-        log_x=name == "clients",
-        follows=False,
-        height=240,
-        description=f"{AXES[axis]} of every method over {described}.",
-        simulation_only=True,
-    )
-
-
 def floors(*axes: str) -> list[str]:
     """What is drawn higher than it is."""
     return [
@@ -331,19 +286,13 @@ def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
         labels=[METHODS[key].title for key in tried["method"]],
     )
     limit = settings.most_lost
-    return Panel(
+    return Panel.of(
+        "remedy",
+        [curve],
         key=f"remedy-{remedy.name}",
         title=f"Variance lost over {described.split(',')[0].lower()}",
         x_title=described.lower(),
-        y_title=AXES["unexplained"].lower(),
-        curves=(curve,),
         baselines=() if math.isinf(limit) else (Baseline("at most", limit),),
-        log_x=True,
-        follows=False,
-        height=260,
-        description=f"The least variance that a candidate loses at each {described.lower()} that "
-        "was tried, with the span over the seeds, and what was asked for.",
-        simulation_only=True,
     )
 
 
@@ -384,38 +333,11 @@ def scree(found: Look, settings: FrontierSettings) -> Panel:
         noisy = rows["noisy"].where(rows["noisy"] > 0)
         curves.append(Curve(under, component, noisy, colour="fedpower", marker=True))
         noise = (Baseline("largest of the noise", found.noise, simulation_only=True),)
-    return Panel(
-        key="scree",
-        title="Variance of the components",
-        x_title="component",
-        y_title="eigenvalue",
-        curves=tuple(curves),
-        baselines=noise,
-        follows=False,
-        integer_x=True,
-        height=300,
-        description="The leading eigenvalues of all records together and, where an ε is asked for, "
-        "of what the clients release under it, clipped and noisy; components below the noise are "
-        "noise.",
-    )
+    return Panel.of("scree", curves, baselines=noise)
 
 
 def scores(found: Look) -> Panel:
     """Records on the first two components, a colour a client."""
-    rows = found.scores
-    return Panel(
-        key="scores",
-        title="Records on the first two components",
-        x_title="component 1",
-        y_title="component 2",
-        curves=tuple(
-            Curve(str(name), some["first"], some["second"])
-            for name, some in rows.groupby("client", sort=False)
-        ),
-        log_y=False,
-        kind="scatter",
-        follows=False,
-        height=300,
-        description="Records of every client on the two components that hold most variance.",
-        simulation_only=True,
-    )
+    records = found.scores.groupby("client", sort=False)
+    curves = [Curve(str(name), one["first"], one["second"]) for name, one in records]
+    return Panel.of("first_scores", curves, key="scores")

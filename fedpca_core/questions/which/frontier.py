@@ -61,12 +61,8 @@ _TEXTS = ("method", "parameter", *(name for name in _FIRST if name != "searched"
 PATH = ("method", "seed", "round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 #: What identifies a point.
 POINT = ["method", "parameter", "value", "seed"]
-#: What the small multiples vary, and over how many seeds.
-STRIPS: Mapping[str, tuple[float | int, ...]] = {
-    "heterogeneity": (0.0, 0.3, 0.6, 1.0),
-    "clients": (4, 8, 16, 32),
-}
-STRIP_SEEDS = 3
+#: What makes a difference to every method.
+OF_ALL = ("epsilon", "participation", "heterogeneity", "clients")
 #: The parameter that varies, its value, and the settings of the piece.
 Placed = tuple[str, float, FrontierSettings]
 
@@ -258,32 +254,6 @@ class Unattacked(Frontier):
     attacked: ClassVar[bool] = False
 
 
-class Strip(Frontier):
-    """The same methods, nothing varied, over heterogeneity and over clients."""
-
-    key: ClassVar[str] = "frontier_strip"
-    title: ClassVar[str] = "All methods over heterogeneity and clients"
-
-    @property
-    def worker(self) -> Frontier:
-        return Frontier()
-
-    def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Front]:
-        return self.worker.run(settings, data)
-
-    def wanted(self, settings: FrontierSettings) -> bool:
-        return settings.strip and (settings.problem != "table" or not settings.client_column)
-
-    def placed(self, settings: FrontierSettings) -> list[Placed]:
-        base = replace(settings, vary="none", seeds=1, searches=False)
-        return [
-            (name, float(value), replace(base, **{name: value}, seed=seed))  # type: ignore[arg-type]
-            for name, values in STRIPS.items()
-            for value in values
-            for seed in seeds_of(settings)[:STRIP_SEEDS]
-        ]
-
-
 def seeds_of(settings: FrontierSettings) -> list[int]:
     """The seeds of the picture; where every run is long, the first."""
     if settings.features**2 * settings.clients > MANY:
@@ -345,7 +315,7 @@ def searched(method: str, here: FrontierSettings) -> bool:
 
 def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
     """Whether the settings that differ make a difference to a method."""
-    if (base.epsilon, base.participation) != (here.epsilon, here.participation):
+    if any(getattr(base, name) != getattr(here, name) for name in OF_ALL):
         return True
     if base.rounds != here.rounds:
         return not METHODS[method].over_at_once(here.participation, here.absent)

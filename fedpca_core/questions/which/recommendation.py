@@ -1,7 +1,8 @@
 """Which method to use: every candidate run as it would be deployed, judged by explicit rules.
 
 Data, starts and noise are drawn from several seeds; the rules judge medians, and every seed by
-itself says how often a configuration comes first and how often it is as good as the first.
+itself says which configuration comes first in it and which are as good. Where seeds do not tell,
+more are drawn.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched
 from fedpca_core.questions.which.rules import (
+    BY_LOSS,
     RULES,
-    alike,
+    SURE,
     ended,
     judged,
     left_out,
-    ranks,
     rounds,
     share,
     size,
+    slack,
 )
 from fedpca_core.questions.which.settings import LINKS, FrontierSettings
 from fedpca_core.settings import short
@@ -48,9 +50,9 @@ WAYS: Mapping[tuple[bool, bool], str] = {
 }
 
 
-#: Seeds over which an advice is given, at least, up to so many entries of all clients' matrices: a
-#: choice on the edge needs many, and a long run allows few.
-SEEDS = ((500_000, 12), (math.inf, 5))
+#: Seeds over which an advice is given, up to so many entries of all clients' matrices: the first,
+#: and where they do not tell what is as good, more. A long run allows few.
+SEEDS = ((20_000, (12, 24, 48, 96)), (500_000, (12,)), (math.inf, (5,)))
 #: Standard errors of the interval of a share of the seeds: 95%.
 _ERRORS = 1.96
 #: Columns that count seeds.
@@ -92,23 +94,22 @@ class Advice:
         found = self.table[self.table["rank"] == rank]
         return None if found.empty else found.iloc[0]
 
-    def stands(self) -> pd.Series:
-        """Of every row of the table whether it is among the first: "in", "out", or "open" where
-        so many seeds do not tell whether it passes and is as good as the first in half of them."""
-        low, high = share_interval(self.table["alike"].to_numpy(dtype=float), self.seeds)
-        stands = np.where(low > 0.5, "in", np.where(high < 0.5, "out", "open"))
-        stands = np.where(self.table["excluded"] == "sure", "open", stands)
-        return pd.Series(np.where(self.table["rank"] == 1, "in", stands), index=self.table.index)
-
     @property
     def group(self) -> pd.DataFrame:
-        """The configurations that are as good as the first, by rank."""
-        return self.table[(self.stands() == "in") & self.table["rank"].notna()]
+        """The first group: the configurations that are as good in half of the seeds."""
+        known = self.table["rank"]
+        return self.table[(known == 1) | ((self.table["alike"] >= 0.5) & known.notna())]
 
     @property
     def undecided(self) -> pd.DataFrame:
-        """The configurations of which so many seeds do not tell whether they are as good."""
-        return self.table[(self.stands() == "open") & self.table["rank"].notna()]
+        """The configurations of which seeds do not tell whether they pass and are as good."""
+        table = self.table
+        (low, high), (weak, strong) = (
+            share_interval(table[name].to_numpy(dtype=float), self.seeds)
+            for name in ("alike", "passes")
+        )
+        edge = (low <= 0.5) | ((weak <= SURE) & (strong >= SURE))
+        return table[edge & (high >= 0.5) & table["excluded"].isin(BY_LOSS)]
 
     @property
     def other_server(self) -> pd.Series | None:
@@ -148,7 +149,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     def seeds(self, settings: FrontierSettings) -> list[int]:
         """The seeds over which the advice is given."""
-        count = max(settings.seeds, enough_seeds(settings))
+        count = max(settings.seeds, _seeds(settings)[-1])
         return [(settings.seed + k) % 100_000 for k in range(count)]
 
     def run_piece(
@@ -167,18 +168,35 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     def pieces(self, settings: FrontierSettings) -> list[FrontierSettings]:
         """Every way from every seed, and what attacks must search for from the first."""
-        ways = self.ways(settings)
+        ways, first = self.ways(settings), enough_seeds(settings)
         plain = [replace(way, seed=seed) for seed in self.seeds(settings) for way in ways]
-        if not settings.searches or not math.isinf(settings.needed_epsilon):
-            return plain
-        some = [key for key in settings.candidates if searched(key, ways[0])]
-        return plain + [replace(ways[0], candidates=(key,), searches=True) for key in some]
+        searching: list[FrontierSettings] = []
+        if settings.searches and math.isinf(settings.needed_epsilon):
+            some = (key for key in settings.candidates if searched(key, ways[0]))
+            searching = [replace(ways[0], candidates=(key,), searches=True) for key in some]
+        return [*plain[: first * len(ways)], *searching, *plain[first * len(ways) :]]
+
+    def stages(self, settings: FrontierSettings) -> list[int]:
+        ways = len(self.ways(settings))
+        beside = len(self.pieces(settings)) - ways * len(self.seeds(settings))
+        first = enough_seeds(settings)
+        counts = [first, *(count for count in _seeds(settings) if count > first)]
+        return [ways * count + beside for count in counts]
+
+    def enough(self, settings: FrontierSettings, result: Advice | None) -> bool:
+        return result is not None and not result.table.empty and result.undecided.empty
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
         every = [Frontier().cost(piece, data) for piece in self.pieces(settings)]
         return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
 
-    def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
+    def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice | None:
+        """Up to the first stage all that is there; later the whole stages, which differ less."""
+        first, *later = self.stages(settings)
+        return self.advice(settings, found) if len(found) <= first or len(found) in later else None
+
+    def advice(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
+        """The advice from some pieces."""
         refusals: dict[str, str] = {}
         done: dict[int, int] = {}
         kinds: list[tuple[bool, bool]] = []
@@ -236,14 +254,20 @@ def advised(
     if runs.empty:
         nothing = runs.assign(first=[], alike=[], passes=[], rank=[], excluded=[], reason=[])
         return Advice(nothing, seeds, refusals, runs, paths, clients)
-    every = left_out(ended(runs, paths, settings), settings)
-    left, lost = (every["excluded"] == "").to_numpy(), every["unexplained"].to_numpy(dtype=float)
-    first, same = np.zeros(len(every)), np.zeros(len(every))
-    ranked = every[["unexplained", "bytes_client", "rounds", "excluded"]]
-    for own in every.groupby("seed", sort=False).indices.values():
-        first[own] = ranks(ranked.iloc[own]) == 1
-        same[own] = alike(np.where(left, lost, np.nan)[own])
-    every = every.assign(**dict(zip(SHARES, (first, same, left.astype(float)), strict=True)))
+    every = left_out(ended(runs, paths, settings), settings).reset_index(drop=True)
+    every = every.assign(first=False, alike=False, passes=every["excluded"] == "")
+    able = every[every["excluded"].isin(BY_LOSS)]
+    often = able.groupby(CONFIGURATION)["unexplained"].agg(["median", "size"])
+    often = often[often["size"] >= seeds / 2]
+    if len(often):
+        best = able.set_index(CONFIGURATION).loc[[often["median"].idxmin()]]
+        least = able["seed"].map(best.set_index("seed")["unexplained"])
+        near = able[able["unexplained"] <= least + slack(least, settings.most_lost)]
+        costs = ["seed", "rounds", "bytes_client", "unexplained"]
+        cheap = near.sort_values(costs, kind="stable")
+        every.loc[near.index, "alike"] = True
+        every.loc[cheap.drop_duplicates("seed").index, "first"] = True
+    every = every.astype(dict.fromkeys(SHARES, float))
     groups = every.groupby(CONFIGURATION, sort=False)
     numbers = [name for name in every if pd.api.types.is_float_dtype(every[name])]
     numbers = [name for name in numbers if name not in (*SHARES, "seed")]
@@ -264,10 +288,14 @@ def rejudged(advice: Advice, settings: FrontierSettings) -> Advice:
     return advised(advice.runs, advice.paths, settings, advice.refusals, advice.clients)
 
 
+def _seeds(settings: FrontierSettings) -> tuple[int, ...]:
+    size = ProblemSize.of(settings)  # of a table, what its page says
+    return next(counts for most, counts in SEEDS if size.features**2 * size.clients <= most)
+
+
 def enough_seeds(settings: FrontierSettings) -> int:
     """Over how many seeds an advice is given, at least."""
-    size = ProblemSize.of(settings)  # of a table, what its page says
-    return next(count for most, count in SEEDS if size.features**2 * size.clients <= most)
+    return max(settings.seeds, _seeds(settings)[0])
 
 
 def share_interval(share: Array, count: int) -> tuple[Array, Array]:
@@ -347,10 +375,10 @@ def _why(advice: Advice, best: pd.Series) -> str:
     )
     others = group[group["rank"] > 1]
     if others.empty:
-        said += "; no other is surely as good."
+        said += "; no other is as good in half of them."
     else:
-        many = "this one loses" if len(others) == 1 else f"these {len(others)} lose"
-        said += f"; {many} as little, and rounds, then bytes, decide: {names(others, 'first')}."
+        many = "this one is" if len(others) == 1 else f"these {len(others)} are"
+        said += f"; {many} as good, and rounds, then bytes, decide: {names(others, 'alike')}."
     if len(advice.undecided):
         said += f" Seeds do not agree on {names(advice.undecided, 'alike')}."
     return said

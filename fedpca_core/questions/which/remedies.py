@@ -174,7 +174,7 @@ class _Search:
         data: OwnData | None,
     ) -> None:
         self.settings, self.name, self.values, self.data = settings, name, values, data
-        self.seeds = max(settings.seeds, enough_seeds(settings))
+        self.seeds = enough_seeds(settings)
         self.also: Mapping[str, Value] = {}
         self.value: Value | None = None
         self.best: pd.Series | None = None
@@ -187,6 +187,9 @@ class _Search:
         if weakest.place(1) is None:
             weakest = yield from self._relaxed(weakest)
         self.best = nearest(weakest)
+        order = weakest.table.sort_values(["rank", "unexplained"], na_position="last")
+        some = tuple(dict.fromkeys(order["method"]))[:FINALISTS]
+        self.settings = replace(self.settings, candidates=some)
         low, high = -1, last
         while high - low > 1 and weakest.place(1) is not None:
             middle = (low + high) // 2
@@ -195,9 +198,6 @@ class _Search:
                 low = middle
             else:
                 high, weakest = middle, advice
-        order = weakest.table.sort_values(["rank", "unexplained"], na_position="last")
-        some = tuple(dict.fromkeys(order["method"]))[:FINALISTS]
-        self.settings = replace(self.settings, candidates=some)
         number = high
         while 0 <= number <= last:
             advice = yield from self._judged(self._at(number), self.seeds)
@@ -268,9 +268,9 @@ def advice_of(
     for count, piece in enumerate(pieces, 1):
         run = study.run_piece(settings, piece, data)
         fronts.append((yield from part(run, (count - 1) / len(pieces), count / len(pieces))))
-        if count % ways == 0 and enough(study.gathered(settings, fronts)):
+        if count % ways == 0 and enough(study.advice(settings, fronts)):
             break
-    return study.gathered(settings, fronts)
+    return study.advice(settings, fronts)
 
 
 def _told(advice: Advice, value: Value) -> dict[str, object]:

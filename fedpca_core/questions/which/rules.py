@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 
 #: A run, or a configuration: its numbers by name.
 Row = Mapping[str, Any]
-#: Losses of variance within this factor are alike, or within `NOTHING` of the whole variance; then
-#: fewer rounds win.
-ALIKE, NOTHING = 1.1, 0.001
+#: Who loses least leaves room up to what may be lost; who stays within this share of it is as good,
+#: or within `NOTHING` of the whole variance. Without a limit, the same share of the loss itself.
+ALIKE, NOTHING = 0.5, 0.001
 #: Share of the seeds in which a configuration passes, at least, to be advised.
 SURE = 0.7
 #: What a run has lost, and costs, in the round in which it ends.
@@ -136,20 +135,21 @@ RULES: tuple[Rule, ...] = (
         lambda row, c: f"passes in {share(row['passes'])} of the seeds only",
     ),
 )
+#: Rules that hang on what is lost: who fails them in a seed may be as good as the first in it.
+BY_LOSS = ("", "lost", "sure")
 ORDER = (
-    "Of what is left, whatever loses least of the variance comes first; losses within "
-    f"{100 * (ALIKE - 1):.0f}%, or within {share(NOTHING)} of the whole, are alike, and then fewer "
-    "rounds, then fewer bytes a client decide. A run ends where it reaches its accuracy or "
-    "settles, or with the last round that rounds and bytes allow."
+    "Of what is left, whatever is first in most seeds comes first. As good as the one that loses "
+    "least of the variance in the middle is whoever stays below half of what it leaves to the "
+    f"limit, or within {100 * NOTHING:g}% of the whole; among these fewer rounds, then fewer bytes "
+    "a client, then less lost decide. A run ends where it reaches its accuracy or settles, or with "
+    "the last round that rounds and bytes allow."
 )
 
 
-def alike(lost: Array) -> BoolArray:
-    """Which of some losses are as good as the least of them; NaN is not."""
-    if np.isnan(lost).all():
-        return np.zeros(len(lost), dtype=bool)
-    least = np.nanmin(lost)
-    return lost <= max(ALIKE * least, least + NOTHING)
+def slack(least: pd.Series, most: float) -> pd.Series:
+    """How much more than the least loss is as good, where ``most`` may be lost."""
+    room = least if math.isinf(most) else most - least
+    return (ALIKE * room).clip(lower=NOTHING)
 
 
 def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
@@ -187,22 +187,21 @@ def left_out(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
     )
 
 
-def ranks(table: pd.DataFrame) -> Array:
-    """The places of rows by `ORDER`, from 1; NaN where a rule leaves a row out."""
-    lost = table["unexplained"].to_numpy(dtype=float)
-    costs = table[["bytes_client", "rounds"]].to_numpy(dtype=float)
-    found = np.full(len(table), np.nan)
-    left, place = np.flatnonzero(table["excluded"] == ""), 1
-    while len(left):
-        equal = alike(lost[left])
-        group = left[equal]
-        found[group[np.lexsort(costs[group].T)]] = np.arange(place, place + len(group))
-        left, place = left[~equal], place + len(group)
-    return found
-
-
 def judged(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
-    """The table with what is `left_out`, and its ``rank``, the recommended row first."""
+    """The table with what is `left_out`, and its ``rank``, the recommended row first.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One configuration a row, with the shares of the seeds in which it is ``first`` and
+        ``alike``.
+    """
     result = left_out(table, settings)
-    result = result.assign(rank=ranks(result))
-    return result.sort_values("rank", kind="stable", na_position="last", ignore_index=True)
+    result = result.assign(left=result["excluded"] == "").sort_values(
+        ["left", "first", "alike", "unexplained", "rounds", "bytes_client"],
+        ascending=[False, False, False, True, True, True],
+        kind="stable",
+        ignore_index=True,
+    )
+    places = np.arange(1.0, len(result) + 1)
+    return result.assign(rank=np.where(result.pop("left"), places, np.nan))

@@ -20,6 +20,8 @@ VALUES: Mapping[str, tuple[Value, ...]] = {
     "local_steps": (8, 1, 16, 4, 2, 12),
     "participation": (1.0, 0.5, 0.75, 0.25, 0.6, 0.4),
     "rounds": (50, 10, 30, 20, 75, 100),
+    "heterogeneity": (0.3, 0.0, 1.0, 0.6, 0.1, 0.8),
+    "clients": (8, 32, 4, 16, 12, 24),
 }
 
 SAMPLES = (
@@ -94,12 +96,13 @@ class FrontierSettings(ConvergeSettings):
             "local_steps": "Local steps",
             "participation": "Participation",
             "rounds": "Rounds",
+            "heterogeneity": "Heterogeneity",
+            "clients": "Clients",
         },
     )
     seeds: int = number(5, "Seeds", 1, 10)
     searches: bool = switch(True, "Attacks that search")
     shared_noise: bool = switch(False, "Shared noise")
-    strip: bool = switch(False, "Over heterogeneity and clients", view=True)
     # ---------------------------------------------------------------- what is asked for
     budget_bytes: float = scale(
         1e6,
