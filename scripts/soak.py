@@ -178,10 +178,10 @@ def main() -> None:
         address = str(server).removeprefix("http://")
         busy = os.getloadavg()[2]
         held, report = asyncio.run(soak(address, server.process.pid, chosen))
-    print(report)
-    if chosen.report:
-        when = f"{date.today()}, {os.cpu_count()} cores, load before it {busy:.1f}"
-        chosen.report.write_text(f"{when}\n{report}\n", encoding="utf-8")
+        print(report)
+        if chosen.report:
+            when = f"{date.today()}, {os.cpu_count()} cores, load before it {busy:.1f}"
+            chosen.report.write_text(f"{when}\n{report}\n", encoding="utf-8")
     sys.exit(not held)
 
 

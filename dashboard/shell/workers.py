@@ -13,7 +13,6 @@ import os
 import pickle
 import resource
 import signal
-import sys
 import threading
 import time
 from collections import OrderedDict, deque
@@ -22,8 +21,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
+from multiprocessing import spawn
 from multiprocessing.connection import Connection
-from types import ModuleType
 from typing import Any
 
 from dashboard.shell import limits
@@ -57,19 +56,23 @@ SILENCE_SECONDS = 0.2
 
 
 @contextmanager
-def _plain_main() -> Iterator[None]:
-    """Start a process without running the page again in it.
+def _without_main() -> Iterator[None]:
+    """Start a process that imports nothing of the program's main module.
 
-    Streamlit puts the page that runs into the place of the program's main module, and a new
-    process would begin by importing that.
+    Streamlit puts the page that runs into its place, in another thread and at any time, and a new
+    process would begin by running that.
     """
-    main, plain = sys.modules["__main__"], ModuleType("__main__")
-    sys.modules["__main__"] = plain
+    prepared = spawn.get_preparation_data
+
+    def others(name: str) -> dict[str, Any]:
+        found = prepared(name)
+        return {key: value for key, value in found.items() if not key.startswith("init_main")}
+
+    spawn.get_preparation_data = others
     try:
         yield
     finally:
-        if sys.modules["__main__"] is plain:
-            sys.modules["__main__"] = main
+        spawn.get_preparation_data = prepared
 
 
 class Unlucky(InvalidInput):
@@ -80,7 +83,7 @@ class Gone(Unlucky):
     """The process of a computation ended before it was done."""
 
 
-#: One process is started at a time: `_plain_main` puts something where all threads look.
+#: One process is started at a time: `_without_main` changes what all threads use.
 _STARTING = threading.Lock()
 
 
@@ -94,7 +97,7 @@ class Worker:
         self._ended, self._ending = False, threading.Lock()
         memory = limits.LIMITS.megabytes
         self._process = context.Process(target=serve, args=(end, memory, NICE[long]), daemon=True)
-        with _STARTING, _plain_main():
+        with _STARTING, _without_main():
             self._process.start()
         end.close()
 

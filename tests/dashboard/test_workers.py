@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -208,6 +209,29 @@ def test_three_starts_at_once_never_hang_and_leave_the_main_module_alone():
         assert all(one.result(timeout=90).complete for one in asked)
     assert sys.modules["__main__"] is before
     pool.close()
+
+
+def test_a_page_that_runs_meanwhile_is_not_run_in_a_new_worker(tmp_path):
+    """Streamlit puts it into the place of the main module, from a thread of its own."""
+    page, before, over = ModuleType("__main__"), sys.modules["__main__"], threading.Event()
+    page.__file__ = str(tmp_path / "page.py")
+    (tmp_path / "page.py").write_text("raise RuntimeError('a page of ours')")
+
+    def pages() -> None:
+        while not over.wait(0.0001):
+            sys.modules["__main__"] = page
+
+    runner = threading.Thread(target=pages)
+    runner.start()
+    try:
+        for _ in range(4):
+            worker = Worker()
+            assert outcome(worker.run(STUDY.key, TINY, None)).complete
+            worker.end()
+    finally:
+        over.set()
+        runner.join()
+        sys.modules["__main__"] = before
 
 
 class Crowd:
