@@ -27,14 +27,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from streamlit.testing.v1 import AppTest
 
-ROOT = Path(__file__).resolve().parent.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from streamlit.testing.v1 import AppTest  # noqa: E402
-
-from dashboard.player.poster import (  # noqa: E402
+from dashboard.player.poster import (
     Turn,
     dials,
     document,
@@ -45,23 +40,24 @@ from dashboard.player.poster import (  # noqa: E402
     picture,
     views,
 )
-from dashboard.shell import earlier, jobs, share  # noqa: E402
-from dashboard.shell.bundle import caption  # noqa: E402
-from dashboard.shell.controls import packed  # noqa: E402
-from dashboard.shell.document import PRODUCT  # noqa: E402
-from dashboard.shell.navigation import ENTRIES  # noqa: E402
-from fedpca_core.errors import InvalidInput  # noqa: E402
-from fedpca_core.problems.data_sets import DATA_SETS  # noqa: E402
-from fedpca_core.questions.catalogue import PRESETS, studies_of  # noqa: E402
-from fedpca_core.questions.home.dials import DIALS, at  # noqa: E402
-from fedpca_core.questions.home.settings import SceneSettings  # noqa: E402
-from fedpca_core.settings import Settings  # noqa: E402
-from fedpca_core.steps import outcome  # noqa: E402
-from fedpca_core.study.files import write_whole  # noqa: E402
-from fedpca_core.study.here import MissingData, named, require_here  # noqa: E402
-from fedpca_core.study.preset import Preset  # noqa: E402
-from scripts.thumbnails import CURVES, chosen, svg  # noqa: E402
+from dashboard.shell import earlier, jobs, share
+from dashboard.shell.bundle import caption
+from dashboard.shell.controls import packed
+from dashboard.shell.document import PRODUCT
+from dashboard.shell.navigation import ENTRIES
+from fedpca_core.errors import InvalidInput
+from fedpca_core.problems.data_sets import DATA_SETS
+from fedpca_core.questions.catalogue import PRESETS, studies_of
+from fedpca_core.questions.home.dials import DIALS, at
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.settings import Settings
+from fedpca_core.steps import outcome
+from fedpca_core.study.files import write_whole
+from fedpca_core.study.here import MissingData, named, require_here
+from fedpca_core.study.preset import Preset
+from scripts.thumbnails import CURVES, chosen, svg
 
+ROOT = Path(__file__).resolve().parent.parent
 LIMIT_BYTES = 3_000_000
 #: Values of a dial that travel with a picture, that of the run itself besides.
 TURNS = 4

@@ -13,18 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dashboard.shell import palette
+from dashboard.shell.navigation import ENTRIES
+from fedpca_core.questions.catalogue import KINDS, PRESETS, STUDIES
+from fedpca_core.settings import Settings
+from fedpca_core.steps import outcome
+from fedpca_core.study.here import missing
+from fedpca_core.study.pca_settings import AttackSettings
+
 ROOT = Path(__file__).resolve().parent.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from dashboard.shell import palette  # noqa: E402
-from dashboard.shell.navigation import ENTRIES  # noqa: E402
-from fedpca_core.questions.catalogue import KINDS, PRESETS, STUDIES  # noqa: E402
-from fedpca_core.settings import Settings  # noqa: E402
-from fedpca_core.steps import outcome  # noqa: E402
-from fedpca_core.study.here import missing  # noqa: E402
-from fedpca_core.study.pca_settings import AttackSettings  # noqa: E402
-
 FOLDER = ROOT / "dashboard" / "static" / "thumbnails"
 WIDTH, HEIGHT, EDGE = 240, 96, 6
 

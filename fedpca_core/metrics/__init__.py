@@ -1,3 +1,3 @@
 """Truth, computed after the run from its trace and the problem."""
 
-from fedpca_core.metrics.table import COLUMNS, first_reached, frame, row_reached, subspace_errors
+from fedpca_core.metrics.table import COLUMNS, frame, row_reached, subspace_errors

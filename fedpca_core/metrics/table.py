@@ -120,17 +120,11 @@ def _orthonormal(bases: Array) -> Array:
     return bases if departure < ORTHONORMAL else stiefel.orthonormalise(bases)
 
 
-def first_reached(table: pd.DataFrame, column: str, accuracy: float) -> pd.Series | None:
-    """The first row of a metrics frame whose ``column`` is at most ``accuracy``; None if never.
+def row_reached(rounds: AnyArray, values: Array, accuracy: float) -> int | None:
+    """The first row with a value of at most ``accuracy``; None without one.
 
     The start does not count: there all clients hold the same frame, so that their consensus gap is
     zero before anything has been agreed on.
     """
-    row = row_reached(table["round"].to_numpy(), table[column].to_numpy(), accuracy)
-    return None if row is None else table.iloc[row]
-
-
-def row_reached(rounds: AnyArray, values: Array, accuracy: float) -> int | None:
-    """The number of that row, from the columns themselves."""
     hits = (rounds > 0) & (values <= accuracy)
     return int(hits.argmax()) if hits.any() else None

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Self
 
 from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED, METHODS, without_effect
 from fedpca_core.settings import Settings, Value, because, choice, declared, number, scale, switch
-
-# choice, number, scale, switch
 from fedpca_core.study.world import (
     CLIENTS_NAMED,
     EMPTY_IS_ZERO,

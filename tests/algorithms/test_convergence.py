@@ -64,8 +64,9 @@ def test_faps_with_auto_needs_a_third_of_the_rounds_and_no_more_products(
         few, fp.FAPS(COMPONENTS), rounds=100, channel=fp.Channel(record="estimates")
     )
     table = fp.metrics.frame(trace, few)
-    reached = fp.metrics.first_reached(table, "relative_error", 1.07e-7)
-    assert reached is not None
+    row = fp.metrics.row_reached(table["round"], table["relative_error"].to_numpy(), 1.07e-7)
+    assert row is not None
+    reached = table.iloc[row]
     ssi = first(relative_errors(few, fp.SSI(COMPONENTS)))
     assert reached["round"] <= ssi / 3
     assert reached["local_products"] / few.clients <= 1.1 * ssi

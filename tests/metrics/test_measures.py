@@ -14,12 +14,13 @@ from tests.algorithms.small_problems import COMPONENTS, mixed
 
 def test_the_start_is_no_arrival() -> None:
     table = pd.DataFrame({"round": range(5), "consensus_gap": [0.0, 0.3, 0.2, 1e-3, 1e-5]})
-    row = fp.metrics.first_reached(table, "consensus_gap", 1e-2)
-    assert row is not None and row["round"] == 3
-    assert fp.metrics.first_reached(table, "consensus_gap", 1e-6) is None
+    rounds, gaps = table["round"].to_numpy(), table["consensus_gap"].to_numpy()
+    assert fp.metrics.row_reached(rounds, gaps, 1e-2) == 3
+    assert fp.metrics.row_reached(rounds, gaps, 1e-6) is None
     trace = fp.simulate(mixed(), fp.FAPS(COMPONENTS), rounds=60)
-    found = fp.metrics.first_reached(fp.metrics.frame(trace, mixed()), "consensus_gap", 1e-6)
-    assert found is not None and found["round"] > 5
+    made = fp.metrics.frame(trace, mixed())
+    found = fp.metrics.row_reached(made["round"], made["consensus_gap"].to_numpy(), 1e-6)
+    assert found is not None and found > 5
 
 
 @pytest.mark.parametrize("algorithm", [fp.FAPS(COMPONENTS), fp.FedPE(COMPONENTS)])
