@@ -92,17 +92,8 @@ def images(
     check_heterogeneity(heterogeneity)
     if clients is None:
         clients = 40 if name == "olivetti" else 10
-    dealt = _dealt(
-        name,
-        "" if folder is None else os.fspath(folder),
-        file_stamp(name, folder),
-        clients,
-        seed,
-        centre,
-        max_samples,
-        resolution,
-        split,
-    )
+    place, stamp = "" if folder is None else os.fspath(folder), file_stamp(name, folder)
+    dealt = _dealt(name, place, stamp, clients, seed, centre, max_samples, resolution, split)
     held = exchange(dealt.home, dealt.sizes, heterogeneity, dealt.way)
     side = round(dealt.records.shape[1] ** 0.5)
     mean = (

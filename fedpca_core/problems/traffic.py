@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,33 +49,16 @@ class DetectionTask:
     #: (clients, kinds) int: Training records of each kind that a client holds.
     held: IntArray
 
-    def private(
-        self,
-        epsilon: float,
-        delta: float,
-        clip: float,
-        streams: Streams,
-        *,
-        mean_share: float,
-        mean_clip: float,
-        release: int = 0,
-    ) -> DetectionTask:
+    def private(self, *given: Any, **more: Any) -> DetectionTask:
         """The same task with noise at the source, all records centred on the noisy mean.
 
-        The names of the features and the transform count as public.
+        With the parameters of `Problem.private`; the names of the features and the transform count
+        as public.
 
         Raises InvalidInput: as `Problem.private`: records must be centred only, not divided by
         deviations.
         """
-        problem = self.problem.private(
-            epsilon,
-            delta,
-            clip,
-            streams,
-            mean_share=mean_share,
-            mean_clip=mean_clip,
-            release=release,
-        )
+        problem = self.problem.private(*given, **more)
         assert problem.blocks is not None and problem.source is not None
         assert self.problem.own_mean is not None and problem.source.mean is not None
         moved = self.problem.own_mean - problem.source.mean

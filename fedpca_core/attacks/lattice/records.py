@@ -8,9 +8,9 @@ Lenstra and Lovász, 1982), the recovery of Z^n from a rotation of it (Szydlo, 2
 Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and Gini, 2020).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, ParamSpec
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from fedpca_core.attacks.lattice.known_error import SUBTRACTED
 from fedpca_core.attacks.lattice.sieve import sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput, require
+
+P = ParamSpec("P")
 
 #: Work of one attack, in units of which the lattice library does about 10^9 a second.
 BUDGET = 1e10
@@ -52,7 +54,7 @@ class Records:
     note: str
 
 
-def records(
+def record_stages(
     factor: Factor,
     grid: float | Array = 1.0,
     mean: Array | None = None,
@@ -61,8 +63,10 @@ def records(
     bounds: Array | None = None,
     unit_length: bool = False,
     budget: float = BUDGET,
-) -> Records:
-    """The records behind a second-moment matrix, certified, or how far the attack came.
+) -> Iterator[Records]:
+    """The records behind a second-moment matrix, or how far the attack came, step by step.
+
+    The state before any work comes first, then one after every reduction.
 
     Parameters
     ----------
@@ -88,30 +92,6 @@ def records(
 
     Raises InvalidInput: A grid or mean of the wrong shape, a mean without the number of records.
     """
-    stages = record_stages(
-        factor,
-        grid,
-        mean,
-        records_total,
-        bounds=bounds,
-        unit_length=unit_length,
-        budget=budget,
-    )
-    *_, found = stages
-    return found
-
-
-def record_stages(
-    factor: Factor,
-    grid: float | Array = 1.0,
-    mean: Array | None = None,
-    records_total: int | None = None,
-    *,
-    bounds: Array | None = None,
-    unit_length: bool = False,
-    budget: float = BUDGET,
-) -> Iterator[Records]:
-    """`records` step by step: the state before any work, then after every reduction."""
     steps = _steps(grid, factor.matrix.shape[0])
     state = Records(False, None, None, None, (), _opening(factor))
     yield state
@@ -129,6 +109,20 @@ def record_stages(
         yield state
         if state.certified:
             return
+
+
+def at_the_end(stages: Callable[P, Iterator[Records]]) -> Callable[P, Records]:
+    """The last state of a search, from the same parameters."""
+
+    def found(*given: P.args, **more: P.kwargs) -> Records:
+        *_, last = stages(*given, **more)
+        return last
+
+    return found
+
+
+#: The records behind a second-moment matrix, certified, or how far the attack came.
+records = at_the_end(record_stages)
 
 
 def _question(
