@@ -8,6 +8,7 @@ algorithms 1 and 2.)
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class ConsensusMethod(ABC):
     #: omega, which is also the weight of the norm its factors are stated in (0: no multipliers,
     #: progress is measured by the average alone).
     dual_step: float
+    #: Local gradients of one client in a round; None for an exact solve.
+    local_steps: int | None
 
     @abstractmethod
     def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
@@ -39,11 +42,6 @@ class ConsensusMethod(ABC):
     def communicates(self, coin: float) -> bool:
         """Whether this step sends anything."""
         return True
-
-    @property
-    @abstractmethod
-    def gradients_per_round(self) -> int | None:
-        """Local gradients of one client in a round; None for an exact solve."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +60,6 @@ class FedAvg(ConsensusMethod):
         none = np.zeros_like(state.multipliers)
         points = problem.descend(start, none, 0.0, self.step_size, self.local_steps)
         return State(points, points.mean(axis=0), state.multipliers)
-
-    @property
-    def gradients_per_round(self) -> int:
-        return self.local_steps
 
 
 @dataclass(frozen=True)
@@ -121,15 +115,12 @@ class InexactUzawa(ConsensusMethod):
         average = points.mean(axis=0)
         return State(points, average, state.multipliers + self.dual_step * (average - points))
 
-    @property
-    def gradients_per_round(self) -> int | None:
-        return self.local_steps
-
 
 @dataclass(frozen=True)
 class ProxSkip(ConsensusMethod):
     """A gradient step, and with probability p an average (Mishchenko et al.; deterministic f_i)."""
 
+    local_steps: ClassVar[int] = 1  # type: ignore[misc]
     step_size: float
     #: p in (0, 1]; 1/p steps lie between two communications on average.
     probability: float
@@ -155,10 +146,6 @@ class ProxSkip(ConsensusMethod):
         average = moved.mean(axis=0)
         multipliers = state.multipliers + self.dual_step * (average - moved)
         return State(np.broadcast_to(average, moved.shape), average, multipliers)
-
-    @property
-    def gradients_per_round(self) -> int:
-        return 1
 
 
 def _check_steps(local_steps: int, step_size: float) -> None:

@@ -105,7 +105,7 @@ class IterationCourse:
     def of(cls, trace: ConsensusTrace) -> IterationCourse:
         """What is shown of a run."""
         seen = trace.contractions[np.isfinite(trace.contractions)]
-        arrived, steps = trace.rounds_to(ARRIVED), trace.method.gradients_per_round
+        arrived, steps = trace.rounds_to(ARRIVED), trace.method.local_steps
         sent: IntArray = trace.bytes_up
         there = None if arrived is None else np.searchsorted(trace.communications, arrived)
         return cls(

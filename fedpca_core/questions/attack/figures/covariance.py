@@ -48,53 +48,44 @@ def rows(found: Reconstructed) -> list[list[Images]]:
     return [pictures.lasting(_row(row, found), found.rounds) for row in found.pictures]
 
 
+#: By the kind of picture: title and caption of the true one, and the title of what was made of it.
+_SAID = {
+    "covariance": (
+        *("True covariance of the client", "what the server must not learn"),
+        "Server's reconstruction from {}",
+    ),
+    "eigen-images": ("True eigen-images", "the leading ones", "From {}"),
+    "record": ("One record of the client", "record {}", "Recovered from {}"),
+}
+
+
 def _row(row: Pictures, found: Reconstructed) -> list[Images]:
     """One row of replayed pictures with what is said below each."""
-    made = row.found
-    if row.kind == "covariance":
-        return pictures.row(
-            row,
-            truth="True covariance of the client",
-            caption="what the server must not learn",
-            titles={m: f"Server's reconstruction from {METHODS[m].title}" for m in made},
-            captions={
-                method: [
-                    f"error {short(error, 2)}, {rank} of {found.facts.features} directions"
-                    for error, rank in zip(
-                        row.errors[method], found.recoveries[method].ranks, strict=True
-                    )
-                ]
-                for method in made
-            },
-        )
-    if row.kind == "eigen-images":
-        return pictures.row(
-            row,
-            truth="True eigen-images",
-            caption="the leading ones",
-            titles={method: f"From {METHODS[method].title}" for method in made},
-            captions={
-                method: [
-                    "nothing yet"
-                    if score is None
-                    else f"first: PSNR {score.psnr:.0f} dB, SSIM {score.ssim:.2f}"
-                    for score in found.recoveries[method].likeness
-                ]
-                for method in made
-            },
-        )
+    truth, caption, made = _SAID[row.kind]
     return pictures.row(
         row,
-        truth="One record of the client",
-        caption=f"record {row.record}",
-        titles={method: f"Recovered from {METHODS[method].title}" for method in made},
-        captions={
-            method: [
-                f"record error {short(error, 2)}, rotation fitted" for error in row.errors[method]
-            ]
-            for method in made
-        },
+        truth=truth,
+        caption=caption.format(row.record),
+        titles={method: made.format(METHODS[method].title) for method in row.found},
+        captions={method: _captions(row, method, found) for method in row.found},
     )
+
+
+def _captions(row: Pictures, method: str, found: Reconstructed) -> list[str]:
+    """How near each picture is to the true one."""
+    recovery = found.recoveries[method]
+    if row.kind == "eigen-images":
+        return [
+            f"first: PSNR {one.psnr:.0f} dB, SSIM {one.ssim:.2f}" if one else "nothing yet"
+            for one in recovery.likeness
+        ]
+    errors = [short(error, 2) for error in row.errors[method]]
+    if row.kind == "record":
+        return [f"record error {error}, rotation fitted" for error in errors]
+    return [
+        f"error {error}, {rank} of {found.facts.features} directions"
+        for error, rank in zip(errors, recovery.ranks, strict=True)
+    ]
 
 
 def panels(found: Reconstructed, settings: AttackSettings) -> list[Panel]:
