@@ -17,7 +17,6 @@ from fedpca_core.attacks.membership import (
     empirical_auc,
     matrix_scores,
     membership_score,
-    membership_separation,
     permitted_auc,
     permitted_roc,
     theoretical_auc,

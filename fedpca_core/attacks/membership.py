@@ -15,13 +15,13 @@ from fedpca_core.protocol.transcript import Transcript
 
 
 def membership_score(
-    transcript: Transcript,
-    first: Array,
-    second: Array,
-    noise: float,
-    client: int = 0,
-) -> float:
-    """Log-likelihood ratio of two candidates for S_i; positive speaks for the first.
+    transcript: Transcript, first: Array, second: Array, noise: float, client: int = 0
+) -> tuple[float, float]:
+    """Log-likelihood ratio of two candidates for S_i, and how far apart the two hypotheses lie.
+
+    A positive ratio speaks for the first. It is N(+mu^2/2, mu^2) under the first candidate and
+    N(-mu^2/2, mu^2) under the second, with ``mu = sqrt(sum_j ||(A - A') Z_j||_F^2) / nu``; itself
+    it is ``sum_j <Y_j - (A + A')/2 Z_j, (A - A') Z_j> / nu^2`` over the pairs (Z_j, Y_j).
 
     Parameters
     ----------
@@ -31,35 +31,18 @@ def membership_score(
         Standard deviation nu of the Gaussian noise on every uploaded entry (public).
     client
         As in `linear`.
-
-    Notes
-    -----
-    ``sum_j <Y_j - (A + A')/2 Z_j, (A - A') Z_j> / nu^2`` over the pairs (Z_j, Y_j).
     """
-    pairs = _pairs(transcript, first, second, noise, client)
+    _check_noise(noise)
+    for candidate in (first, second):
+        check_prior(candidate, transcript.features)
+    check_client(transcript, client)
     middle, difference = 0.5 * (first + second), first - second
-    total = sum(
-        float(np.vdot(answer - middle @ probe, difference @ probe)) for probe, answer in pairs
-    )
-    return total / noise**2
-
-
-def membership_separation(
-    transcript: Transcript,
-    first: Array,
-    second: Array,
-    noise: float,
-    client: int = 0,
-) -> float:
-    """How far apart the two hypotheses lie, ``mu = sqrt(sum_j ||(A - A') Z_j||_F^2) / nu``.
-
-    The score is N(+mu^2/2, mu^2) under the first candidate and N(-mu^2/2, mu^2) under the second.
-    Parameters as in `membership_score`.
-    """
-    pairs = _pairs(transcript, first, second, noise, client)
-    difference = first - second
-    squared = sum(float(np.linalg.norm(difference @ probe)) ** 2 for probe, _ in pairs)
-    return float(np.sqrt(squared) / noise)
+    total = squared = 0.0
+    for probe, answer in transcript.pairs(client):
+        apart = difference @ probe
+        total += float(np.vdot(answer - middle @ probe, apart))
+        squared += float(np.linalg.norm(apart)) ** 2
+    return total / noise**2, float(np.sqrt(squared) / noise)
 
 
 def matrix_scores(released: Array, first: Array, second: Array, noise: Array) -> Array:
@@ -136,20 +119,6 @@ def empirical_auc(first_scores: Array, second_scores: Array) -> float:
     below = np.searchsorted(second, first, side="left")
     up_to = np.searchsorted(second, first, side="right")
     return float((below + up_to).mean() / (2.0 * len(second)))
-
-
-def _pairs(
-    transcript: Transcript,
-    first: Array,
-    second: Array,
-    noise: float,
-    client: int,
-) -> list[tuple[Array, Array]]:
-    _check_noise(noise)
-    for candidate in (first, second):
-        check_prior(candidate, transcript.features)
-    check_client(transcript, client)
-    return transcript.pairs(client)
 
 
 def _check_noise(noise: float) -> None:

@@ -14,7 +14,6 @@ from fedpca_core.attacks import (
     empirical_auc,
     matrix_scores,
     membership_score,
-    membership_separation,
     permitted_auc,
     permitted_roc,
     ridge,
@@ -288,8 +287,9 @@ def membership(
         share = index / runs, (index + 1) / runs
         for truth, neighbour in enumerate(neighbours):
             seen = yield from part(_transcript(neighbour, run, seed + 2 * index + truth), *share)
-            scores[truth].append(membership_score(seen, *pair, noise, client))
-        squares.append(membership_separation(seen, *pair, noise, client) ** 2)
+            ratio, apart = membership_score(seen, *pair, noise, client)
+            scores[truth].append(ratio)
+        squares.append(apart**2)
     return Membership(np.array(scores[0]), np.array(scores[1]), float(np.sqrt(np.mean(squares))))
 
 
