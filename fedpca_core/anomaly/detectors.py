@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,37 +28,23 @@ class Detector:
     scores: Array
     #: (records,) float64: Scores of the clients' normal training records.
     training_scores: Array
-    #: (features, components) float64, or None: The subspace, for methods that have one.
-    frame: Array | None
-    #: Numbers one participant sends in a round (once, for one-shot methods).
-    upload_floats: int
-    #: Bytes up and down over all clients and rounds.
-    bytes_total: int
-    #: training_seconds, microseconds_per_record: Measured here: training of all clients together,
-    #: and scoring in batches.
-    training_seconds: float
+    #: Measured here, scoring in batches.
     microseconds_per_record: float
+    #: (features, components) float64, or None: The subspace, for methods that have one.
+    frame: Array | None = None
+    #: Numbers one participant sends in a round (once, for one-shot methods).
+    upload_floats: int = 0
+    #: Bytes up and down over all clients and rounds.
+    bytes_total: int = 0
+    #: Of all clients together, measured here.
+    training_seconds: float = 0.0
 
 
 def subspace_detector(
-    name: str,
-    detection: DetectionTask,
-    frame: Array | None,
-    *,
-    upload_floats: int = 0,
-    bytes_total: int = 0,
-    training_seconds: float = 0.0,
+    name: str, detection: DetectionTask, frame: Array | None, **costs: Any
 ) -> Detector:
     """Detector that scores the distance to ``frame`` (None: the length of the record)."""
-    return _scored(
-        name,
-        detection,
-        lambda records: score(records, frame),
-        frame=frame,
-        upload_floats=upload_floats,
-        bytes_total=bytes_total,
-        training_seconds=training_seconds,
-    )
+    return _scored(name, detection, lambda records: score(records, frame), frame=frame, **costs)
 
 
 def from_run(detection: DetectionTask, trace: Trace) -> Detector:
@@ -140,7 +127,6 @@ def autoencoder_detector(
         "FedAE" if hidden == autoencoder.FEDAE else "FedAE-2",
         detection,
         lambda records: autoencoder.score(model, records),
-        frame=None,
         upload_floats=model.parameters,
         bytes_total=model.bytes_up + model.bytes_down,
         training_seconds=model.seconds,
@@ -204,14 +190,7 @@ def mean_rates(judged: Sequence[Evaluation]) -> dict[str, float]:
 
 
 def _scored(
-    name: str,
-    detection: DetectionTask,
-    scorer: Callable[[Array], Array],
-    *,
-    frame: Array | None,
-    upload_floats: int,
-    bytes_total: int,
-    training_seconds: float,
+    name: str, detection: DetectionTask, scorer: Callable[[Array], Array], **known: Any
 ) -> Detector:
     began = time.perf_counter()
     scores = scorer(detection.records)
@@ -220,9 +199,6 @@ def _scored(
         name=name,
         scores=scores,
         training_scores=scorer(detection.training),
-        frame=frame,
-        upload_floats=upload_floats,
-        bytes_total=bytes_total,
-        training_seconds=training_seconds,
         microseconds_per_record=1e6 * elapsed / len(detection.records),
+        **known,
     )
