@@ -52,7 +52,7 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
 
 
 @dataclass
-class Shown:
+class ShownRun:
     """What the page shows: the settings as they are, and their run."""
 
     settings: ConvergeSettings
@@ -60,7 +60,7 @@ class Shown:
     job: jobs.Job = field(default_factory=lambda: jobs.Job(None))
 
 
-shown = Shown(controls.settings())
+shown = ShownRun(controls.settings())
 
 
 @st.fragment(key="comparison")

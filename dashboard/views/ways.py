@@ -22,7 +22,7 @@ from fedpca_core.settings import Settings
 
 
 @dataclass(frozen=True)
-class Way:
+class WayCard:
     """A link to a page with settings or what travels.
 
     Where several links are called alike, ``opens`` tells them apart for who hears them only.
@@ -47,7 +47,7 @@ def story() -> None:
     _draw(
         "steps",
         [
-            Way(ENTRIES[0].name, f"{step.key} · {step.title}", settings=step.settings).html()
+            WayCard(ENTRIES[0].name, f"{step.key} · {step.title}", settings=step.settings).html()
             for step in STORY
         ],
     )
@@ -65,7 +65,7 @@ def doors() -> None:
                 page.answer,
             )
             + "".join(
-                Way(one.name, one.tab or one.title, one.icon, opens=page.title).html()
+                WayCard(one.name, one.tab or one.title, one.icon, opens=page.title).html()
                 for one in tabs_of(page.name)
             )
             for page in ENTRIES
@@ -85,7 +85,7 @@ def presets() -> None:
                 f"<b>{escape(preset.title)}</b>",
                 absent_data.told(preset.point, preset.configuration()),
             )
-            + Way(
+            + WayCard(
                 Path(PAGES[preset.attack]).stem,
                 "Open",
                 ICONS[preset.attack].removeprefix(":material/").removesuffix(":"),

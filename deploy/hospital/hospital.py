@@ -34,14 +34,14 @@ QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
 _SECRETS = ("key", "secret", "ssl-keyfile")
 
 
-class Refused(SystemExit):
+class NotRun(SystemExit):
     """The role is not started; the text says why and what to do."""
 
 
 def refuse_unless(condition: bool, sentence: str) -> None:
     """End with a sentence unless ``condition`` holds."""
     if not condition:
-        raise Refused(f"Not started: {sentence}")
+        raise NotRun(f"Not started: {sentence}")
 
 
 # ---------------------------------------------------------------------- what a role is told
@@ -50,7 +50,7 @@ def read(file: Path, role: str) -> dict[str, Any]:
     try:
         told: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))[role]
     except (OSError, ValueError, KeyError) as error:
-        raise Refused(f"Not started: {file} has no readable part [{role}] ({error!r}).") from None
+        raise NotRun(f"Not started: {file} has no readable part [{role}] ({error!r}).") from None
     for name in _SECRETS:
         if name in told:
             check_secret(Path(told[name]))
@@ -152,7 +152,7 @@ def check_trusted(file: Path) -> None:
     try:
         keys = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise Refused(f"Not started: {file} cannot be read ({error}).") from None
+        raise NotRun(f"Not started: {file} cannot be read ({error}).") from None
     fit = isinstance(keys, dict) and bool(keys)
     refuse_unless(
         fit and all(str(key).startswith("ssh-ed25519 ") for key in keys.values()),
@@ -180,7 +180,7 @@ def pinned(folder: Path) -> None:
         ask = given["get_fab"]
         given["get_fab"] = lambda digest, run: with_own_signatures(ask(digest, run), folder)
         if not given["trusted_entities"]:
-            raise Refused("Stopped: there are no trusted keys, so this node runs nothing.")
+            raise NotRun("Stopped: there are no trusted keys, so this node runs nothing.")
         return pull(**given)  # type: ignore[misc]
 
     inner._pull_and_store_message = checked

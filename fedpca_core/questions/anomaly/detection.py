@@ -24,7 +24,7 @@ from fedpca_core.questions.anomaly.trained import (
     RIVALS,
     SHARES,
     UNCOVERED,
-    Judged,
+    JudgedDetector,
     Level,
     Topic,
     detector,
@@ -45,7 +45,7 @@ class Findings:
     #: Name of the configured method.
     title: str
     #: The configured method first, then its aim and its baseline, then its rivals.
-    judged: Mapping[str, Judged]
+    judged: Mapping[str, JudgedDetector]
     facts: TaskFacts
     #: Clients on their own; None without labels, or as long as they are not judged, or where the
     #: others have noise.
@@ -124,7 +124,7 @@ class Detection(Topic[Findings]):
         on = noisy_task(settings, data)
         noisy = on.problem.guarantee is not None
         facts, title = TaskFacts.of(on), settings.algorithm().title
-        judged: dict[str, Judged] = {}
+        judged: dict[str, JudgedDetector] = {}
         for name in ESSENTIALS:
             found = yield from part(detector(name, settings, data), 0.0, 0.3)
             judged[found.name] = judge(on, found)
@@ -427,7 +427,7 @@ class BesidePublished:
     table: pd.DataFrame
 
 
-class Published(Topic[BesidePublished]):
+class PublishedTable(Topic[BesidePublished]):
     """Table I with the settings' own parameters, at the oracle's threshold; FedBiGAN as printed."""
 
     key: ClassVar[str] = "published"

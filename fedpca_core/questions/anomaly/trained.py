@@ -79,7 +79,7 @@ FEW = (0.001, 0.01)
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedDetector:
     """A detector without its scores."""
 
     name: str
@@ -96,7 +96,7 @@ class Judged:
     caught_at: Mapping[float, float]
 
 
-def judge(on: DetectionTask, found: Detector) -> Judged:
+def judge(on: DetectionTask, found: Detector) -> JudgedDetector:
     """Everything about a detector at any threshold."""
     scores, attack = found.scores, on.attack
     thresholds: dict[Level, float] = {s: quantile(found.training_scores, s) for s in SHARES}
@@ -104,7 +104,7 @@ def judge(on: DetectionTask, found: Detector) -> Judged:
     if on.source.labelled:
         thresholds["oracle"] = best_for_labels(attack, scores)
         areas = area_pair(attack, scores)
-    return Judged(
+    return JudgedDetector(
         name=found.name,
         thresholds=thresholds,
         alarms={level: float((scores > value).mean()) for level, value in thresholds.items()},
