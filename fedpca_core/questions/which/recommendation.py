@@ -108,8 +108,8 @@ class Advice:
             share_interval(table[name].to_numpy(dtype=float), self.seeds)
             for name in ("alike", "passes")
         )
-        edge = (low <= 0.5) | ((weak <= SURE) & (strong >= SURE))
-        return table[edge & (high >= 0.5) & table["excluded"].isin(BY_LOSS)]
+        may = (high >= 0.5) & (strong >= SURE) & table["excluded"].isin(BY_LOSS)
+        return table[may & ((low <= 0.5) | (weak <= SURE))]
 
     @property
     def other_server(self) -> pd.Series | None:
