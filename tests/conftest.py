@@ -111,7 +111,7 @@ def two_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """An advice from fewer seeds than visitors get, for tests of all but what it advises."""
     from fedpca_core.questions.which import recommendation
 
-    monkeypatch.setattr(recommendation, "SEEDS", ((float("inf"), 2),))
+    monkeypatch.setattr(recommendation, "SEEDS", ((float("inf"), (2,)),))
 
 
 def pytest_collection_finish() -> None:
