@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from fedpca_core.arrays import Array
 from fedpca_core.consensus import bounds
@@ -336,6 +337,28 @@ def equation_67(generator: np.random.Generator) -> float:
     return max(factor for _, factor in radii(generator, (1.5, *CONDITIONS), methods))
 
 
+@worst()
+def equation_103(generator: np.random.Generator) -> float:
+    """How far (103) is off: squared norm of a modified sweep, and 1 - 1/(1 + c0) by (104)."""
+    losses, r = Losses.drawn(generator, 0.0), float(np.exp(generator.uniform(-2.0, 2.0)))
+    clients, features, _ = losses.hessians.shape
+    top, same = clients * features, np.tile(np.eye(features), (clients, 1))
+    whole = np.zeros((top + features, top + features))
+    whole[:top, :top] = block_diag(*losses.hessians) + r * np.eye(top)
+    whole[top:, top:], whole[top:, :top] = r * clients * np.eye(features), -r * same.T
+    whole[:top, top:] = -r * same
+    lower = whole * (np.arange(top + features)[:, None] >= top)  # its rows of the average
+    lower[:, top:] = 0.0
+    upper, diagonal = lower.T, whole - lower - lower.T
+    own = float(generator.uniform(0.25, 1.5)) * np.linalg.inv(diagonal)  # R
+    root = np.linalg.cholesky(whole).T
+    sweep = np.eye(len(whole)) - np.linalg.solve(np.linalg.inv(own) + lower, whole)
+    rest = own.T @ (diagonal + upper - np.linalg.inv(own)) @ np.linalg.inv(root)
+    most = np.linalg.norm(rest.T @ np.linalg.solve(own.T + own - own.T @ diagonal @ own, rest), 2)
+    rate = np.linalg.norm(root @ sweep @ np.linalg.inv(root), 2) ** 2
+    return float(abs(rate - 1.0 + 1.0 / (1.0 + most)))
+
+
 def converges(generator: np.random.Generator) -> float:
     """Largest asymptotic factor of Algorithm 1, n from 1 to 100."""
 
@@ -396,6 +419,7 @@ CHECKS: Mapping[str, Check] = {
     "theorem-2": theorem_2,
     "lemma-10": lemma_10,
     "equation-67": equation_67,
+    "equation-103": equation_103,
     "theorem-5": worst()(partial(identity_9, 0.0)),
     "remark-9/sqrt": square_root,
     "lemma-14": lemma_14,

@@ -1,4 +1,4 @@
-"""The experiments on network traffic as cells: learning curves, and one setting varied.
+"""The experiments on network traffic as cells: runs with some settings changed, and what is sent.
 
 The data are public files; where they are missing a cell says so. A cell's seed draws the start,
 the participants and what is random in a rival; the split of the records is that of the seed, too.
@@ -6,157 +6,230 @@ the participants and what is random in a rival; the split of the records is that
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, parameters
-from fedpca_core.linalg.stiefel import remove_span
-from fedpca_core.metrics import admm as progress
+from fedpca_core.anomaly.evaluation import area, evaluate
+from fedpca_core.anomaly.scores import score
+from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
-from fedpca_core.papers.iot_readings import DATA
+from fedpca_core.papers.iot_readings import DATA, thresholds
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
-from fedpca_core.questions.anomaly.learning import Sweeps
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import task
-from fedpca_core.questions.anomaly.trained import run as ran
 from fedpca_core.steps import Part, Step
 from fedpca_core.study.here import named
 
 #: A run has arrived when its subspace is this close to centralised PCA's (root mean square sine).
 NEAR = 0.1
-#: Values of the sweeps.
-VALUES: Mapping[str, Sequence[float]] = {
-    "penalty_factor": (0.3, 1.0, 4.0, 16.0, 64.0),
-    "components": (1, 2, 4, 8, 16),
-    "clients": (20, 100, 200, 300),
-}
+#: It has learnt enough when it captures this share of the variance that the best subspace does.
+LEARNT = 0.95
 #: Features of UNSW-NB15, and ranks at which uploads are compared.
 FEATURES, UPLOADED = 39, (2, 14)
+#: Records of a client there, and bytes of a graphics card of the paper's make.
+RECORDS, CARD = 560, 24e9
+#: Numbers of a number's size that training holds: weights, gradient, Adam's two moments; of a
+#: subspace method frame, multiplier, average and gradient.
+COPIES = 4
+#: Hidden layers of the networks, and of the discriminators that FedBiGAN sends beside them.
+NETWORKS: Mapping[str, tuple[Sequence[int], Sequence[int]]] = {
+    "FedAE": (FEDAE, ()),
+    "FedAE-2": (FEDAE_2, ()),
+    "FedBiGAN": (FEDAE, FEDAE[:1]),
+    "FedBiGAN-2": (FEDAE_2, FEDAE_2[:2]),
+}
 #: Local solves of a client in a run that is followed to its end, whatever its participation.
 SOLVES: Mapping[Size, int] = {"paper": 500, "live": 200}
+_BOTH = {"FedPG": {"method": "fedpg"}, "FedPE": {"method": "fedpe"}}
+#: What is changed by part and series, from both starts.
+STARTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    start: {name: {**fields, "initial": start} for name, fields in _BOTH.items()}
+    for start in ("orthonormal", "uniform")
+}
 #: FedPG with one thing as printed, and the same corrected.
-PRINTED_VARIANTS: Mapping[str, Mapping[str, object]] = {
+PRINTED_VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "projection as printed": {"projection": "printed", "participation": 1.0},
     "projection corrected": {"projection": "stiefel", "participation": 1.0},
     "average as printed": {"average": "printed"},
     "average corrected": {"average": "mean"},
     "50 local steps": {"local_steps": 50, "participation": 1.0},
 }
-_WORDS = {"penalty_factor": "penalty factor", "components": "rank", "clients": "clients"}
+#: Settings that are varied one by one, what they are called, and their values.
+VALUES: Mapping[str, tuple[str, Sequence[int]]] = {
+    "clients": ("clients", (20, 100, 200)),
+    "components": ("rank", (1, 2, 4, 8, 16)),
+    "local_steps": ("local rounds", (10, 20, 50)),
+}
 
 
-class Learning(Experiment):
-    """Rounds until FedPG and FedPE are near centralised PCA, from both starts."""
+@dataclass(kw_only=True, eq=False)
+class Runs(Experiment):
+    """FedPE and FedPG with some settings changed: when they have learnt, and what they detect.
 
-    key, title, source = "iot-learning", "Loss against rounds", "iot"
+    Measures: distance, farthest (second half) and nearest to centralised PCA; rounds until it is
+    near; share of the best subspace's variance that is learnt, and rounds_learnt and seconds (of
+    the processor) until that is enough; seconds_all; auc, and accuracy at the largest TPR − FPR.
+    The first seed has the curve of its distance where one is ``drawn``.
+    """
+
+    key: str
+    title: str
+    varied: str
+    measure: str
+    #: Changed fields by part and series, and those that all runs have.
+    changed: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    shared: Mapping[str, Any]
+    #: Whether every client solves `SOLVES` times, so that runs with few clients a round are
+    #: followed as far as those with all; the paper states neither rounds nor a rule that ends them.
+    followed: bool = False
+    #: The penalty as a number, where it is no multiple of what the data ask for.
+    penalty: float = 0.0
+    drawn: bool = False
+    sizes: tuple[Size, ...] = ("live", "paper")
+
+    source = "iot"
     x_title, y_title = "communication round", "distance to centralised PCA (mean sine)"
-    measure, varied = "rounds", "start"
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        fixed = {"size": size, **self.shared} | ({"penalty": self.penalty} if self.penalty else {})
         return [
-            Cell(start, method, seed, {"size": size, "start": start})
+            Cell(part, series, seed, {**fixed, **fields})
             for seed in range(seeds)
-            for start in ("orthonormal", "uniform")
-            for method in ("FedPG", "FedPE")
+            for part, every in self.changed.items()
+            for series, fields in every.items()
         ]
 
     def described(self, size: Size) -> str:
-        c = self._settings(size, "orthonormal", "fedpg", 0)
-        return f"{DATA.get(c.problem, 'synthetic traffic')}, {c.clients} clients, rank 2"
+        c = self._settings(size, {}, 0)
+        ends = f"{SOLVES[size]} local solves of every client" if self.followed else ""
+        told = (DATA.get(c.problem, "synthetic traffic"), f"{c.clients} clients, rank 2", ends)
+        return ", ".join(filter(None, told)) + ", unless varied" * (self.varied in VALUES)
 
     def needs(self, size: Size) -> tuple[str, ...]:
-        return named(self._settings(size, "orthonormal", "fedpg", 0))
+        return named(self._settings(size, {}, 0))
 
     def live(self) -> AnomalySettings:
-        return replace(self._settings("live", "orthonormal", "fedpg", 0), topic="learning")
+        fields = next(iter(next(iter(self.changed.values())).values()))
+        return replace(self._settings(self.sizes[0], fields, 0), topic="learning")
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: reading the records")
-        settings = self._settings(size, cell.part, cell.series.lower(), cell.seed)
-        on, wire = task(settings), Channel(dtype="float32")
-        trace = yield from ran(settings, settings.algorithm(), on.problem, wire, text=cell.name)
-        distances = progress.approach(trace, on.problem)["distance"].to_numpy()
-        near = np.flatnonzero(distances <= NEAR)
-        numbers = [Number(cell.series, "distance", float(distances[-1]))]
-        if len(near):
-            numbers.append(Number(cell.series, "rounds", float(near[0])))
-        if cell.seed == 0:
+        settings = self._settings(size, self.changed[cell.part][cell.series], cell.seed)
+        on, k, name = task(settings), settings.components, cell.series
+        problem, method = on.problem, settings.algorithm()
+        if self.penalty:
+            largest = float(problem.client_data.spectral_norms().mean())
+            method = replace(method, penalty_factor=self.penalty / largest)
+        target, best = problem.target(k), float(problem.eigenvalues[:k].sum())
+        every = SOLVES[size] / settings.participation if self.followed else settings.rounds
+        distances, learnt, spent = [], [], [0.0]
+        run = stream(
+            problem,
+            method,
+            rounds=round(every),
+            participation=settings.participation,
+            seed=settings.seed,
+            channel=Channel(dtype="float32", record="estimates"),
+        )
+        began = time.process_time()
+        for entry in run:
+            spent.append(spent[-1] + time.process_time() - began)
+            distances.append(float(np.linalg.norm(remove_span(entry.estimate, target))) / k**0.5)
+            basis = orthonormalise(entry.estimate)
+            learnt.append(float((basis * (problem.covariance @ basis)).sum()) / best)
+            if entry.index % 10 == 0:
+                yield Step(entry.index / every, f"{cell.name}: round {entry.index}")
+            began = time.process_time()
+        found = {
+            "distance": distances[-1],
+            "farthest": max(distances[len(distances) // 2 :]),
+            "nearest": min(distances),
+            "learnt": learnt[-1],
+            "seconds_all": spent[-1],
+        }
+        if near := [at for at, away in enumerate(distances) if away <= NEAR]:
+            found["rounds"] = float(near[0])
+        if enough := [at for at, share in enumerate(learnt) if share >= LEARNT]:
+            found |= {"rounds_learnt": float(enough[0]), "seconds": spent[enough[0] + 1]}
+        if on.source.labelled:
+            scores = score(on.records, entry.estimate)
+            level = thresholds(on.attack, scores, 0.0)["largest TPR − FPR"]
+            found["auc"] = area(on.attack, scores)
+            found["accuracy"] = evaluate(on.attack, scores, level).accuracy
+        numbers = [Number(name, measure, value) for measure, value in found.items()]
+        if self.drawn and cell.seed == 0:
             kept = np.unique(np.linspace(0, len(distances) - 1, 50).round().astype(int))
-            numbers += [
-                Number(cell.series, self.y_title, float(distances[i]), float(i)) for i in kept
-            ]
+            numbers += [Number(name, self.y_title, distances[i], float(i)) for i in kept]
         return numbers
 
-    @staticmethod
-    def _settings(size: Size, start: str, method: str, seed: int) -> AnomalySettings:
-        return AnomalySettings(
-            problem="ton" if size == "paper" else "synthetic",
-            clients=100 if size == "paper" else 40,
-            components=2,
-            rounds=500,
-            method=method,
-            initial=start,
-            seed=seed,
-        )
-
-
-class OneVaried(Experiment):
-    """FedPG with one setting varied, the centralised subspace and the record's length beside it."""
-
-    source = "iot"
-    measure = "auc"
-
-    def __init__(self, name: str) -> None:
-        self.key, self.title = f"iot-{_WORDS[name].split()[0]}", f"Effect of the {_WORDS[name]}"
-        self.name = self.varied = name
-
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell(f"{value:g}", "", seed, {"size": size, "varied": self.name, "value": value})
-            for seed in range(seeds)
-            for value in VALUES[self.name]
-        ]
-
-    def described(self, size: Size) -> str:
-        return f"{'TON-IoT' if size == 'paper' else 'synthetic traffic'}, logarithms, rank 4"
-
-    def needs(self, size: Size) -> tuple[str, ...]:
-        return named(self._settings(size))
-
-    def live(self) -> AnomalySettings:
-        return replace(self._settings("live"), topic="sweeps", sweep=self.name)
-
-    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
-        value = float(cell.part)
-        chosen = value if self.name == "penalty_factor" else int(value)
-        settings = Sweeps().at(self._settings(size), chosen, cell.seed)
-        found = yield from Sweeps().measure(settings, settings.seed, None)
-        return [
-            Number(series, measure, result)
-            for series, measures in found.items()
-            for measure, result in measures.items()
-        ]
-
-    def _settings(self, size: Size) -> AnomalySettings:
+    def _settings(self, size: Size, fields: Mapping[str, Any], seed: int) -> AnomalySettings:
         problem = "ton" if size == "paper" else "synthetic"
-        return AnomalySettings(problem=problem, components=4, rounds=300, sweep=self.name)
+        own = {"problem": problem, "clients": 100 if size == "paper" else 40, "rounds": 500}
+        return AnomalySettings(**{**own, "components": 2, **self.shared, **fields, "seed": seed})
+
+
+def varied(name: str, data: str, penalty: float = 0.0) -> Runs:
+    """One setting varied on one data set, features as they are; more local rounds of FedPE only."""
+    word, values = VALUES[name]
+    methods = {m: f for m, f in _BOTH.items() if name != "local_steps" or m == "FedPE"}
+    return Runs(
+        key=f"iot-{word.replace(' ', '-')}-{data}" + "-literal" * bool(penalty),
+        title=f"Effect of {word} on {DATA[data]}" + f", ρ = {penalty:g}" * bool(penalty),
+        varied=name,
+        measure="accuracy",
+        changed={f"{v}": {m: {**f, name: v} for m, f in methods.items()} for v in values},
+        shared={"problem": data, "transform": "none", "rounds": 300},
+        penalty=penalty,
+        sizes=("paper",),
+    )
+
+
+RUNS = (
+    Runs(
+        key="iot-learning",
+        title="Loss against rounds",
+        varied="start",
+        measure="rounds",
+        changed=STARTS,
+        shared={},
+        drawn=True,
+    ),
+    Runs(
+        key="iot-printed",
+        title="FedPG as printed, and corrected",
+        varied="variant",
+        measure="distance",
+        changed={"": PRINTED_VARIANTS},
+        shared={"method": "fedpg"},
+        followed=True,
+    ),
+    *(varied(name, data, penalty) for penalty in (0.0, 1.0) for name in VALUES for data in DATA),
+)
 
 
 class Bytes(Experiment):
-    """Numbers in one upload of an autoencoder over those of FedPG. Arithmetic, no run."""
+    """Numbers in one upload of a network over those of FedPG, and bytes held in training.
 
-    key, title, source = "iot-bytes", "Numbers in one upload", "iot"
+    Arithmetic, no run. Measures: ratio; held, float32 bytes of a client without its records; card,
+    the share in per cent of a graphics card that all clients take with their records.
+    """
+
+    key, title, source = "iot-bytes", "Numbers in one upload, bytes in training", "iot"
     measure, varied = "ratio", "rank"
     sizes = ("paper",)
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        fixed = {"features": FEATURES, "clients": 100, "records": RECORDS, "card": CARD}
         return [
-            Cell(f"k = {rank}", rival, 0, {"rank": rank, "features": FEATURES, "hidden": hidden})
+            Cell(f"k = {rank}", name, 0, {"rank": rank, **fixed, "hidden": NETWORKS.get(name, ())})
             for rank in UPLOADED
-            for rival, hidden in (("FedAE", list(FEDAE)), ("FedAE-2", list(FEDAE_2)))
+            for name in (*NETWORKS, "FedPG", "FedPE")
         ]
 
     def described(self, size: Size) -> str:
@@ -164,64 +237,18 @@ class Bytes(Experiment):
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, cell.name)
-        layers = (FEATURES, *cell.configuration["hidden"], FEATURES)
-        subspace = FEATURES * int(cell.configuration["rank"])
-        return [Number(cell.series, "ratio", parameters(layers) / subspace)]
-
-
-class Printed(Experiment):
-    """FedPG as printed and corrected: how far from centralised PCA it ends, and after how many
-    rounds it is near.
-
-    The paper states neither rounds nor a rule that ends them. Every client solves `SOLVES` times
-    here, so that runs with few clients a round are followed as far as those with all.
-    """
-
-    key, title, source = "iot-printed", "FedPG as printed, and corrected", "iot"
-    measure, varied = "distance", "variant"
-
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell("", name, seed, {"size": size, "solves": SOLVES[size], **fields})
-            for seed in range(seeds)
-            for name, fields in PRINTED_VARIANTS.items()
-        ]
-
-    def described(self, size: Size) -> str:
-        return f"{Learning().described(size)}, {SOLVES[size]} local solves of every client"
-
-    def live(self) -> AnomalySettings:
-        return replace(
-            Learning._settings("live", "orthonormal", "fedpg", 0), topic="learning",
-            **PRINTED_VARIANTS["projection as printed"],  # type: ignore[arg-type]
-        )  # fmt: skip
-
-    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
-        base = Learning._settings(size, "orthonormal", "fedpg", cell.seed)
-        settings = replace(base, **PRINTED_VARIANTS[cell.series])  # type: ignore[arg-type]
-        problem = task(settings).problem
-        target = problem.target(settings.components)
-        rounds = round(SOLVES[size] / settings.participation)
-        run = stream(
-            problem,
-            settings.algorithm(),
-            rounds=rounds,
-            participation=settings.participation,
-            seed=settings.seed,
-            channel=Channel(dtype="float32", record="estimates"),
-        )
-        away = []
-        for entry in run:
-            away.append(float(np.linalg.norm(remove_span(entry.estimate, target))))
-            if entry.index % 10 == 0:
-                yield Step(entry.index / rounds, f"{cell.name}: round {entry.index}")
-        distances = np.array(away) / settings.components**0.5
-        numbers = [
-            Number(cell.series, "distance", float(distances[-1])),
-            Number(cell.series, "farthest", float(distances[len(distances) // 2 :].max())),
-            Number(cell.series, "nearest", float(distances.min())),
-        ]
-        near = np.flatnonzero(distances <= NEAR)
-        if len(near):
-            numbers.append(Number(cell.series, "rounds", float(near[0])))
-        return numbers
+        name, rank = cell.series, int(cell.configuration["rank"])
+        sent = FEATURES * rank
+        held = COPIES * sent + FEATURES**2 + rank**2 * (name == "FedPE")
+        if name in NETWORKS:
+            hidden, judge = NETWORKS[name]
+            code = hidden[len(hidden) // 2]
+            sent = parameters((FEATURES, *hidden, FEATURES))
+            sent += parameters((FEATURES + code, *judge, 1)) if judge else 0
+            held = COPIES * sent
+        records = FEATURES * int(cell.configuration["records"])
+        whole = 4 * (held + records) * int(cell.configuration["clients"])
+        found = {"held": 4.0 * held, "card": 100 * whole / float(cell.configuration["card"])}
+        if name in NETWORKS:
+            found["ratio"] = sent / (FEATURES * rank)
+        return [Number(name, measure, value) for measure, value in found.items()]

@@ -37,7 +37,7 @@ from fedpca_core.papers.fedpower import FIGURES, RAW_PANELS
 from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
 from fedpca_core.papers.files import PAPERS, paper
 from fedpca_core.papers.iot_readings import DATA, TableReadings
-from fedpca_core.papers.iot_runs import Bytes, Learning, OneVaried, Printed
+from fedpca_core.papers.iot_runs import RUNS, Bytes
 from fedpca_core.papers.judge import Results, Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
 from fedpca_core.papers.personal_runs import Collaborating
@@ -68,9 +68,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         Noise(),
         *(TableReadings(data) for data in DATA),
         Bytes(),
-        Learning(),
-        Printed(),
-        *(OneVaried(name) for name in ("penalty_factor", "components", "clients")),
+        *RUNS,
         *(Collaborating(figure) for figure in ("1(a)", "1(b)", "1(c)", "1(d)", "2(a)", "2(b)")),
         Collaborating("1(a)", "literal"),
         Collaborating("1(c)", "literal"),

@@ -103,17 +103,18 @@ def write_results(
 
 
 def _made(folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
-    """Commits and largest memory of the cells in a folder; None for what some do not say."""
+    """Commits, largest memory, seconds of the cells in a folder; None for what some do not say."""
     files = sorted(folder.glob("*.json"))
     cells = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     made = [one for one in cells if one["seed"] in seeds]
     if not made:
         return {}
     commits = sorted({one.get("commit", "unknown") for one in made} - {""})
-    memory = [one.get("peak_memory_mb") for one in made]
+    memory, seconds = ([one.get(name) for one in made] for name in ("peak_memory_mb", "seconds"))
     return {
         "commit": ", ".join(commits),
         "peak_memory_mb": None if None in memory else max(memory),
+        "seconds": None if None in seconds else round(sum(seconds)),
     }
 
 

@@ -73,7 +73,7 @@ def test_the_command_refuses_before_it_runs_anything(tmp_path, capsys, monkeypat
         ("iot-readings-ton", "paper", "ton"),
         ("iot-readings-unsw", "paper", "unsw"),
         ("iot-learning", "paper", "ton"),
-        ("iot-rank", "paper", "ton"),
+        ("iot-rank-ton", "paper", "ton"),
     ],
 )
 def test_an_experiment_refuses_before_its_first_cell(name, size, key, tmp_path):

@@ -12,6 +12,7 @@ from dashboard.shell.controls import Controls, packed
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.judge import STATED, WORDS, Verdict
 from fedpca_core.papers.registry import keys_of
+from fedpca_core.papers.results import origin
 from fedpca_core.papers.sources import SOURCES
 from fedpca_core.questions.papers.page import (
     NO_ROW,
@@ -125,7 +126,10 @@ def _one(judged: Judged, settings: PapersSettings) -> None:
             st.code(entry.shows.strip(), language=None)
         again = command(entry, found)
         if again:
-            st.markdown("Run it again:")
+            size = found.shown.size if found.shown else ""
+            took = origin(keys_of(entry)[0], size).get("seconds")
+            price = f" (when it was stored, all of its experiment took {took:,} s)" if took else ""
+            st.markdown(f"Run it again{price}:")
             st.code(again, language="bash")
         with st.container(horizontal=True, gap="medium"):
             if again:

@@ -483,9 +483,7 @@ def _implied_false_alarms() -> str:
     return f"{min(rates):.0f} and {max(rates):.0f}%"
 
 
-TABLE_READ = About.of(
-    "anomaly-table", implied=_implied(), alarms=_implied_false_alarms(), fedbigan=iot.FEDBIGAN
-)
+TABLE_READ = About.of("anomaly-table", implied=_implied(), alarms=_implied_false_alarms())
 
 # ------------------------------------------------------------------ learning
 
