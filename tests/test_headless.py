@@ -114,7 +114,7 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
         ("anomaly", {"topic": topic} | ({"sweep": "components"} if topic == "sweeps" else {}))
         for topic in KINDS["anomaly"].parameters()["topic"].choices
     ),
-    ("which", {"vary": "heterogeneity", "candidates": ("local_power", "one_shot")}),
+    ("which", {"vary": "local_steps", "candidates": ("local_power", "one_shot")}),
     (
         "which",
         {"server": "sums", "vary": "none", "seeds": 1, "candidates": ("one_shot", "centralized")},
