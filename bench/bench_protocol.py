@@ -3,7 +3,8 @@
 ``python -m bench protocol`` runs every way of spending ε on two federations, from three seeds: the
 sine of the largest angle to the clean answer, the rounds after which it stays within a tenth of
 where it ends, bytes a client sends until then, and what all attacks that fit make of client 0.
-*: the protocol; T: ways in which clients trust each other and secure sums as it does.
+*: the protocol; T: ways in which clients trust each other and secure sums as it does. With
+``--attacks`` it is the protocol alone. Below it stands every attack of the registry by itself.
 """
 
 from collections import Counter
@@ -13,10 +14,13 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from fedpca_core.attacks.registry import ATTACKS
+from fedpca_core.attacks.scores import relative_error
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Finding
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.metrics import frame
+from fedpca_core.papers.results import commit
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.privacy import build
@@ -24,7 +28,7 @@ from fedpca_core.questions.privacy.runs import WAYS, WayRun
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.deployed import deployment_of, truth_of
-from fedpca_core.trial import findings, trial
+from fedpca_core.trial import Trial, Truth, findings, leading_sine, trial
 
 #: One client may be curious itself. Digits lie on a grid, so attacks have records to look for.
 FEDERATIONS = (
@@ -49,7 +53,8 @@ class Outcome:
     error: float
     rounds: int
     bytes_up: float
-    attacked: object
+    attacked: Trial
+    truth: Truth
 
 
 def once(chosen: WayRun, clean: Problem, components: int, seed: int) -> Outcome:
@@ -70,8 +75,9 @@ def once(chosen: WayRun, clean: Problem, components: int, seed: int) -> Outcome:
     deployment = deployment_of(chosen.problem, chosen.algorithm, public, 0, rounds=rounds)
     truth = truth_of(chosen.problem, 0, chosen.algorithm.components)
     attacked = outcome(trial(run.transcript, deployment, 0, truth=truth))
+    assert attacked is not None  # nobody stops it
     sent = float(table["bytes_up"].iloc[there]) / clean.clients
-    return Outcome(float(errors[-1]), there, sent, attacked)
+    return Outcome(float(errors[-1]), there, sent, attacked, truth)
 
 
 def said(found: Sequence[Finding]) -> Iterator[str]:
@@ -83,13 +89,28 @@ def said(found: Sequence[Finding]) -> Iterator[str]:
             yield f"[{one.target.value}: {one.status.value}]"
 
 
-def main() -> None:
+def alone(key: str, one: Outcome) -> str:
+    """What one attack of the registry came to, in a few words."""
+    found, truth = one.attacked, one.truth
+    if found.beliefs.get(key):
+        belief = found.beliefs[key][-1]
+        sine = leading_sine(belief, truth, found.deployment.rank(found.client))
+        return f"error {relative_error(belief.matrix, truth.matrix):.2f}, sine {sine:.2f}"
+    if key in found.taken:
+        whole = found.taken[key].whole
+        return "no record" if whole is None else f"{whole.shape[1]} records"
+    return found.refused.get(key, "") or ATTACKS[key].fits(found.deployment, found.client)
+
+
+def main(options: Sequence[str] = ()) -> None:
     """Print one table for each federation."""
+    print(f"commit {commit()}")
+    few = "--attacks" in options
     for settings in FEDERATIONS:
         clean = build.records(settings, None)
         size = f"{clean.clients} clients, {clean.features} features"
         print(f"ε = {settings.epsilon:g}: {clean.name}, {size}")
-        for key, way in WAYS.items():
+        for key, way in WAYS.items() if not few else [("shared_source", WAYS["shared_source"])]:
             title = way.title(settings)
             try:
                 runs = [
@@ -100,7 +121,7 @@ def main() -> None:
                 print(f"{title:<46} {refusal}")
                 continue
             errors = sorted(one.error for one in runs)
-            found = findings([one.attacked for one in runs])  # type: ignore[misc]
+            found = findings([one.attacked for one in runs])
             mark = "*" if key == "shared_source" else "T" if way.trusting else " "
             print(
                 f"{mark} {title:<46}{errors[1]:7.3f} ({errors[0]:.3f}–{errors[-1]:.3f})"
@@ -109,3 +130,5 @@ def main() -> None:
                 + ", ".join(said(found)),
                 flush=True,
             )
+            for name, attack in ATTACKS.items() if key == "shared_source" else ():
+                print(f"| {attack.title} | {' | '.join(alone(name, one) for one in runs)} |")

@@ -36,7 +36,8 @@ with st.sidebar:
         controls.parameter("features")
     controls.parameter("seed")
     st.header("Method", anchor=False)
-    controls.draw("method", "penalty_factor", "local_steps", "step_scale", "dual_scale", "rounds")
+    controls.draw("method", "penalty_factor", "local_steps", "step_scale", "dual_scale")
+    controls.draw("probability", "rounds")
 
 run = st.container(key="theory_run")
 layout.section("Which penalty, how many local steps?")

@@ -141,7 +141,7 @@ class BlockKrylov(Algorithm):
 def _no_answers(probe: Array, clients: int) -> dict[str, Any]:
     return {
         "answered": np.zeros(clients, dtype=bool),
-        "total": np.zeros_like(probe),
+        "total": 0.0,
         "weight": 0.0,
     }
 

@@ -6,6 +6,7 @@ from typing import Any
 from fedpca_core.algorithms import (
     block_krylov,
     centralized,
+    centred_krylov,
     decoupled,
     fedpe,
     fedpg,
@@ -106,6 +107,7 @@ register(
     *faps.METHODS,
     *variable_splitting.METHODS,
     *block_krylov.METHODS,
+    *centred_krylov.METHODS,
     *one_shot.METHODS,
     *centralized.METHODS,
     *fedpe.METHODS,

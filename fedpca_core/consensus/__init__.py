@@ -6,6 +6,13 @@ printed, and the exact ones on quadratics live side by side.
 """
 
 from fedpca_core.consensus.generators import logistic, quadratics, ridge, scalar_pair
-from fedpca_core.consensus.methods import ConsensusMethod, FedAvg, InexactUzawa, ProxSkip, State
+from fedpca_core.consensus.methods import (
+    ConsensusMethod,
+    FedAvg,
+    InexactUzawa,
+    JointUzawa,
+    ProxSkip,
+    State,
+)
 from fedpca_core.consensus.problems import ConsensusProblem, Logistic, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run

@@ -74,9 +74,9 @@ def admm(penalty: float) -> InexactUzawa:
     return InexactUzawa(penalty, penalty)
 
 
-def proxskip(low: float, high: float) -> ProxSkip:
-    """ProxSkip with gamma = 1/L and p = 1/sqrt(kappa)."""
-    return ProxSkip(1 / high, float(np.sqrt(low / high)))
+def proxskip(low: float, high: float, probability: float = 0.0) -> ProxSkip:
+    """ProxSkip with gamma = 1/L and p = 1/sqrt(kappa), unless another p is given."""
+    return ProxSkip(1 / high, probability or float(np.sqrt(low / high)))
 
 
 # ---------------------------------------------------------------------- claimed factors

@@ -16,6 +16,9 @@ from fedpca_core.arrays import Array
 from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 
+#: A joint solve ends when the average moves by less than this share of it, or after so many solves.
+SETTLED, MOST_SOLVES = 1e-14, 10_000
+
 
 @dataclass(frozen=True)
 class State:
@@ -113,6 +116,27 @@ class InexactUzawa(ConsensusMethod):
             assert self.step_size is not None
             points = problem.descend(start, right, self.penalty, self.step_size, self.local_steps)
         average = points.mean(axis=0)
+        return State(points, average, state.multipliers + self.dual_step * (average - points))
+
+
+@dataclass(frozen=True)
+class JointUzawa(ConsensusMethod):
+    """Augmented-Lagrangian Uzawa (algorithm 5): one joint solve, of many messages, is a round."""
+
+    local_steps: ClassVar[None] = None  # type: ignore[misc]
+    #: r, positive.
+    penalty: float
+    #: omega.
+    dual_step: float
+
+    def step(self, problem: ConsensusProblem, state: State, coin: float) -> State:
+        points, average = state.points, state.average
+        for _ in range(MOST_SOLVES):
+            right = state.multipliers + self.penalty * average
+            points = problem.solve(self.penalty, right, points)
+            before, average = average, points.mean(axis=0)
+            if np.abs(average - before).max() <= SETTLED * np.abs(average).max():
+                break
         return State(points, average, state.multipliers + self.dual_step * (average - points))
 
 

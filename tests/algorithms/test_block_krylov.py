@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
+from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems.client_data import ClientData
@@ -112,3 +113,54 @@ def test_present_clients_only_leave_a_floor() -> None:
 def test_too_small_a_basis_is_refused() -> None:
     with pytest.raises(InvalidInput, match="2 blocks leaves no room"):
         fp.simulate(mixed(), fp.BlockKrylov(3, blocks=2), rounds=1)
+
+
+# ---------------------------------------------------------------------- centred by a constant
+CONSTANT = 0.7
+
+
+def constant_added(noise: float = 0.0) -> tuple[fp.problems.Problem, np.ndarray, np.ndarray]:
+    """Records with one more feature, their mean, and their covariance about it."""
+    rng = np.random.default_rng(4)
+    blocks = [rng.standard_normal((6, m)) + 3 * np.arange(6.0)[:, None] for m in (20, 30, 50)]
+    pooled = np.concatenate(blocks, axis=1)
+    wider = [np.vstack([block, np.full(block.shape[1], CONSTANT)]) for block in blocks]
+    data = ClientData.from_blocks(wider)
+    if noise:
+        moments = data.dense()
+        added = noise * rng.standard_normal(moments.shape)
+        grams = moments + added + added.transpose(0, 2, 1)
+        data = ClientData.from_grams(grams, data.samples)
+    return fp.problems.Problem("wider", data), pooled.mean(axis=1), np.cov(pooled, bias=True)
+
+
+def test_a_constant_column_centres_the_records() -> None:
+    """The answer of plain block Krylov on records that were centred beforehand; no mean is told."""
+    problem, mean, covariance = constant_added()
+    trace = fp.simulate(problem, CentredBlockKrylov(2), rounds=5)
+    leading = np.linalg.eigh(covariance)[1][:, ::-1][:, :2]
+    assert largest_sine(trace.estimate[:-1], leading) < 1e-10
+    assert np.abs(trace.estimate[-1]).max() == 0.0
+    first = trace.transcript.exchanges[0]
+    column = np.einsum("c,ci->i", problem.client_data.weights, first.uploads["product"][:, :, -1])
+    np.testing.assert_allclose(column[:-1] / CONSTANT, mean, rtol=1e-12)
+    assert np.diff(trace.bytes_up).tolist() == [8 * 7 * 3 * width for width in (3, 2, 2)]
+
+
+def test_under_noise_it_answers_as_the_noisy_matrix_says() -> None:
+    """All that it does is computed from the one matrix that was released."""
+    problem, _, _ = constant_added(noise=0.1)
+    pooled = problem.covariance
+    column, last = pooled[:-1, -1:], pooled[-1, -1]
+    leading = np.linalg.eigh(pooled[:-1, :-1] - column @ column.T / last)[1][:, ::-1][:, :2]
+    trace = fp.simulate(problem, CentredBlockKrylov(2), rounds=5)
+    assert largest_sine(trace.estimate[:-1], leading) < 1e-10
+
+
+def test_without_a_constant_it_says_what_to_add() -> None:
+    problem, _, _ = constant_added()
+    empty = problem.client_data.dense()
+    empty[:, -1], empty[:, :, -1] = 0.0, 0.0
+    data = ClientData.from_grams(empty, problem.client_data.samples)
+    with pytest.raises(InvalidInput, match="add it to every file"):
+        fp.simulate(fp.problems.Problem("none", data), CentredBlockKrylov(2), rounds=2)

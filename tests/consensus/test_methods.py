@@ -8,6 +8,7 @@ import pytest
 from fedpca_core.consensus import (
     FedAvg,
     InexactUzawa,
+    JointUzawa,
     ProxSkip,
     Quadratic,
     bounds,
@@ -200,6 +201,22 @@ def test_the_augmented_iteration_is_a_joint_solve() -> None:
         gap = solution - points
         assert np.sqrt(gap @ hessian @ gap) == pytest.approx(expected, rel=1e-9)
         multipliers = multipliers + step * (average - points)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_joint_round_is_a_proximal_step_of_the_multipliers(maker) -> None:
+    """Both blocks are stationary together, and the multipliers' error shrinks as Theorem 4 says."""
+    problem, r = _problem(maker), 0.8
+    trace = run(problem, JointUzawa(r, r), 30)
+    points, average, before = trace.points[1], trace.averages[1], trace.multipliers[0]
+    rest = problem.gradient(points) - before + r * (points - average)
+    assert np.abs(rest).max() < 1e-9 and np.abs(points.mean(axis=0) - average).max() < 1e-9
+    factors = trace.contractions[np.isfinite(trace.contractions)]
+    assert factors.max() <= bounds.theorem_4_two(problem.smoothness, r) * (1 + 1e-9)
+    if isinstance(problem, Quadratic):
+        assert factors.max() <= operators.augmented_norm(problem, r, r) * (1 + 1e-9)
+        loose = run(problem, JointUzawa(r, 0.5 * r), 30).contractions
+        assert np.nanmax(loose) <= operators.augmented_norm(problem, r, 0.5 * r) * (1 + 1e-9)
 
 
 def test_proxskip_counts_only_rounds_that_communicate() -> None:

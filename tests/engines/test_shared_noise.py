@@ -10,6 +10,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 from flwr.app import Context, RecordDict
 
 import fedpca_core as fp
+from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
 from fedpca_core.problems.client_data import ClientData
@@ -42,12 +43,15 @@ def nodes(folder, **more):
     ]
 
 
-@pytest.mark.parametrize("colluding", [0, 1, 2])
-def test_from_seeds_it_is_the_run_in_one_process(colluding, tmp_path):
+@pytest.mark.parametrize(
+    ("algorithm", "colluding"),
+    [(fp.BlockKrylov(3), 0), (CentredBlockKrylov(3), 1), (fp.BlockKrylov(3), 2)],
+)
+def test_from_seeds_it_is_the_run_in_one_process(algorithm, colluding, tmp_path):
     problem = written(tmp_path).private(*BUDGET.values(), Streams(3), trust=Trust(colluding))
-    expected = fp.simulate(problem, fp.BlockKrylov(3), **OPTIONS)
+    expected = fp.simulate(problem, algorithm, **OPTIONS)
     options = {"budget": BUDGET, "colluding": colluding, **OPTIONS}
-    trace = over_a_grid(tmp_path, fp.BlockKrylov(3), **options)
+    trace = over_a_grid(tmp_path, algorithm, **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
     found, stated = (replace(one.setting.guarantee, public=()) for one in (trace, expected))
     assert found.sentence() == stated.sentence()
@@ -204,7 +208,7 @@ def test_the_company_of_shared_noise_stays_the_same(tmp_path, monkeypatch):
 
 
 def test_one_command_runs_it_and_prints_its_epsilon(tmp_path, capsys):
-    """The settings of the dashboard, and how many may collude."""
+    """The settings of the dashboard, how many may collude, and a constant to centre by."""
     written(tmp_path)
     chosen = ConvergeSettings(
         methods=("block_krylov",), clients=CLIENTS, components=3,
@@ -212,6 +216,7 @@ def test_one_command_runs_it_and_prints_its_epsilon(tmp_path, capsys):
     )  # fmt: skip
     out = tmp_path / "trace.npz"
     config = {"settings": chosen.to_json(), "out": str(out), "rounds": 4, "colluding": 1}
+    config["method"] = "block_krylov_centred"
     server_app(grid(tmp_path), Context(1, 1, {}, RecordDict(), config))
     said = capsys.readouterr().out
     assert "All rounds are done" in said and "ε = 1" in said

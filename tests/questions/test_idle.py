@@ -202,7 +202,7 @@ def test_a_parameter_that_does_nothing_is_found_out() -> None:
     with pytest.raises(AssertionError, match="penalty_factor changes nothing"):
         check_law([Forgetful(**base)], of(AgainstClaims()), ("condition", "heterogeneity"))
     with pytest.raises(AssertionError, match=r"rounds = 50 acts although: It is said"):
-        check_law([Forgetful(**base)], of(AgainstClaims()), ("penalty_factor", "dual_scale"))
+        check_law([Forgetful(**base)], of(AgainstClaims()), ("penalty_factor", "probability"))
 
 
 @pytest.mark.parametrize("name", OF_METHODS)

@@ -49,6 +49,9 @@ def test_claims_follow_the_parameters() -> None:
     assert claim(replace(SMALL, method="nine", penalty_factor=0.0)).name == "Theorem 10"
     assert claim(replace(SMALL, method="nine", penalty_factor=1.0)).name == "Theorem 9"
     assert claim(replace(SMALL, method="exact", dual_scale=0.5)).factor is None
+    rare, often = (replace(SMALL, method="proxskip", probability=p) for p in (0.05, 1.0))
+    tuned = claim(replace(rare, probability=0.0)).factor
+    assert claim(rare).factor > tuned and tuned == pytest.approx(claim(often).factor)
     vacuous = replace(SMALL, method="exact", penalty_factor=3.0, condition=100.0)
     assert claim(vacuous).factor >= 1
     assert measured(vacuous).verdict == "vacuous"

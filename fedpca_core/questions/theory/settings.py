@@ -1,7 +1,7 @@
 """The settings of the Theory page: one consensus problem, one method, its step sizes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fedpca_core.consensus import bounds
@@ -12,7 +12,7 @@ from fedpca_core.consensus.generators import (
     ridge,
     scalar_pair,
 )
-from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa, ProxSkip
+from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa, JointUzawa, ProxSkip
 from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
@@ -34,6 +34,7 @@ ITERATIONS = {
     "steps": "Uzawa, n steps (Theorem 3)",
     "nine": "Uzawa, n steps (Theorem 9)",
     "admm": "ADMM",
+    "joint": "Uzawa, joint solve",
     "proxskip": "ProxSkip",
     "fedavg": "FedAvg",
 }
@@ -80,6 +81,13 @@ class TheorySettings(Settings):
     dual_scale: float = scale(
         1.0, "Dual step ω, relative", (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0), key="omega"
     )
+    probability: float = scale(
+        0.0,
+        "Chance of communicating",
+        (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0),
+        key="p",
+        names={0.0: "1/√κ"},
+    )
     rounds: int = shared("rounds", 100, grid=(20, 50, 100, 200, 400))
     seed: int = shared("seed")
     family_seed: int = number(0, "Seed of the random family", 0, 9999, key="family", view=True)
@@ -98,11 +106,12 @@ class TheorySettings(Settings):
                 "penalty_factor",
             ),
             (
-                self.method in ("exact", "admm"),
+                self.method in ("exact", "admm", "joint"),
                 f"{title} takes no steps: its local problems are solved exactly.",
                 "step_scale",
             ),
             (self.method in ("proxskip", "fedavg"), f"{title} has no dual step.", "dual_scale"),
+            (self.method != "proxskip", f"{title} communicates in every round.", "probability"),
         )
 
     @property
@@ -122,7 +131,7 @@ class TheorySettings(Settings):
 
     @property
     def coupling(self) -> float:
-        """The penalty of ADMM, which is its dual step too and may not vanish."""
+        """The penalty of ADMM and joint solves, their dual step too, which may not vanish."""
         return max(self.penalty, 1e-3 * LOW)
 
     def table(self, data: OwnData | None) -> Problem:
@@ -189,7 +198,8 @@ class TheorySettings(Settings):
             "steps": bounds.uzawa_steps(LOW, self.high, r, n),
             "nine": bounds.uzawa_nine(LOW, self.high, r, n),
             "admm": bounds.admm(self.coupling),
-            "proxskip": bounds.proxskip(LOW, self.high),
+            "joint": JointUzawa(self.coupling, self.coupling),
+            "proxskip": bounds.proxskip(LOW, self.high, self.probability),
             "fedavg": bounds.fedavg(self.high, n),
         }
         return makers[self.method]
@@ -199,9 +209,9 @@ class TheorySettings(Settings):
         tuned = self.tuned()
         if isinstance(tuned, InexactUzawa):
             step = None if tuned.step_size is None else tuned.step_size * self.step_scale
-            return InexactUzawa(
-                tuned.penalty, tuned.dual_step * self.dual_scale, tuned.local_steps, step
-            )
+            return replace(tuned, dual_step=tuned.dual_step * self.dual_scale, step_size=step)
+        if isinstance(tuned, JointUzawa):
+            return replace(tuned, dual_step=tuned.dual_step * self.dual_scale)
         if isinstance(tuned, ProxSkip):
             return ProxSkip(tuned.step_size * self.step_scale, tuned.probability)
         return bounds.fedavg(self.high / self.step_scale, self.local_steps)

@@ -47,7 +47,7 @@ def claim(settings: TheorySettings) -> StatedFactor:
     if method == "fedavg":
         return StatedFactor("none", None, "Nothing is proved: FedAvg has a wrong fixed point.")
     # Theorem 12 covers any step up to 1/L; every other tuning is part of its theorem.
-    retuned = settings.step_scale != 1 and method not in ("exact", "admm")
+    retuned = settings.step_scale != 1 and method not in ("exact", "admm", "joint")
     if retuned or (settings.dual_scale != 1 and method != "proxskip"):
         return StatedFactor("none", None, "No theorem speaks of these step sizes; our bound does.")
     if method == "scaffnew":
@@ -66,6 +66,9 @@ def claim(settings: TheorySettings) -> StatedFactor:
         return StatedFactor(name, bounds.theorem_9(low, high, r, n), proved=quadratic)
     if method == "admm":
         return StatedFactor("Theorem 11", bounds.theorem_11(low, high, settings.coupling))
+    if method == "joint":
+        factor = bounds.theorem_4_two(high, settings.coupling)
+        return StatedFactor("Theorem 4(2)", factor, proved=settings.problem != "logistic")
     tuned = settings.tuned()
     assert isinstance(tuned, ProxSkip)
     squared = bounds.theorem_12(low, high, tuned.step_size, tuned.probability)
